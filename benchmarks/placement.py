@@ -30,7 +30,7 @@ from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place
 from castmates.analysis.prediction.several import combined_loss
 from castmates.analysis.statistics.losses import log_of, loss_pct
 from castmates.english import counted
-from castmates.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 PROGRAMS, DOMAINS, CORES, TOGETHER = 12, 4, 4, 4

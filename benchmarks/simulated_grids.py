@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.statistics.intervals import Floats, quantile
-from castmates.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkingSet, WorkloadModel
 from castmates.study.spec import UNMANAGED
 

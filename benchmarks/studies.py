@@ -22,7 +22,6 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import answer
 from castmates.report.results import Results
-from castmates.study.study_text import study_text
 
 
 def main() -> None:
@@ -57,7 +56,7 @@ def full_grid(results: Results) -> Results:
         update={"name": f"{results.name}-full", "budget": budget.without_looks(budget.most_launches)}
     )
     file = results.folder.path / "full.yaml"
-    replace_text(file, study_text(study, "Written by `python -m benchmarks.studies --full`: the full grid."))
+    replace_text(file, study.text("Written by `python -m benchmarks.studies --full`: the full grid."))
     castmates_run("sweep", file)
     return castmates.load(file)
 

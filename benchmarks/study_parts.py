@@ -20,7 +20,7 @@ from castmates.report.text.words import interval, number, plain
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
 ALONE = "alone"
-PROVEN = ("slower", "faster")
+PROVEN = ("loss", "gain")
 Row = Mapping[str, Any]
 
 

@@ -45,9 +45,9 @@ from castmates.study.spec import Launch, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted_mixes
-from castmates.suites.expand import expanded
 from castmates.workloads import attaching, environments, inputs
 from castmates.workloads.native import build as native
+from castmates.workloads.suites.expand import expanded
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"

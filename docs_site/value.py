@@ -2,7 +2,7 @@
 
 loss … [PARTITION]       45.6 % [45.1, 46.0]
 rounded … [PARTITION]    46 %
-verdict … [PARTITION]    slower
+verdict … [PARTITION]    loss
 fresh … PARTITION        the loss in fresh launches of `castmates sweep --confirm`
 part … PART              points of a part of the loss, with the interval
 knee …                   the fewest ways that are enough, with the interval

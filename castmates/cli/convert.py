@@ -132,5 +132,5 @@ def _show_read(source: "Source", timeline: "Timeline") -> None:
             typer.echo(f"  left out: {count:,} {name}")
         if each["lost"]:
             typer.echo(f"  lost by the recorder: {each['lost']:,}")
-    for sentence in timeline.about.get("missing", []):
+    for sentence in timeline.about.get("missing", ()):
         typer.echo(f"  {sentence}")

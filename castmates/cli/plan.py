@@ -88,7 +88,7 @@ def plan(
     if machine is not None:
         project = on_captured_machine(project, machine)
     if form == "json":
-        from castmates.preview.outline import outline
+        from castmates.terminal.preview.outline import outline
 
         show_json(outline(project, project.plan()))
     else:
@@ -109,10 +109,10 @@ def _pilot(study: Path, launches: int) -> None:
 def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances: bool) -> None:
     from rich.text import Text
 
-    from castmates.preview import details, rounds
-    from castmates.preview.outline import outline
-    from castmates.preview.places import places
-    from castmates.preview.screen import chances_table, screen
+    from castmates.terminal.preview import details, rounds
+    from castmates.terminal.preview.outline import outline
+    from castmates.terminal.preview.places import places
+    from castmates.terminal.preview.screen import chances_table, screen
 
     if project.elsewhere:
         words = filter(None, [f"On the machine in {project.elsewhere.file}", project.elsewhere.processor])

@@ -92,7 +92,7 @@ def _compared(source: "Published", prepared: "Replay", margin: float | None) -> 
 
 
 def _write(found: "Replayed", prepared: "Replay") -> list[Path]:
-    from castmates.report.comparison.replay_folder import write
+    from castmates.report.comparison.replay_page import write
 
     return write(found, prepared.file.parent)
 

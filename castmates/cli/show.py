@@ -89,9 +89,9 @@ def print_result(study: Path) -> None:
 
 
 def _show_progress(study: Path, as_json: bool) -> None:
-    from castmates.preview.progress import progress, screen
     from castmates.project import load
     from castmates.results.find import study_file
+    from castmates.terminal.preview.progress import progress, screen
 
     found = progress(load(study_file(study)))
     if as_json:

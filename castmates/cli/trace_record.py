@@ -78,11 +78,11 @@ def record_trace(
     """
     from castmates.linux.tracing_rights import rights
     from castmates.linux.tracing_shown import recordable
-    from castmates.preview.traces import trace_lines
     from castmates.project import load
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record
     from castmates.study.trace_launches import trace_name
+    from castmates.terminal.preview.traces import trace_lines
 
     given = {
         "seconds": seconds, "rounds": rounds, "steps": steps, "events": _names(events), "members": _names(members),

@@ -7,10 +7,11 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
 from castmates.analysis.partitions.held import as_held, held_by, states
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN, TOO_FEW
+from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import Project
@@ -24,7 +25,6 @@ from castmates.results.records import read_record
 from castmates.study.confirmation import FEWEST_LAUNCHES, confirmation_name, confirming, mix_under
 from castmates.study.model import Study
 from castmates.study.spec import Launch, Mix, Plan
-from castmates.study.study_text import study_text
 from castmates.study.wanted import with_place
 
 HEAD = "Written by `castmates sweep {study} --confirm`: fresh launches for a partition that it recommends."
@@ -37,7 +37,7 @@ def write_study(project: Project, plan: Plan, mix: str, partition: str, launches
     count = max(FEWEST_LAUNCHES, study.budget.launches) if launches is None else launches
     file = project.results.confirming_file(confirmation_name(study.name, chosen))
     head = HEAD.format(study=project.study_file)
-    replace_text(file, study_text(confirming(study, plan, chosen, count), head))
+    replace_text(file, confirming(study, plan, chosen, count).text(head))
     return file
 
 

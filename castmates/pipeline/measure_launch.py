@@ -107,7 +107,7 @@ def _runner_of(task: Task) -> Callable[[Launch, Path, Path, Say, Callable[[], No
         from castmates.runner import launch as real
 
         return partial(real.run_launch, needs=task.needs)
-    from castmates.modelled import launch as modelled
+    from castmates.runner.modelled import launch as modelled
 
     return modelled.run_launch
 

@@ -17,7 +17,6 @@ from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.confirmation import FEWEST_LAUNCHES
 from castmates.study.group_study import Together, group_study, group_study_name, studies_of
-from castmates.study.study_text import study_text
 
 HEAD = "Written by `castmates advice {study} --place --confirm`: fresh launches of the best groups of jobs."
 
@@ -45,7 +44,7 @@ def write_studies(request: Request, advice: Advice, launches: int | None) -> lis
     files = files_of(request, advice)
     for file, groups in files.items():
         fresh = group_study(study, [_together(group, advice) for group in groups], count, machine)
-        replace_text(file, study_text(fresh, HEAD.format(study=request.project.study_file)))
+        replace_text(file, fresh.text(HEAD.format(study=request.project.study_file)))
     return list(files)
 
 

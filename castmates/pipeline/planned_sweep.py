@@ -80,7 +80,6 @@ class PlannedSweep:
             margin=study.margin,
             isolated=study.attribution.isolated,
             lead_loss=study.recommend.lead_loss,
-            latency=study.recommend.limits_ms,
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
             adaptive=study.budget.adaptive,

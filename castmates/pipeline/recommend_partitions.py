@@ -1,9 +1,7 @@
 """The tables of a study, and the fresh launches of those that confirm it: the facts of which advice is made."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -28,14 +26,8 @@ from castmates.study.spec import Plan
 RULE = "recommend_partitions"
 
 
-def write_tables(
-    plan: Plan,
-    folder: StudyFolder,
-    limit_pct: float | None,
-    output: Path,
-    latency: Mapping[str, float] = MappingProxyType({}),
-) -> None:
-    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
+def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, output: Path) -> None:
+    """Write what the study asks for of sensitivity, knees, Pareto, recommendations, curves and loads."""
     tables = Tables(folder)
     effects, windows = tables.read(EFFECTS), tables.read(WINDOWS)
     kept = without_left_out(plan, tables.read(LAUNCHES))
@@ -51,7 +43,8 @@ def write_tables(
         for part in pooled(kept, windows)
         for held, _ in [what_was_held(part, folder)]
     ]
-    whole = {"latency_limits": latency, "services": partial(tables.read, SERVICES)}  # these by class already
+    # Services are by class already.
+    whole = {"latency_limits": plan.latency_limits, "services": partial(tables.read, SERVICES)}
     write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output)
 
 

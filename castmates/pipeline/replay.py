@@ -28,7 +28,6 @@ from castmates.study.replaying import (
     workloads_of,
 )
 from castmates.study.spec import Plan
-from castmates.study.study_text import study_text
 from castmates.study.written import Name
 
 HEAD = "Written by `castmates sweep --replay`; the same command writes it again."
@@ -174,7 +173,7 @@ def _write(published: Published, study: Study, workloads: Mapping[str, Workload]
     if known != origin and folder.path.exists():
         what = "of something else" if known is None else "of another published study"
         raise CastmatesError(f"{folder} has results {what}; give the replay another name with --name.")
-    file, text = folder.replay_study_file, study_text(study, HEAD)
+    file, text = folder.replay_study_file, study.text(HEAD)
     read_keys(Study, text, str(file))
     texts = {
         folder.replay_origin_file: json.dumps({"published": origin, "named": published.named}, indent=1) + "\n",

@@ -17,7 +17,6 @@ from castmates.study.finding_rules import Change, Trial, Word
 from castmates.study.model import Study, Workload
 from castmates.study.replaying import catalogue_text
 from castmates.study.spec import Plan
-from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed_lead, mitigating, mixes_of, trial_name, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
@@ -96,6 +95,6 @@ def _write(project: Project, study: Study, record: TrialRecord, added: Mapping[s
     workloads = {name: project.workloads[name] for name in sorted(named - added.keys())} | dict(added)
     head = HEAD.format(study=project.study_file, finding=record.finding)
     replace_text(folder.trial(record.name) / WORKLOADS, catalogue_text(workloads, head))
-    replace_text(folder.trial_study_file(record.name), study_text(study, head))
+    replace_text(folder.trial_study_file(record.name), study.text(head))
     write_trial(folder, record)
     return record

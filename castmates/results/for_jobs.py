@@ -33,7 +33,6 @@ class Terms:
     margin: float
     isolated: str | None
     lead_loss: float | None
-    latency: Mapping[str, float]  # limits in ms, by quantile
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
     adaptive: bool = False

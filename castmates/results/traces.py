@@ -15,6 +15,7 @@ from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Launch, Plan
 from castmates.study.trace_launches import identity_of, meant, trace_name
 
+PATHS = "paths"  # what the critical paths of recordings are of
 TRACES = "traces/"  # before the name of a trace, where paths of launches stand too
 MEASURED = "measured"
 WHOLE = (MEASURED, "imported")  # the status of traces with something to read; a launch that failed has another
@@ -25,9 +26,9 @@ def is_whole(record: Mapping[str, Any]) -> bool:
     return record.get("status", MEASURED) in WHOLE
 
 
-def lacking(record: Mapping[str, Any]) -> list[str]:
-    """What a trace has not, by its record: a sentence each."""
-    return [*map(str, record.get("missing") or ()), *without_path(record)]
+def lacking(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What a trace has not, by its record: sentences, and the sources that each is about; none where it may be any."""
+    return {**dict(record.get("missing") or {}), **{words: [PATHS] for words in without_path(record)}}
 
 
 def without_path(record: Mapping[str, Any]) -> Iterator[str]:

@@ -268,7 +268,7 @@ class Study(Written):
     )
     margin: PartialPercentage = Field(
         default=0.02,
-        description="a change smaller than this is called equivalent to none, such as 2%",
+        description="a change smaller than this is no loss, such as 2%",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()

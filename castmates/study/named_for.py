@@ -172,7 +172,7 @@ def leaves_memory_idle(asked: Asked) -> str:
         return ""
     return (
         f"{asked.workload}: {_cores(asked.cores)} {100 * reached / highest:.2g} % of the {_rate_text(highest)} that "
-        "was measured as the peak of a package: an equivalent result beside it shows nothing of a memory that is busy; "
+        "was measured as the peak of a package: a result of no loss beside it shows nothing of a memory that is busy; "
         "'stream-socket' saturates it."
     )
 

@@ -130,6 +130,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         ),
         ignored_hosts=plans[0].ignored_hosts,
         prediction=plans[0].prediction,
+        latency_limits=plans[0].latency_limits,
         later=tuple(identity for plan in plans for identity in plan.later),
         profiles=tuple(launch for plan in plans for launch in plan.profiles),
         traces=tuple(launch for plan in plans for launch in plan.traces),

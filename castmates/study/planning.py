@@ -135,6 +135,7 @@ def extend(
         memory=_memory(placed, room or Room()),
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
+        latency_limits=study.recommend.limits_ms,
         later=tuple(request.later),
         profiles=profile_launches(study, _to_profile(request, growths, room or Room()), design_of(study)),
         traces=trace_launches(study, placed.mixes, request.cohort, design_of(study)),

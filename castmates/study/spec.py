@@ -312,6 +312,7 @@ class Plan(Frozen):
     drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
     sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
+    latency_limits: dict[str, float] = Field(default_factory=dict)  # of requests to services: ms, by quantile
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
     profiles: tuple[Launch, ...] = ()  # launches in which leads are traced; they are no launches, and measure no rates
     variants: tuple[Variant, ...] = ()

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import core_schema
 
@@ -30,6 +31,10 @@ class Written(BaseModel):
     def as_written(self) -> dict[str, Any]:
         """What a person would write for it in YAML: the keys that are not at their defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, context=BY_HAND)
+
+    def text(self, head: str) -> str:
+        """The same as a file, which begins with a comment."""
+        return f"# {head}\n" + yaml.safe_dump(self.as_written(), sort_keys=False, allow_unicode=True)
 
 
 UNITS = {"B": 1} | {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)}

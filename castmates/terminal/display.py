@@ -17,8 +17,6 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline.closing import closing_text
-from castmates.preview import rounds
-from castmates.preview.duration import seconds_of_launch, seconds_of_sweep, still_to_measure
 from castmates.project import Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.study.adaptive_words import sentences
@@ -29,6 +27,8 @@ from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox, recorded
+from castmates.terminal.preview import rounds
+from castmates.terminal.preview.duration import seconds_of_launch, seconds_of_sweep, still_to_measure
 from castmates.terminal.recording import RULE as RECORDING
 from castmates.terminal.recording import Recording
 from castmates.terminal.screens import Screen, clock_time, screen

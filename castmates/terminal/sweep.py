@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from castmates.preview.duration import ANALYSIS
 from castmates.study.spec import Launch
 from castmates.terminal.notes import Note
+from castmates.terminal.preview.duration import ANALYSIS
 
 BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
 

@@ -14,7 +14,7 @@ from tests.golden.report import GOLDEN
 DIGESTS = GOLDEN / "digests.json"
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    "castmates.suites.run",
+    "castmates.workloads.suites.run",
     "castmates.workloads.stressng",
     "castmates.workloads.tfmodels",
     "castmates.workloads.tfmodels.attach",

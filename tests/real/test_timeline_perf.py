@@ -126,7 +126,7 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     making = Making()
     found = add_perf(making, Registry(making), file, {program.pid: "lead@0"}, (begin, end))
     assert found["lost"] == 0
-    assert found["missing"] == []
+    assert found["missing"] == {}
     timeline = making.made()
     tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
     states = timeline.intervals[timeline.intervals["kind"] == "state"].assign(tid=lambda rows: rows["track"].map(tids))

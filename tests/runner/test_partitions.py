@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.modelled.hardware import KernelsTasks
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
@@ -14,6 +13,7 @@ from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.runner import launch
+from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.rounds import eviction, hardware
 from castmates.runner.rounds import round as rounds
 from castmates.runner.rounds.lead_in import LeadIn

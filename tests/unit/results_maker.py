@@ -182,9 +182,9 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
     elif launches < 3:
         verdict = "too few launches"
     elif loss[1] > -2 and loss[2] < 2:
-        verdict = "equivalent"
+        verdict = "no loss"
     else:
-        verdict = "slower" if loss[1] > 0 else "faster" if loss[2] < 0 else "unclear"
+        verdict = "loss" if loss[1] > 0 else "gain" if loss[2] < 0 else "unclear"
     return {
         "study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
         "role": "lead", "partition": "unmanaged", "lead_ways": None, "baseline": baseline, "metric": "rate",

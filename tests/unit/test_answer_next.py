@@ -22,7 +22,7 @@ from castmates.study.more_launches import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make
-from tests.unit.test_answer import FEW, HOPED, MISSING, NEARLY, OPEN, SAME, SLOWER, named, told
+from tests.unit.test_answer import FEW, HOPED, LOSING, MISSING, NEARLY, OPEN, SAME, named, told
 
 CLOSE = ("unclear", 0.5, -1.5, 2.5)
 FAR = ("unclear", 0.1, -30.0, 30.0)
@@ -33,7 +33,7 @@ def study(tmp_path_factory):
     return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], launches=5))
 
 
-@pytest.mark.parametrize("rows", [(NEARLY, OPEN, SAME, SAME), (HOPED, SAME, SAME, SAME), (CLOSE, FAR, SLOWER, SAME),
+@pytest.mark.parametrize("rows", [(NEARLY, OPEN, SAME, SAME), (HOPED, SAME, SAME, SAME), (CLOSE, FAR, LOSING, SAME),
                                   (FEW, FEW, FEW, FEW), (FEW, MISSING, SAME, SAME)])  # fmt: skip
 @pytest.mark.parametrize("launches", [3, 5, 9, 40])
 def test_the_command_that_is_offered_asks_for_launches_that_the_study_can_have(study, rows, launches):
@@ -161,14 +161,14 @@ def test_the_noise_is_rounded_up(study):
 
 def test_an_extended_study_proves_less_and_shows_why(study):
     table = pd.DataFrame({"mean": [0.1, 0.1], "low": 0.05, "high": 0.15, "p_holm": [0.01, 0.001], "launches": 9})
-    assert effect_verdicts(table, 0.02) == ["slower", "slower"]
-    assert effect_verdicts(table, 0.02, EXTENDED_LEVEL) == ["unclear", "slower"]
+    assert effect_verdicts(table, 0.02) == ["loss", "loss"]
+    assert effect_verdicts(table, 0.02, EXTENDED_LEVEL) == ["unclear", "loss"]
     found = answer(replace(told(study, NEARLY, SAME, SAME, SAME), extended=(5, 9)))
     assert (
         "after a look at the results with 5 and 9 launches, so a loss counts as proven below p = 0.0025" in found.below
     )
-    (pair,) = [pair for pair in found.pairs if pair.state == "suspected"]
-    assert pair.note == "not proven: the study was extended, so p must be below 0.0025"
+    (pair,) = [pair for pair in found.pairs if pair.state == "suspected loss"]
+    assert pair.note == "suspected loss, not proven: the study was extended, so p must be below 0.0025"
 
 
 def test_a_look_is_kept_when_launches_are_added_to_results(tmp_path):
@@ -191,12 +191,12 @@ def test_a_look_is_kept_when_launches_are_added_to_results(tmp_path):
 
 
 def test_a_narrow_terminal_gets_short_lines_and_notes_below_their_rows(study):
-    found = answer(named(told(study, NEARLY, OPEN, ("slower", 3.0, 2.0, 4.0), SAME)))
+    found = answer(named(told(study, NEARLY, OPEN, ("loss", 3.0, 2.0, 4.0), SAME)))
     narrow, wide = (list(answer_lines(found, width)) for width in (60, 100))
     assert max(map(len, narrow)) <= 75, "rows of the table are whole"
     assert len(narrow) > len(wide)
-    assert any(line.strip().startswith("not proven: 4 mixes") for line in narrow)
-    assert any("suspected loss (not proven: 4 mixes were tried)" in line for line in wide)
+    assert any(line.strip().startswith("suspected loss, not proven: 4 mixes") for line in narrow)
+    assert any("unclear (suspected loss, not proven: 4 mixes were tried)" in line for line in wide)
 
 
 def test_variants_of_a_lead_can_be_told_apart_and_a_note_of_many_rows_is_printed_once(study):

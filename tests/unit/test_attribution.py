@@ -13,8 +13,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_rounds import linked_scenes, rounds
 from castmates.analysis.partitions.isolated import isolating
-from castmates.preview import isolation
 from castmates.study.spec import REST, Partition, Share
+from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker
 from tests.unit.windows_maker import cohort, mix, plan, written
 

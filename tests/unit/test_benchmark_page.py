@@ -236,14 +236,14 @@ def test_the_page_is_what_the_kept_runs_give():
     assert page.PAGE.read_text() == page.page(kept, swept=sweeps.kept())
 
 
-def swept(folder, ratio_high=1.022, verdict="slower"):
+def swept(folder, ratio_high=1.022, verdict="loss"):
     """The results of a sweep, as far as they are kept."""
     (folder / "tables").mkdir(parents=True)
     effect = "{mix},lead,alone,{where},{loss},{low},{high},{verdict}"
     rows = [
         effect.format(mix="a+b", where="unmanaged", loss=20.4, low=19.1, high=21.7, verdict=verdict),
-        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="equivalent"),
-        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="slower"),
+        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="no loss"),
+        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="loss"),
     ]
     head = "mix,role,baseline,partition,loss_pct,loss_low,loss_high,verdict"
     (folder / "tables" / "effects.csv").write_text("\n".join([head, *rows]) + "\n")
@@ -267,8 +267,8 @@ def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tm
     found = sweeps.kept(tmp_path / "kept")
     text = page.page({}, swept=found)
     assert "2 fresh sweeps" in text
-    assert "| a+b | 20.4 ± 1.3, slower | 20.4 ± 1.3, unclear |" in text
-    assert "a+c | 0.2 ± 1.2, equivalent" in text
+    assert "| a+b | 20.4 ± 1.3, loss | 20.4 ± 1.3, unclear |" in text
+    assert "a+c | 0.2 ± 1.2, no loss" in text
     assert "77.0" not in text, "partitions are no pairs"
     assert "| **median half-width** | 1.2 points | 1.2 points |" in text
     assert "1.000 (0.990 to 1.022): at 2 % inconclusive, at 3 % passes" in text

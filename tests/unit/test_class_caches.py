@@ -14,7 +14,6 @@ from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import advice
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
-from castmates.preview.details import NOTHING_NOW, masks
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
 from castmates.report.figures.index import figures_of
@@ -26,6 +25,7 @@ from castmates.results.columns.study import CARRYOVER, LAUNCHES, frame
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
+from castmates.terminal.preview.details import NOTHING_NOW, masks
 from tests.unit.partition_maker import loss
 from tests.unit.test_figure_partitions import texts
 from tests.unit.test_outlook import printed
@@ -113,7 +113,7 @@ def test_advice_counts_ways_out_of_those_of_the_class(swept):
     plan, found = swept[1].plan, swept[1]
     pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
     effects = found.effects.assign(
-        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "faster")
+        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "gain")
     )
     advised = advice(plan, pareto, found.knees, effects, 20.0)
     assert dict(zip(advised["lead"], advised["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}

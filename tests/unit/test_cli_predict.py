@@ -12,7 +12,6 @@ from benchmarks.simulated_grids import Grid, measured
 from castmates.analysis.prediction.several import combined_loss
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.preview.prediction import prediction_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
@@ -22,6 +21,7 @@ from castmates.study.plan_text import plan_text
 from castmates.study.prediction_design import design
 from castmates.study.reading import read_keys
 from castmates.study.spec import Plan, Prediction
+from castmates.terminal.preview.prediction import prediction_words
 
 NAMES = ["stream", "chase", "gather", "tree", "spmv", "stencil"]
 STUDY = f"name: some\nplatform: modelled\npredict: {{leads: [{', '.join(NAMES)}], measure: 40%}}\n"

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side
-from castmates.analysis.comparison.means import cohort_means, difference_of_means, geometric_means
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.comparison.means import difference_of_means, geometric_means
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers

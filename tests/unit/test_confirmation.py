@@ -22,7 +22,6 @@ from castmates.study.profile_keys import ProfileKeys
 from castmates.study.reading import read_keys
 from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
-from castmates.study.study_text import study_text
 from castmates.study.variant_keys import VariantKeys
 from tests.unit.partition_maker import atoms, made, windows
 
@@ -64,7 +63,7 @@ def test_losses_alone_are_measured_again(parent):
 def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     loaded, plan = parent
     mix = mix_under(plan, "vision+database", partition)
-    study = read_keys(Study, study_text(confirming(loaded.study, plan, mix, 4), ""), "confirm.yaml")
+    study = read_keys(Study, confirming(loaded.study, plan, mix, 4).text(""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert [(one.name, [each.name for each in one.partitions]) for one in fresh.mixes] == [
         ("vision+database", []), ("vision+database", [partition])
@@ -108,7 +107,7 @@ def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_p
     for mix in partitioned:
         (partition,) = mix.partitions
         chosen = mix_under(plan, mix.name, partition.name)
-        study = read_keys(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+        study = read_keys(Study, confirming(loaded.study, plan, chosen, 4).text(""), "confirm.yaml")
         fresh = plan_of(study, loaded)
         bare, again = fresh.mixes
         assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
@@ -133,7 +132,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     loaded = project.load(tmp_path / "classes.yaml")
     plan = loaded.plan()
     chosen = mix_under(plan, mix, partition)
-    study = read_keys(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+    study = read_keys(Study, confirming(loaded.study, plan, chosen, 4).text(""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert list(study.machines) == [chosen.machine]
     assert chosen.identity in {one.identity for one in fresh.mixes}
@@ -145,7 +144,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study
-    again = read_keys(Study, study_text(study, ""), "x.yaml")
+    again = read_keys(Study, study.text(""), "x.yaml")
     assert again.model_dump() == study.model_dump()  # random mixes are written out, and are then mixes like others
 
 

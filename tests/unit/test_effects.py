@@ -51,7 +51,7 @@ def test_slowdown_against_each_baseline():
     assert table["slowdown"].tolist() == pytest.approx([2.0, 1.6, 1.5])
     assert table["loss_pct"].tolist() == pytest.approx([50.0, 37.5, 100 / 3])
     assert table["member"].tolist() == [LEAD, LEAD, STREAM]
-    assert set(table["verdict"]) == {"slower"}
+    assert set(table["verdict"]) == {"loss"}
     first = table.iloc[0]
     assert (first["lead"], first["antagonists"], first["role"], first["mix"]) == (
         "dlrm",
@@ -208,7 +208,7 @@ def test_a_failed_launch_leaves_the_others():
     windows = written(more, uneven())
     found = row(effects(windows[windows["launch"] != 2], more), "alone")
     assert found["launches"] == 3
-    assert found["verdict"] == "slower"
+    assert found["verdict"] == "loss"
 
 
 @pytest.mark.parametrize("launches", [1, 2])
@@ -289,10 +289,10 @@ def test_holm_counts_the_rows_of_one_baseline():
 @pytest.mark.parametrize(
     ("losses", "verdict"),
     [
-        ((0.1, 0.11, 0.12), "slower"),
-        ((-0.1, -0.11, -0.12), "faster"),
-        ((0.001, -0.001, 0.002), "equivalent"),
-        ((0.0100, 0.0101, 0.0102), "slower"),  # small, but certain
+        ((0.1, 0.11, 0.12), "loss"),
+        ((-0.1, -0.11, -0.12), "gain"),
+        ((0.001, -0.001, 0.002), "no loss"),
+        ((0.0100, 0.0101, 0.0102), "loss"),  # small, but certain
         ((0.1, -0.1, 0.05), "unclear"),
     ],
 )

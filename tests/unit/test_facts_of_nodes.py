@@ -6,11 +6,11 @@ import pytest
 
 from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
 from castmates.analysis.effects.nodes_as_one import as_one
-from castmates.modelled.facts import facts_of_classes
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
+from castmates.runner.modelled.facts import facts_of_classes
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share
 from tests.unit.windows_maker import cohort, mix, plan, written

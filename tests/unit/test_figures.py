@@ -113,10 +113,10 @@ def test_every_cell_of_the_heatmap_says_its_number_and_its_verdict(tmp_path):
     results = read_results(make(tmp_path / "study", missing=[("dlrm-train", "chase")]))
     figure, source = heatmap.draw(results)
     said = texts(figure)
-    slower = source[source["verdict"] == "slower"].iloc[0]
+    slower = source[source["verdict"] == "loss"].iloc[0]
     assert f"▼ {slower['loss_pct']:.1f}" in said
     assert any(text.startswith("▲ −") for text in said)
-    assert said.count("≈ 0") == (source["verdict"] == "equivalent").sum()
+    assert said.count("≈ 0") == (source["verdict"] == "no loss").sum()
     assert any("hatched: no data" in text for text in said)
     assert any(text.startswith("measured") or "\nmeasured" in text for text in said)
 
@@ -194,7 +194,7 @@ def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_sta
     assert (ends["min"].iloc[1:].to_numpy() > ends["max"].iloc[:-1].to_numpy()).all(), "launches do not overlap"
 
 
-def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
+def test_who_took_time_and_why_else_windows_were_rejected_stand_below_them(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], antagonists=["b"], launches=2)
     results = read_results(folder)
     table = results.windows
@@ -202,7 +202,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
     lost = (table["launch"] == 1) & (table["window"] == 2)
     table.loc[lost, ["valid", "reason_kinds", "blamed"]] = False, "foreign load", "make (pid 7)"
     other = (table["launch"] == 2) & (table["window"] == 1)
-    table.loc[other, ["valid", "reason_kinds"]] = False, "governor changed"
+    table.loc[other, ["valid", "reason_kinds"]] = False, "still filling"
     children = "children of make (pid 9)"
     for place in folder.glob("launches/*/*"):
         head = {
@@ -218,36 +218,46 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
             head | {"window": 3, "subject": "cpu0", "metric": "steal_s", "value": 0.05, "note": ""},
         ]  # fmt: skip
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
-    found = windows_rows.taken(results, [("a-0000abcd", 1), ("a-0000abcd", 2)])
-    shares = found.set_index(["launch", "window", "who"])["share_pct"]
+    found = windows_rows.disturbances(results, [("a-0000abcd", 1), ("a-0000abcd", 2)])
+    shares = found.set_index(["launch", "window", "cause"])["share_pct"]
     opened = table.set_index(["launch", "window"])["open_s"]
     assert shares[1, 2, "make"] == pytest.approx(100 * 0.3 / opened[1, 2])
     assert shares[2, 3, "hypervisor"] == pytest.approx(100 * 0.05 / opened[2, 3])
-    assert np.isnan(shares[2, 1, "governor changed"])
+    assert np.isnan(shares[2, 1, "still filling"])
     assert len(found) == 5, "what the samples name is not named once more by the reason"
     figure, source = windows.draw(results)
-    lanes = figure.axes[-1]
-    assert lanes.get_title("left") == "Who else took time"
-    assert {label.get_text() for label in lanes.get_yticklabels()} == {"make", "hypervisor", "governor changed"}
-    assert source.set_index(["launch", "window"])["disturbed_by"][1, 2] == "make"
+    below = {
+        axes.get_title("left"): {label.get_text() for label in axes.get_yticklabels()} for axes in figure.axes[-2:]
+    }
+    assert below == {
+        "Who else took time": {"make", "hypervisor"}, "Why else windows were rejected": {"still filling"}
+    }  # fmt: skip
+    disturbed_by = source.set_index(["launch", "window"])["disturbed_by"]
+    assert disturbed_by[1, 2] == "make"
+    assert np.isnan(disturbed_by[2, 1]), "nobody did"
+    assert windows.alternative(results).endswith(
+        "took time: make and hypervisor. Why else windows were rejected: still filling."
+    )
+    lanes = figure.axes[-2]
     at = source.set_index(["launch", "window"])["minutes"][1, 2]
     red = [lines for lines in lanes.collections if to_hex(lines.get_color()[0]) == ALARM]
     assert at in [segment[0][0] for lines in red for segment in lines.get_segments()]
 
 
 @pytest.mark.parametrize(
-    ("kinds", "blamed", "who"),
+    ("kinds", "blamed", "took", "why"),
     [
-        ("steal", "", ["hypervisor"]),
-        ("foreign load; swapping", "children of make (pid 7)", ["make", "swapping"]),
-        ("too few cycles", "", ["too few cycles left"]),
-        ("neighbours", NOT_VISIBLE, ["not visible"]),
-        ("foreign load", "interrupts", ["interrupts"]),
-        ("", "", []),
+        ("steal", "", ["hypervisor"], []),
+        ("foreign load; swapping", "children of make (pid 7)", ["make"], ["swapping"]),
+        ("still filling", "", [], ["still filling"]),
+        ("neighbours", NOT_VISIBLE, ["not visible"], []),
+        ("foreign load", "interrupts", ["interrupts"], []),
+        ("", "", [], []),
     ],
 )
-def test_a_reason_names_its_culprit(kinds, blamed, who):
-    assert windows_rows.culprits(kinds, blamed) == who
+def test_a_reason_names_who_took_time_or_stands_for_itself(kinds, blamed, took, why):
+    expected = [*((who, windows_rows.TOOK) for who in took), *((kind, windows_rows.WHY) for kind in why)]
+    assert windows_rows.causes(kinds, blamed) == expected
 
 
 def test_launch_ratios_pair_the_two_alone_scenes_inside_rounds():

@@ -35,10 +35,10 @@ RULES = rules_of(None, None, ())
 COLUMNS = contract()
 ALONE = {"kind": "alone", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
-EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "alone", "metric": "rate", "verdict": "slower"}
+EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "alone", "metric": "rate", "verdict": "loss"}
 ADVICE = {"mix": "job+stream", "lead": "job", "antagonists": "stream", "platform": "measured", "verdict": "met",
           "partition": "split-4", "faster": 1.3, "faster_low": 1.2, "faster_high": 1.4}  # fmt: skip
-LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "slower", "platform": "measured"}
+LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "loss", "platform": "measured"}
 
 
 def loses(group, share):
@@ -160,9 +160,9 @@ SHIPPED = {
     ),
     "mitigation-pays": (
         PROVEN,
-        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "faster",
+        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "gain",
                                    "cost_pct": 40.0, "gain_pct": 9.0, "gain_low": 6.0, "gain_high": 12.0}]},
-        {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "faster", "gain_pct": 9.0, "gain_low": 6.0,
+        {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "gain", "gain_pct": 9.0, "gain_low": 6.0,
                                    "gain_high": 12.0}]},
     ),
 }  # fmt: skip

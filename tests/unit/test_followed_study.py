@@ -111,7 +111,7 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
     assert [words[-1] for words in operations][:2] == ["MatMul", "gradient"]
     assert sum(float(words[2]) for words in operations) == pytest.approx(8.42, abs=0.1)
     below = next(place for place, line in enumerate(lines) if line.startswith("Beside other, a step takes"))
-    assert lines[below].endswith("longer: slower.")
+    assert lines[below].endswith("longer: loss.")
     losing = lines[below + 2 :]
     assert losing[0].split()[-2:] == ["model/dense:", "MatMul"]
     assert "gradient" not in "".join(losing)

@@ -52,7 +52,7 @@ def test_the_gain_is_of_work_and_not_of_steps_and_a_loss_has_its_sign():
         "beside"
     )
     assert list(table.index) == ["", "n0"]  # alone first
-    assert list(table["verdict"]) == ["faster", "slower"]
+    assert list(table["verdict"]) == ["gain", "loss"]
     assert table["gain_pct"].tolist() == pytest.approx([10.0, -30.0], abs=1.0)
     assert table["changed_rate"].iloc[0] == pytest.approx(44.0, abs=1.0)
     assert (table["launches"] == LAUNCHES).all()
@@ -122,7 +122,7 @@ def test_a_trial_is_put_in_words_with_the_losses_of_both():
 def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason():
     rows = [{"mitigation": "unmanaged", "gain_pct": 0.0, "launches": 5},
             {"mitigation": "quota", "partition": "quota-50", "gain_pct": 8.0, "gain_low": 5.0, "gain_high": 11.0,
-             "cost_pct": 48.0, "launches": 5, "verdict": "faster"},
+             "cost_pct": 48.0, "launches": 5, "verdict": "gain"},
             {"mitigation": "ways", "gain_pct": np.nan, "launches": 0, "reason": "nothing is cut here"}]  # fmt: skip
     empty = {name: 0 if kind == "int64" else np.nan if kind == "float64" else "" for name, kind in MITIGATIONS.items()}
     table = frame([empty | row for row in rows], MITIGATIONS)

@@ -9,11 +9,21 @@ import yaml
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, as_held, equal, held_by, states
+from castmates.analysis.partitions.held import (
+    AS_ASKED,
+    NOT_READ,
+    OTHERWISE,
+    SHARED,
+    UNCERTAIN,
+    as_held,
+    equal,
+    held_by,
+    sharers,
+    states,
+)
 from castmates.analysis.partitions.isolated import candidates
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
-from castmates.preview import isolation, schemata
 from castmates.report.figures import sensitivity
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
@@ -23,6 +33,7 @@ from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
+from castmates.terminal.preview import isolation, schemata
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
@@ -130,8 +141,10 @@ def test_ways_that_others_on_the_machine_have_isolate_nobody():
     mix = plan.mixes[0].name
     found = record(cohort, split_4=[], split_6=[])
     found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed"]}
-    known = states(plan, held_by([record(cohort, split_4=[], split_6=[]), found]))
-    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed"}
+    held = held_by([record(cohort, split_4=[], split_6=[]), found])
+    known = states(plan, held)
+    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): SHARED}
+    assert sharers(plan, held)[mix, "split-6"] == ("goresctrl.Guaranteed",)
     assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
     assert candidates(plan, "split-6", known).empty
     (said,) = isolation.shared(plan, {"goresctrl.Guaranteed": 0x30, "batch": 0})

@@ -3,11 +3,11 @@
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.preview import isolation
 from castmates.study.model import Study
 from castmates.study.partitions.isolation import isolates, refusal
 from castmates.study.reading import line_of, read_keys
 from castmates.study.spec import Mix, Partition, Share
+from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker
 from tests.unit.modelled.makers import STUDY, project_of
 

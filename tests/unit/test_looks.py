@@ -27,7 +27,7 @@ def false_loss(dice, pairs, adjusted=True):
         table = _estimates(values)
         level = effect_level(looks if adjusted else ())
         verdicts = effect_verdicts(table, MARGIN, level)
-        if {"slower", "faster"} & set(verdicts):
+        if {"loss", "gain"} & set(verdicts):
             return True
         looks.append(launches)
         spread = math.sqrt((table["spread"] ** 2).mean())  # plans rest on all pairs of a lead together
@@ -53,7 +53,7 @@ def _proposed(open_, spread, had, pairs):
 
 
 def _pair(row, launches):
-    return Pair("a", "a+x", "a", "x", "open", row.mean, 0, 0, launches, row.mean, row.low, row.high, "")
+    return Pair("a", "a+x", "a", "x", "unclear", row.mean, 0, 0, launches, row.mean, row.low, row.high, "")
 
 
 @pytest.mark.simulation

@@ -142,7 +142,7 @@ def test_the_table_has_the_gain_of_the_lead_beside_the_cost_of_the_others():
         if kind != "unmanaged":
             assert row["gain_pct"] == pytest.approx(100 * math.expm1(0.4 - lead))
             assert row["cost_pct"] == pytest.approx(100 * (1 - math.exp(-(other - 0.3))))
-            assert row["verdict"] == "faster"
+            assert row["verdict"] == "gain"
     far = row_of(table, "other-socket")
     assert (far["loss_pct"], far["cost_pct"]) == pytest.approx((1.98, -33.64), abs=0.01)
     assert math.isnan(row_of(table, "unmanaged")["gain_pct"])

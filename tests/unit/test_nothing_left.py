@@ -97,7 +97,7 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     )
     assert "100 % of the measuring was thrown away" in first
     assert any(line.startswith("To get a result: stop") for line in answer_lines(found))
-    assert all(pair.words == "no data" for pair in found.pairs)
+    assert all(pair.verdict == "no data" for pair in found.pairs)
 
 
 @pytest.mark.landing

@@ -27,7 +27,7 @@ def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
     table = effects(launches(6, LOSSES, np.random.default_rng(1), between=0.005)).set_index("group")
     assert table.loc[DENSE, "ratio"] == pytest.approx(1.10, abs=0.01)
     assert table.loc[GATHERS, "ratio"] == pytest.approx(1.50, abs=0.01), "lookups of two tables are one group"
-    assert set(table.index[table["verdict"] == "slower"]) == {DENSE, GATHERS, STEP}
+    assert set(table.index[table["verdict"] == "loss"]) == {DENSE, GATHERS, STEP}
     step, parts = table.loc[STEP], table.drop(STEP)
     for column in ("alone_ms", "ms", "difference_ms"):
         assert parts[column].sum() == pytest.approx(step[column])

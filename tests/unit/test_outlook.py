@@ -16,17 +16,17 @@ from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
 from castmates.pipeline.closing import closing_words
 from castmates.pipeline.take_look import take_look, text_of
-from castmates.preview import details, rounds
-from castmates.preview.outline import outline
-from castmates.preview.progress import progress
-from castmates.preview.progress import screen as progress_screen
-from castmates.preview.screen import chances_table, headline, screen
 from castmates.results.looks import went_on
 from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
 from castmates.results.torn import TABLES
 from castmates.study import plan_text
+from castmates.terminal.preview import details, rounds
+from castmates.terminal.preview.outline import outline
+from castmates.terminal.preview.progress import progress
+from castmates.terminal.preview.progress import screen as progress_screen
+from castmates.terminal.preview.screen import chances_table, headline, screen
 from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written

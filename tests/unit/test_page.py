@@ -126,7 +126,7 @@ def test_it_is_accessible(usual):
 def test_the_first_screen_has_the_tables_numbers(usual):
     reader, results = usual
     text = reader.text()
-    slower = results.lead_effects("alone").query("verdict == 'slower'").iloc[0]
+    slower = results.lead_effects("alone").query("verdict == 'loss'").iloc[0]
     row = f"{slower['loss_pct']:.1f} % {slower['loss_low']:.1f} … {slower['loss_high']:.1f} loss"
     assert row in text
     assert text.index(row) < text.index("Mixes in detail", text.index(row)) < text.index("Reference", text.index(row))

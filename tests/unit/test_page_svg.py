@@ -41,7 +41,7 @@ def test_the_pages_drawing_has_its_words_as_text_and_no_badge_and_no_source(stud
     printed = (drawn / "heatmap.svg").read_text()
     assert "<text" not in printed, "outlines need no font"
     assert key_of(heatmap.draw(study)[0]) == texts_of(drawn / "heatmap").key
-    assert "▼ slower" in texts_of(drawn / "heatmap").key
+    assert "▼ loss" in texts_of(drawn / "heatmap").key
     size = [float(ElementTree.fromstring(text).get("height").removesuffix("pt")) for text in
             (printed, (drawn / "heatmap.page.svg").read_text())]  # fmt: skip
     assert size[1] < size[0] - 20, "without the room for them"

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.preview.schemata import rows
 from castmates.results.plans import remembered_cache
 from castmates.study import evictors, mixes
 from castmates.study.cohorts import Room
@@ -20,6 +19,7 @@ from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Cohort, Mix, Plan, Share
+from castmates.terminal.preview.schemata import rows
 from tests.unit.caches import PERCENT, cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 

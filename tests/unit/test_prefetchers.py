@@ -12,7 +12,7 @@ from castmates.linux import msr
 from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prefetch_control import AMD_CONTROL, PREFETCH_CONTROL
-from castmates.modelled.launch import run_launch
+from castmates.runner.modelled.launch import run_launch
 from castmates.runner.processes.prefetchers import switched
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitness
 from castmates.study.mixes import Host, Programs, resolve

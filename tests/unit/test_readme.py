@@ -68,7 +68,7 @@ def test_its_losses_are_those_of_the_runs_that_it_names():
                 == (lead, antagonist, "lead", "alone")
             ]
             losses = [float(row["loss_pct"]) for row in rows]
-            proven = [row["verdict"] for row in rows].count("slower")
+            proven = [row["verdict"] for row in rows].count("loss")
             times = {0: "never proven", 1: "proven once"}.get(proven, f"proven {proven} times")
             assert cell == f"{min(losses):.1f} to {max(losses):.1f} %, {times}"
             assert len(rows) == 6

@@ -347,8 +347,8 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
 @pytest.mark.parametrize(
     ("low", "loss", "high", "judged", "verdict", "words"),
     [
-        (8.0, 9.0, 10.0, "slower", NOT_MET, "split-4 comes nearest with 6.0 %"),
-        (1.0, 4.0, 7.0, "slower", OPEN, "4.0 % [1.0, 7.0], which is not proven to be more than 3 %"),
+        (8.0, 9.0, 10.0, "loss", NOT_MET, "split-4 comes nearest with 6.0 %"),
+        (1.0, 4.0, 7.0, "loss", OPEN, "4.0 % [1.0, 7.0], which is not proven to be more than 3 %"),
         (3.5, 9.0, 14.0, "unclear", OPEN, "9.0 % [3.5, 14.0], but after Holm's adjustment this loss, or what"),
         (-2.0, -1.0, 0.5, "unclear", NOT_NEEDED, "it gains 1.0 % [\N{MINUS SIGN}0.5, 2.0], within 3 %"),
         (math.nan, 9.0, math.nan, "too few launches", NOT_MET, "split-4 comes nearest"),
@@ -385,8 +385,8 @@ def test_a_knee_is_an_estimate():
     assert "the best one is split-2 with 3.0 % [2.0, 4.0] lost" in missed
 
 
-LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["slower", "unclear", "equivalent"]))
-MASKS = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["faster", "faster", "unclear", "slower"]))
+LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["loss", "unclear", "no loss"]))
+MASKS = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["gain", "gain", "unclear", "loss"]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -406,9 +406,9 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
     names = [f"split-{ways}" for ways in range(1, len(masks) + 1)]
     rows = [effect("unmanaged", "alone", *bare)]
     for name, (loss, half, verdict) in zip(names, masks, strict=True):
-        rows += [effect(name, "alone", loss, half, "slower"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
+        rows += [effect(name, "alone", loss, half, "loss"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
     rows += [
-        effect(name, "alone", price + place, 1.0, "slower", "antagonist", f"b{number}@{number}")
+        effect(name, "alone", price + place, 1.0, "loss", "antagonist", f"b{number}@{number}")
         for place, name in enumerate(("unmanaged", *names))
         for number, price in enumerate(prices, start=1)
     ]
@@ -435,7 +435,7 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
     if not is_advised(advice):
         assert "run" not in said, "there is nothing to confirm"
         return
-    assert (bare[2], masks[int(advice["lead_ways"]) - 1][2]) == ("slower", "faster")
+    assert (bare[2], masks[int(advice["lead_ways"]) - 1][2]) == ("loss", "gain")
     assert bare[0] - bare[1] > most
     assert limit is None or advice["loss_high"] <= limit + 1e-9
     assert limit is not None or advice["lead_ways"] == ways

@@ -20,6 +20,8 @@ from castmates.report.answer.pairs import pairs
 from castmates.report.text import services as words
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import tables_of
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
 from castmates.study.catalogue import check_latency, gather_catalogue
@@ -27,7 +29,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
-from tests.unit import windows_maker
+from tests.unit import makers, windows_maker
 from tests.unit.test_services_coverage import windows_of as queues_of
 from tests.unit.windows_maker import cohort, mix
 
@@ -156,7 +158,7 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     effects = estimate_effects(plan, windows, margin=0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
-    assert set(rows["verdict"]) == {"slower"}
+    assert set(rows["verdict"]) == {"loss"}
     assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
         "redis-1000@0": "p99 of latency", "redis-2000@0": "p99 of latency", "stream@1": "rate",
     }  # fmt: skip
@@ -220,7 +222,7 @@ def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
     windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
     effects = estimate_effects(plan, without_saturated([plan], windows), margin=0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")].set_index("lead")
-    assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
+    assert rows["verdict"].to_dict() == {"redis-1000": "no loss", "redis-2000": "no data"}
     results = results_of(plan, without_saturated([plan], windows))
     assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
 
@@ -307,6 +309,19 @@ def test_a_limit_without_a_service_is_refused():
     check_latency(Study(leads=["x"], **limited | {"recommend": {}}), catalogue, "s.yaml, line 4")
     with pytest.raises(CastmatesError, match=r"^s.yaml, line 4: 'recommend.latency' is a limit for open-loop services"):
         check_latency(Study(leads=["x"], **limited), catalogue, "s.yaml, line 4")
+
+
+def test_a_study_without_a_limit_has_no_table_of_loads(tmp_path):
+    folder, plan = StudyFolder(tmp_path), plan_of()
+    assert "services" in tables_of(plan, folder)
+    assert "loads" not in tables_of(plan, folder)
+    assert "loads" in tables_of(plan.model_copy(update={"latency_limits": {"p99": 2.0}}), folder)
+
+
+def test_the_plan_has_the_limits_of_its_study():
+    limited = {"recommend": {"latency": {"p99": "500 us"}}}
+    assert makers.plan(makers.study(["x"], ["a"], **limited)).latency_limits == {"p99": 0.5}
+    assert makers.plan(makers.study(["x"], ["a"])).latency_limits == {}
 
 
 def test_limits_are_times():

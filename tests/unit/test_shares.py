@@ -9,7 +9,6 @@ from castmates.errors import CastmatesError
 from castmates.study.model import Study
 from castmates.study.reading import read_keys
 from castmates.study.schema import schema_text
-from castmates.study.study_text import study_text
 
 SCHEMA = json.loads(schema_text("study.schema.json"))
 MIX = {"lead": "a", "antagonists": ["b"]}
@@ -50,7 +49,7 @@ def test_shares_have_their_sign_in_studies_and_schemas_and_are_written_with_it(k
             study = None
         assert (study is not None) == fits, share
         assert jsonschema.Draft202012Validator(SCHEMA).is_valid(written(key, share)) == fits, share
-        assert study is None or read_keys(Study, study_text(study, "again"), "s.yaml") == study
+        assert study is None or read_keys(Study, study.text("again"), "s.yaml") == study
 
 
 @pytest.mark.parametrize(

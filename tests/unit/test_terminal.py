@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.preview.duration import ANALYSIS
 from castmates.results.folder import StudyFolder
 from castmates.runner import progress
 from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
@@ -15,6 +14,7 @@ from castmates.terminal import words
 from castmates.terminal.live import region
 from castmates.terminal.notes import Inbox, Note, read_note, recorded
 from castmates.terminal.prepared import lacks
+from castmates.terminal.preview.duration import ANALYSIS
 from castmates.terminal.sweep import Analysis, Sweep
 from tests.unit.makers import plan, study
 from tests.unit.rounds.makers import slice_of, window_of

@@ -172,7 +172,13 @@ def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_large
 
 
 def test_a_lead_without_a_graph_is_reported_as_one_without_critical_paths(tmp_path):
-    record = {"status": "measured", "scenes": [], "mix": "a+b", "missing": ["No GHz."], "paths": {"reason": "no graph"}}
+    record = {
+        "status": "measured",
+        "scenes": [],
+        "mix": "a+b",
+        "missing": {"No GHz.": ["numbers"]},
+        "paths": {"reason": "no graph"},
+    }
     lines = list(trace_report(record, tmp_path, tmp_path))
     assert lines[:3] == ["  missing:", "    - No GHz.", "    - Critical paths: no graph."]
 
@@ -186,26 +192,25 @@ def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatc
 
 
 def test_an_answer_without_rows_lists_what_the_trace_has_not_of_what_the_query_needs(traced):
-    rights = "switches are for root: sudo castmates doctor --grant"
-    missing = [
-        "Not recorded: who woke a thread, how long it waited to run and who ran instead; page faults; sampled stacks.",
-        f"{rights.capitalize()}.",
-        "stacks: perf ended.",
-        "Steps and operations of lead: it has no profiler.",
-        "Cache occupancy and memory bandwidth: no resctrl.",
-        "whatever nobody expects",
-    ]
+    about = {
+        "Not recorded: who woke a thread.": ["scheduler"],
+        "Switches are for root: sudo castmates doctor --grant.": ["scheduler", "faults", "stacks"],
+        "stacks: perf ended.": ["stacks"],
+        "Steps and operations of lead: it has no profiler.": ["profile"],
+        "Cache occupancy and memory bandwidth: no resctrl.": ["numbers"],
+        "whatever nobody expects": [],
+    }
+    missing = list(about)
     record = traced.trace("lead+stream") / TRACE_RECORD
-    about = {"missing": missing, "rights": {"reasons": [rights]}, "paths": {"reason": "no graph"}}
-    replace_text(record, json.dumps(read_about(record.parent) | about))
+    lacks = {"missing": about, "paths": {"reason": "no graph"}}
+    replace_text(record, json.dumps(read_about(record.parent) | lacks))
 
     def listed(*words):
         said = run("query", "study.yaml", *words).stderr
         return [line.removeprefix("  - ") for line in said.splitlines() if line.startswith("  - ")]
 
     nobody = ("--named", "time-on-cpu", "--set", "member=nobody")
-    on_threads = [f"{missing[0].partition(';')[0]}.", missing[1], missing[5]]
-    assert listed(*nobody) == on_threads
+    assert listed(*nobody) == [missing[0], missing[1], missing[5]]
     assert "No rows. What the trace of lead+stream has not:" in run("query", "study.yaml", *nobody).stderr
     assert listed("--named", "path") == [missing[3], missing[5], "Critical paths: no graph."]
     assert listed("select * from samples where false") == missing[4:]

@@ -47,4 +47,4 @@ def test_lines_of_calls_that_others_finish_are_no_threads_that_could_not_be_foun
     apart = names.count("XLA, asynchronous")
     assert apart == 1
     assert source.more["threads not found"] == len(names) - apart
-    assert "no threads" in source.more["missing"][0]
+    assert "no threads" in next(iter(source.more["missing"]))

@@ -45,7 +45,7 @@ def traced(folder, launches=4, name=MIX):
         "study": "synthetic",
         "scenes": scenes,
         "sources": [SOURCE],
-        "missing": ["No GHz here."],
+        "missing": {"No GHz here.": ["numbers"]},
     }
     timeline.about.update(about)
     write(timeline, make(folder, launches=launches) / "traces" / name)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from castmates.preview.profiles import LAUNCH, TRACE, tracing_time
 from castmates.project import Project
 from castmates.results.columns.operations import PROFILE_RECORD
 from castmates.results.folder import StudyFolder
 from castmates.study.profile_launches import traces_of
 from castmates.terminal.display import Display
+from castmates.terminal.preview.profiles import LAUNCH, TRACE, tracing_time
 from tests.unit.makers import study
 from tests.unit.test_profile_launches import planned
 

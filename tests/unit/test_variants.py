@@ -17,7 +17,6 @@ from castmates.report.text.variants import sentences
 from castmates.study.confirmation import confirming
 from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Partition, Share, Variant
-from castmates.study.study_text import study_text
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
 from tests.unit.windows_maker import cohort, mix, plan, written
@@ -74,20 +73,20 @@ def test_a_variant_is_a_lead_beside_everything_that_its_lead_is_beside(tmp_path,
 
 def test_studies_that_castmates_writes_have_the_variants_and_no_more(tmp_path, monkeypatch):
     ours = loaded(tmp_path, monkeypatch)
-    again = loaded(tmp_path, monkeypatch, study_text(ours.study.model_copy(update={"name": "again"}), "again"), "again")
+    again = loaded(tmp_path, monkeypatch, ours.study.model_copy(update={"name": "again"}).text("again"), "again")
     assert again.study.leads == ours.study.leads
     assert len(again.plan().mixes) == len(ours.plan().mixes)
     (tmp_path / "workloads").mkdir()
     published = catalogue_text(workloads_of(ours.plan(), ours.workloads), "published")
     (tmp_path / "workloads" / "published.yaml").write_text(published)
-    text = study_text(self_contained(ours.study, ours.plan()).model_copy(update={"name": "published"}), "published")
+    text = self_contained(ours.study, ours.plan()).model_copy(update={"name": "published"}).text("published")
     published = loaded(tmp_path, monkeypatch, text, "published")
     assert published.plan().variants == ours.plan().variants
     assert {mix.identity for mix in published.plan().mixes} == {mix.identity for mix in ours.plan().mixes}
     (tmp_path / "workloads" / "published.yaml").unlink()
     one = next(mix for mix in ours.plan().mixes if mix.name == "net.int8+stream")
     under = one.model_copy(update={"partitions": (Partition(name="quota-50", shares=(HALF,)),)})
-    text = study_text(confirming(ours.study, ours.plan(), under, 3), "confirmed")
+    text = confirming(ours.study, ours.plan(), under, 3).text("confirmed")
     confirmed = loaded(tmp_path, monkeypatch, text, "confirmed").plan()
     assert {mix.name for mix in confirmed.mixes} == {"net.int8+stream"}
 
@@ -149,7 +148,7 @@ def test_losses_and_speeds_are_compared_by_welch():
     turned = measured({"net": LOSSES, "net.int8": BASE_LOSSES}, {"net": SLOW, "net.int8": FAST})
     assert variant_effects(BOTH, turned, 0.02)["verdict"].to_list() == ["more sensitive"]
     alike = measured({"net": LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": SLOW})
-    assert variant_effects(BOTH, alike, 0.05)["verdict"].to_list() == ["equivalent"]
+    assert variant_effects(BOTH, alike, 0.05)["verdict"].to_list() == ["no difference"]
     assert variant_effects(BOTH.model_copy(update={"variants": ()}), windows, 0.02).empty
 
 

@@ -136,6 +136,5 @@ rule recommend_partitions:
         "../../envs/castmates.yaml"
     params:
         lead_loss=TERMS.lead_loss or 0,
-        latency=latency_option(),
     shell:
-        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} {params.latency} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -340,11 +340,6 @@ def environment_of_inputs(wildcards):
     return str(environments.ready_file(place))
 
 
-def latency_option():
-    """What the study limits of the latency of requests; nothing where it limits none."""
-    return " ".join(f"--latency {name}={ms}" for name, ms in TERMS.latency.items())
-
-
 def isolating_option():
     """The isolating partition for the script, where the study names it."""
     return f"--isolated {TERMS.isolated}" if TERMS.isolated else ""

@@ -14,7 +14,7 @@ from castmates.analysis.comparison.launches import launch_means, questions
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
@@ -39,23 +39,6 @@ def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
     table = table.assign(pairs=len(pairs), launches=own["launches"].fillna(0).to_numpy())
     table = table.assign(**columns_of(own.reset_index(drop=True), "slowdown", ratio))
     return _judged(table, _differences(parts, first, list(studies)[1:]), margin)
-
-
-def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch.
-
-    `summed` adds up the parts of a group. A pair that several cohorts measured is shared out among them, so that no
-    pair weighs more than another. A group in which a cohort lost all its launches has a part without a value.
-    """
-    by = list(by)
-    homes = losses.groupby([*by, "mix"])["cohort"].transform("nunique")
-    pairs = losses.groupby(by)["mix"].transform("nunique")
-    places = losses.drop_duplicates([*by, "mix", "cohort"]).groupby([*by, "cohort"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
-    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
-    whole = values["part"].where(values["present"] == values["places"])
-    means = whole.groupby([*by, "cohort"]).agg(["mean", "var", "count"])
-    return means.set_axis(["mean", "variance", "launches"], axis=1)
 
 
 def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, lost, ratio
 from castmates.analysis.statistics.pairs import pair, planned
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.study import MARGINS, frame
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -39,27 +39,10 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
 def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     by = ["baseline", who, "platform"]
-    size = contrasts.groupby("baseline", observed=True)[other].nunique()
-    cells = values.drop_duplicates([*_CELL, "platform"]).groupby(by, observed=True).size().rename("cells")
-    # A cell that several cohorts measured is shared out among them, so that no cell weighs more than another.
-    homes = values.groupby([*_CELL, "platform"], observed=True)["cohort"].transform("nunique")
-    parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
-    launches = parts.groupby([*by, *LAUNCH], observed=True).agg(value=("part", "sum"), present=("part", "size"))
-    in_cohort = values.drop_duplicates([*_CELL, "platform", "cohort"]).groupby([*by, "cohort"], observed=True).size()
-    launches = launches.join(in_cohort.rename("planned"))
-    whole = launches[launches["present"] == launches["planned"]]
-    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"launches": 0})
-    table["cells_of"] = table["baseline"].map(size)
-    numbers = ["mean", "low", "high"]
-    cohorts = in_cohort.groupby(by, observed=True).size().to_numpy()
-    seen = whole.reset_index().groupby(by, observed=True)["cohort"].nunique().reindex(cells.index, fill_value=0)
-    # Without a single whole launch of some cohort the sum over cohorts would lack a part.
-    table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < cohorts), numbers] = np.nan
+    cells = values.groupby(by, observed=True)[other].nunique().rename("cells")
+    sums = summed(cohort_means(values.rename(columns={"difference": "loss", other: "mix"}), by), by)
+    table = cells.to_frame().join(sums.drop(columns="p_value")).reset_index()
+    table["cells_of"] = table["baseline"].map(contrasts.groupby("baseline", observed=True)[other].nunique())
+    table.loc[table["cells"] < table["cells_of"], ["mean", "low", "high"]] = np.nan
     losses = columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
     return table.assign(margin=name, who=table[who], **losses)
-
-
-def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The sum over cohorts of their launches' means."""
-    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "launches": ("value", "size")}
-    return summed(launches.groupby([*by, "cohort"], observed=True).agg(**asked), by).drop(columns="p_value")

@@ -7,10 +7,10 @@ from castmates.analysis.effects.between_nodes import between_nodes, hosts_of
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.verdicts import (
-    DIFFER,
     EFFECT_LEVEL,
     INSENSITIVE,
-    NO_DIFFERENCE,
+    NODES_ALIKE,
+    NODES_DIFFER,
     NOT_COMPARED,
     UNSTABLE,
     control_verdicts,
@@ -57,7 +57,7 @@ def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     adjusted = tests.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
     table = table.merge(tests[ROW].assign(p_holm=adjusted), on=ROW)
     p_holm = table["p_holm"].to_numpy(dtype=float)
-    verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, DIFFER], default=NO_DIFFERENCE)
+    verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, NODES_DIFFER], default=NODES_ALIKE)
     return table.assign(**_losses(table), verdict=verdict, control="")
 
 

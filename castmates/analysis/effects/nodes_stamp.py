@@ -6,7 +6,7 @@ import pandas as pd
 
 from castmates.analysis.effects.between_nodes import FEWEST_NODES
 from castmates.analysis.effects.nodes import failing
-from castmates.analysis.effects.verdicts import DIFFER
+from castmates.analysis.effects.verdicts import NODES_DIFFER
 from castmates.english import counted, listed
 from castmates.study.spec import Plan
 
@@ -65,7 +65,7 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
     failed, hosts = failing(nodes), {str(name): sorted(set(own["host"])) for name, own in nodes.groupby("machine")}
     each = [f"{listed(names)} of {name}" if len(hosts) > 1 else listed(names) for name, names in hosts.items()]
     rows = nodes[nodes["control"] == ""].drop_duplicates(_EFFECT)
-    differ = list(dict.fromkeys(rows.loc[rows["verdict"] == DIFFER, "mix"]))
+    differ = list(dict.fromkeys(rows.loc[rows["verdict"] == NODES_DIFFER, "mix"]))
     if not hosts:
         return [("nodes", ("nodes left out", " ".join(aside)), True)] if aside else []
     said = [failure_sentence(failed)] if len(failed) else []
@@ -75,7 +75,7 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
         )
     elif not said:
         said.append(f"No difference between the nodes {'; '.join(each)} was seen.")
-    word = DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
+    word = NODES_DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
     word = f"{counted(failed['host'].nunique(), 'node')} {FAILED}" if len(failed) else word
     few = [_FEW] if any(1 < len(names) < FEWEST_NODES for names in hosts.values()) else []
     return [("nodes", (word, " ".join([*said, *few, *aside])), not len(failed))]

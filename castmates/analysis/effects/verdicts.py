@@ -15,14 +15,13 @@ EXTENDED_LEVEL = 0.0025
 # The controls are judged together and stamp the whole study, hence the stricter level.
 CONTROL_LEVEL = 0.01
 
-NO_DATA = "no data"
-TOO_FEW = "too few launches"
+LOSS, GAIN, NO_LOSS, UNCLEAR, TOO_FEW, NO_DATA = "loss", "gain", "no loss", "unclear", "too few launches", "no data"
 UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
-MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
+MORE, LESS, NO_DIFFERENCE = "loses more in B", "loses less in B", "no difference"
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
-DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
+NODES_DIFFER, NODES_ALIKE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
 LARGER, SMALLER = "larger in B", "smaller in B"
 MORE_SENSITIVE, LESS_SENSITIVE = "more sensitive", "less sensitive"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS, NEVER_FROZEN = "seen", "none seen", "too few windows", "never frozen"
@@ -34,7 +33,7 @@ def effect_level(extended: bool | Sequence[int]) -> float:
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Slower, faster, equivalent or unclear, row by row, from `mean`, `low`, `high`, `p_holm` and `launches`."""
+    """Loss, gain, no loss or unclear, row by row, from `mean`, `low`, `high`, `p_holm` and `launches`."""
     edge = np.log1p(margin)
     mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
     significant = _floats(estimates, "p_holm") < level
@@ -42,11 +41,11 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFEC
         {
             NO_DATA: _floats(estimates, "launches") == 0,
             TOO_FEW: _floats(estimates, "launches") < FEWEST_LAUNCHES,
-            "slower": significant & (mean > 0),
-            "faster": significant & (mean < 0),
-            "equivalent": (low >= -edge) & (high <= edge),
+            LOSS: significant & (mean > 0),
+            GAIN: significant & (mean < 0),
+            NO_LOSS: (low >= -edge) & (high <= edge),
         },
-        otherwise="unclear",
+        otherwise=UNCLEAR,
     )
 
 
@@ -101,7 +100,7 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             TOO_FEW: fewest < FEWEST_LAUNCHES,
             MORE: significant & (mean > 0),
             LESS: significant & (mean < 0),
-            EQUIVALENT: (low >= -edge) & (high <= edge),
+            NO_DIFFERENCE: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
     )
@@ -150,7 +149,7 @@ def variant_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFE
             TOO_FEW: fewest < FEWEST_LAUNCHES,
             MORE_SENSITIVE: significant & (mean > 0),
             LESS_SENSITIVE: significant & (mean < 0),
-            EQUIVALENT: (low >= -edge) & (high <= edge),
+            NO_DIFFERENCE: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
     )

@@ -12,7 +12,6 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.rejections import possibly_biased
-from castmates.analysis.explanations import request_quantiles
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
 from castmates.analysis.keys import LAUNCH, MEMBER, ROW
@@ -43,7 +42,7 @@ def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) 
     quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
     found = [places_with_quantiles(launches, quantiles)]
     if is_service.any():
-        found.append(request_quantiles.request_quantiles(own[is_service]))
+        found.append(request_quantiles(own[is_service]))
     values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
     if values.empty:  # nothing is valid of what has a row
         return frame([], LATENCY)
@@ -149,3 +148,21 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
 
 
 _NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+
+
+def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:
+    """The requests and quantiles in ms of every launch, scene and member, as `launch_quantiles` has those of steps.
+
+    A quantile is the geometric mean over the launch's windows, as of effects. `left` is the share of these in which so
+    many requests were unanswered that it is but a bound.
+    """
+    valid = windows[windows["valid"] & windows["offered"].notna()]
+    columns = {str(share): 1000 * valid[f"{name}_s"] for name, share in QUANTILES.items()}
+    logs = valid[PLACE].assign(**{name: np.log(column.where(column > 0)) for name, column in columns.items()})
+    left = {f"left {share}": valid[f"{name}_s"].isna() for name, share in QUANTILES.items()}
+    whole = logs.assign(steps=valid["requests"], **left)
+    found = whole.groupby(PLACE, observed=True, sort=False).agg(
+        {"steps": "sum", **dict.fromkeys(columns, "mean"), **dict.fromkeys(left, "mean")}
+    )
+    found[[*columns]] = np.exp(found[[*columns]])
+    return found.reset_index().assign(odd=0, units=1.0)

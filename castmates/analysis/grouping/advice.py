@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem
 from castmates.analysis.grouping.usual import Usual
 from castmates.analysis.prediction.losses import Loss
@@ -18,8 +19,7 @@ from castmates.study.masks import text_of
 
 RANKS = ("best", "second", "third")
 KEPT, NOT_SHOWN, EXCEEDED = "kept", "not shown", "exceeded"
-AGREES, MORE, LESS, TOO_FEW = "agrees", "loses more", "loses less", "too few launches"
-CONFIRMED, UNCLEAR = "confirmed", "unclear"
+AGREES, MORE, LESS, CONFIRMED = "agrees", "loses more", "loses less", "confirmed"
 ALONE = "alone"
 EARLY = 1e-9  # points, so that a limit that is met exactly is met
 

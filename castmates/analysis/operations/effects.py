@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.effects.verdicts import LOSS, effect_verdicts
 from castmates.analysis.keys import EFFECT, LAUNCH, SAME_ROUND
 from castmates.analysis.operations.groups import groups
 from castmates.analysis.operations.per_trace import OPERATION, Traces
@@ -104,5 +104,5 @@ def _finished(table: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(**columns_of(table, "ratio", ratio))
     table = table.assign(**columns_of(table, "loss_pct", lost, ends="loss"))
     for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
-        table[name] = table[name].where(table["step_verdict"] == "slower")
+        table[name] = table[name].where(table["step_verdict"] == LOSS)
     return table.assign(share=table["alone_ms"] / table["step_alone_ms"])

@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.keys import ROUND, SCENE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.per_trace import WAITING, Traces
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
-INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "unclear", "too few launches"
+INPUT, COMPUTE = "input-bound", "compute-bound"
 
 
 def input_pipeline(traces: Traces) -> pd.DataFrame:
@@ -23,7 +24,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
     table = table.join(means).join(more).reset_index()
     table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
     low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)
-    verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], OPEN)
+    verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], UNCLEAR)
     return table.assign(verdict=verdict)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from castmates.english import listed
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
@@ -17,12 +16,12 @@ from castmates.study.partitions.io_ways import cut_by
 from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
-SHARED = "shared with "  # groups of others, which follow
+SHARED = "shared"  # with groups of others
 
 ByCache = Mapping[int, int]  # cache -> what was held there
 
 Place = tuple[str, str]  # cohort and partition, or mix and partition
-States = Mapping[Place, str]  # mix and partition -> one of the five
+States = Mapping[Place, str]  # mix and partition -> one of these five
 
 # Lines of schemata -> which setting of a share they are.
 MASKS = ("ways", "code")
@@ -90,6 +89,16 @@ def states(plan: Plan, held: HeldPartitions | None = None) -> dict[Place, str]:
     }
 
 
+def sharers(plan: Plan, held: HeldPartitions) -> dict[Place, tuple[str, ...]]:
+    """By mix and partition: the groups of others that had ways of its members."""
+    found, cohorts = {}, _cohorts(plan)
+    for mix in plan.mixes:
+        for made in mix.partitions:
+            groups = [name for one in cohorts[mix.identity] for name in held.shared.get((one, made.name), ())]
+            found[mix.name, made.name] = tuple(dict.fromkeys(groups))
+    return found
+
+
 def equal(plan: Plan, held: HeldPartitions) -> list[tuple[str, ...]]:
     """Partitions of one mix that were asked as different ones, and that the processor held as the same."""
     by_shares: dict[tuple[str, tuple[Share, ...]], dict[str, tuple[Share, ...]]] = {}
@@ -102,8 +111,8 @@ def equal(plan: Plan, held: HeldPartitions) -> list[tuple[str, ...]]:
 
 def _state(partition: Partition, cache: Cache | None, cohorts: Sequence[str], held: HeldPartitions) -> str:
     places = [(cohort, partition.name) for cohort in cohorts if cohort in held.measured]
-    if others := {name: None for place in places for name in held.shared.get(place, ())}:
-        return f"{SHARED}{listed(list(others))}"
+    if any(held.shared.get(place) for place in places):
+        return SHARED
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
     if places and all(place in held.compared and place not in held.unread for place in places):

@@ -49,7 +49,7 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         }
         for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix) and not found.get((mix.name, partition.name), "").startswith(SHARED)
+        if isolates(partition, mix) and found.get((mix.name, partition.name)) != SHARED
     ]
     table = pd.DataFrame(rows, columns=[*LEAD_OF_MIX, "partition", "uncertain"])
     return table.astype({"uncertain": bool}).drop_duplicates([*LEAD_OF_MIX, "partition"], ignore_index=True)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
@@ -24,11 +25,11 @@ from castmates.study.capabilities import PARTITIONS
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED, Plan
 
-MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few launches", "no sweep"
+MET, NOT_MET, NO_SWEEP = "met", "not met", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
 ADVISED = (MET, KNEE)  # with a mask to confirm
 LIMIT = "limit"  # the other aim is KNEE
-YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
+YES, EXCEEDED, NOT_YET = "confirmed", "exceeded", "not confirmed yet"
 WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
 
 _MIX = ["study", "mix", "lead", "antagonists", "platform", "machine"]
@@ -90,9 +91,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
         faster_low=1 / gain["slowdown_high"],
         faster_high=1 / gain["slowdown_low"],
     )
-    beyond = (loss["verdict"] == "slower") & (table["without_low"] > table["limit_pct"])
+    beyond = (loss["verdict"] == LOSS) & (table["without_low"] > table["limit_pct"])
     kept = table["without_high"] <= table["limit_pct"]
-    pays = beyond & (gain["verdict"] == "faster")
+    pays = beyond & (gain["verdict"] == GAIN)
     unproven = (table["verdict"] == NOT_MET) & ~beyond & table["without_low"].notna()
     unproven |= table["verdict"].isin(ADVISED) & ~pays
     words = np.select([kept, unproven], [NOT_NEEDED, OPEN], default=table["verdict"])

@@ -8,6 +8,7 @@ docs/methodology.md has the argument and its simulated coverage.
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
 from castmates.study import masks
@@ -16,7 +17,7 @@ from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
 KEPT = 95.0  # per cent of the rate alone
-KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few launches"
+KNOWN, BETWEEN, AT_LEAST, NOT_REACHED = "known", "between", "at least", "not reached"
 
 _CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform", "machine"]
 

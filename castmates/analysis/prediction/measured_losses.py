@@ -44,10 +44,8 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     """From the table of effects; `caches` has the last-level cache of each CPU, as far as it is known."""
     mixes = _sharing(plan, caches)
     found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
-    wanted = effects["baseline"] == "alone"
-    for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].str.startswith(NOT_ALONE)].to_dict(
-        "records"
-    ):
+    wanted = (effects["baseline"] == "alone") & effects["slowdown"].notna() & ~effects["held"].isin(NOT_ALONE)
+    for row in effects[wanted].to_dict("records"):
         if place := _place(row, mixes):
             loss = Loss(row["loss_pct"], row["loss_low"], row["loss_high"], "measured")
             found[place][row["role"]].append(loss)

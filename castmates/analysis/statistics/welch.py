@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
 
 
@@ -60,6 +61,23 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         },
         index=sums.index,
     )
+
+
+def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch.
+
+    `summed` adds up the parts of a group. A pair that several cohorts measured is shared out among them, so that no
+    pair weighs more than another. A group in which a cohort lost all its launches has a part without a value.
+    """
+    by = list(by)
+    homes = losses.groupby([*by, "mix"])["cohort"].transform("nunique")
+    pairs = losses.groupby(by)["mix"].transform("nunique")
+    places = losses.drop_duplicates([*by, "mix", "cohort"]).groupby([*by, "cohort"]).size().rename("places")
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
+    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
+    whole = values["part"].where(values["present"] == values["places"])
+    means = whole.groupby([*by, "cohort"]).agg(["mean", "var", "count"])
+    return means.set_axis(["mean", "variance", "launches"], axis=1)
 
 
 def one_sample(side: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.uncore_frequency import HIGHEST, LOWEST, domains
 from castmates.protocols import Sample
@@ -37,7 +38,7 @@ class Edge(NamedTuple):
     coolers: int  # devices that hold the processor back for heat
 
 
-class Conditions:
+class Conditions(BetweenEdges[Edge]):
     """Holds the settings of the machine at both edges of a window against those at the launch's begin."""
 
     name = "conditions"
@@ -54,22 +55,13 @@ class Conditions:
             f"{name} of {folder.name}": folder / name for folder in domains(root) for name in (LOWEST, HIGHEST)
         }
         self._begin: Settings = {}
-        self._opening: Edge | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember how the machine is set."""
         self._begin = self._look().settings  # without what cooling lowers: a launch may begin hot
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge; the notes name what is not as it was."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = self._look()
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
+        """The notes name what is not as it was."""
         changed = [change for edge in (opening, closing) for change in changes(self._begin, edge.settings)]
         offline = sorted({*opening.offline, *closing.offline})
         now = time.monotonic_ns()
@@ -80,9 +72,6 @@ class Conditions:
             ("coolers", float(max(opening.coolers, closing.coolers)), "cooling devices that held the processor back"),
         ]
         return [Sample(now, self.name, "host", metric, value, note) for metric, value, note in metrics]
-
-    def close(self) -> None:
-        """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
         """Describe how the machine was set when the launch began."""

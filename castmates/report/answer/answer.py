@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from itertools import islice
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.report.answer.cards import Card, cards
 from castmates.report.answer.headline import below, headline
-from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED_GAIN, Pair, most_important, pairs
+from castmates.report.answer.pairs import SUSPECTED_GAIN, Pair, most_important, pairs
 from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settle
 from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
@@ -81,7 +82,7 @@ def _settling(results: Results, settle: ToSettle | None) -> str:
     if settle.planned:
         missing = f"{counted(settle.more, 'launch')} of each lead"
         first = f"{missing} that the study has planned did not count yet ({duration(settle.seconds)})"
-    elif settle.kind == FEW:
+    elif settle.kind == TOO_FEW:
         first = f"{launches} ({duration(settle.seconds)}); an interval that covers future launches takes at least three"
     else:
         first = f"about {launches} ({duration(settle.seconds)}){_of_them(settle)}, {_if(settle.kind)}"
@@ -89,7 +90,7 @@ def _settling(results: Results, settle: ToSettle | None) -> str:
 
 
 def _if(kind: str) -> str:
-    if kind == OPEN:
+    if kind == UNCLEAR:
         return "if the losses are as they look"
     return f"if the {'gains' if kind == SUSPECTED_GAIN else 'losses'} are as large as they look"
 

@@ -12,9 +12,9 @@ from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
 from castmates.analysis.effects.verdicts import (
     CONTROL_LEVEL,
-    DIFFER,
     INSENSITIVE,
     NO_DATA,
+    NODES_DIFFER,
     SEEN,
     SENSITIVE,
     TOO_FEW,
@@ -158,7 +158,7 @@ def _nodes(results: Results) -> list[Card]:
         for pill in found
         if pill.state == NO
     ]
-    differ = [Card(DOUBT, "Nodes differ", pill.meaning, "health") for pill in found if pill.word == DIFFER]
+    differ = [Card(DOUBT, "Nodes differ", pill.meaning, "health") for pill in found if pill.word == NODES_DIFFER]
     return [*bad, *differ]
 
 

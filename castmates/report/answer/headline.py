@@ -4,10 +4,20 @@ import math
 from collections.abc import Mapping, Sequence
 
 from castmates.analysis.effects.contrasts import NEGATIVE
-from castmates.analysis.effects.verdicts import INSENSITIVE, UNSTABLE, effect_level
+from castmates.analysis.effects.verdicts import (
+    GAIN,
+    INSENSITIVE,
+    LOSS,
+    NO_DATA,
+    NO_LOSS,
+    TOO_FEW,
+    UNCLEAR,
+    UNSTABLE,
+    effect_level,
+)
 from castmates.analysis.statistics.power import detectable
 from castmates.english import counted, rounded
-from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
+from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spread_of, spreads
 from castmates.report.answer.thrown_away import ThrownAway, nothing_left, thrown_away
@@ -44,7 +54,7 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
 def mentioned(found: Pairs) -> tuple[str, ...]:
     """The states that the headline accounts for: the sentence below it has the others."""
     first = next((state for state in (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN) if of_state(found, state)), "")
-    return (first,) if first else (FEW,) if _only_few(found) else (NONE, OPEN)
+    return (first,) if first else (TOO_FEW,) if _only_few(found) else (NO_LOSS, UNCLEAR)
 
 
 def of_state(found: Pairs, state: str) -> list[Pair]:
@@ -147,12 +157,12 @@ def _suspected(pairs: Pairs, unproven: str) -> str:
 
 
 def _only_few(found: Pairs) -> bool:
-    few = of_state(found, FEW)
-    return bool(few) and len(few) == sum(pair.state != MISSING for pair in found)
+    few = of_state(found, TOO_FEW)
+    return bool(few) and len(few) == sum(pair.state != NO_DATA for pair in found)
 
 
 def _without_change(results: Results, found: Pairs) -> str:
-    none, unknown = of_state(found, NONE), of_state(found, OPEN)
+    none, unknown = of_state(found, NO_LOSS), of_state(found, UNCLEAR)
     if _only_few(found):
         return "Too few launches for an answer: these numbers describe the launches that were measured, no others."
     within = _margin(results)
@@ -169,9 +179,10 @@ def _without_change(results: Results, found: Pairs) -> str:
             stay = "the other stays" if whole else "one stays"
         else:
             stay = f"{'the other ' if whole else ''}{len(none)} stay"
-        return f"No answer yet for {len(unknown)} of {len(found)} mixes; {stay} within {within}."
+        are = "is" if len(unknown) == 1 else "are"
+        return f"{len(unknown)} of {len(found)} mixes {are} unclear; {stay} within {within}."
     if unknown:
-        return "No answer yet: these launches differ more than the losses that they are to show."
+        return "Unclear: these launches differ more than the losses that they are to show."
     return "No mix has any numbers."
 
 
@@ -193,10 +204,10 @@ def _the_others(results: Results, found: Pairs) -> str:
         SUSPECTED: ("is suspected of a loss", "are suspected of a loss"),
         GAIN: ("gained speed", "gained speed"),
         SUSPECTED_GAIN: ("is suspected of a gain", "are suspected of a gain"),
-        NONE: (f"stays within {within}", f"stay within {within}"),
-        OPEN: ("is open", "are open"),
-        FEW: ("has too few launches", "have too few launches"),
-        MISSING: ("has no data", "have no data"),
+        NO_LOSS: (f"stays within {within}", f"stay within {within}"),
+        UNCLEAR: ("is unclear", "are unclear"),
+        TOO_FEW: ("has too few launches", "have too few launches"),
+        NO_DATA: ("has no data", "have no data"),
     }
     counts = {state: len(of_state(found, state)) for state in phrases if state not in said}
     if sum(counts.values()) == 1 and len(found) > 1:
@@ -208,8 +219,8 @@ def _the_others(results: Results, found: Pairs) -> str:
 
 
 def _noise(results: Results, found: Pairs) -> str:
-    """How far launches differ, where it keeps pairs open, and which losses may hide in that."""
-    open_ = [pair for pair in found if pair.state in (SUSPECTED, SUSPECTED_GAIN, OPEN)]
+    """How far launches differ, where it keeps pairs unclear, and which losses may hide in that."""
+    open_ = [pair for pair in found if pair.state in (SUSPECTED, SUSPECTED_GAIN, UNCLEAR)]
     known = spreads(open_)
     if not known:
         return ""
@@ -226,7 +237,7 @@ def _hidden(results: Results, found: Pairs, open_: Pairs) -> str:
     counted = [pair for pair in open_ if not math.isnan(spread_of(pair))]
     most = max(math.exp(detectable(spread_of(pair) ** 2, pair.launches, level)) for pair in counted)
     launches = max(pair.launches for pair in counted)
-    return f"With {launches} launches, losses below about {percent(as_loss(most))} often stay open."
+    return f"With {launches} launches, losses below about {percent(as_loss(most))} often stay unclear."
 
 
 def _extended(results: Results) -> str:

@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL, NO_DATA, TOO_FEW, effect_level
+from castmates.analysis.effects.verdicts import (
+    EFFECT_LEVEL,
+    GAIN,
+    LOSS,
+    NO_DATA,
+    NO_LOSS,
+    TOO_FEW,
+    UNCLEAR,
+    effect_level,
+)
 from castmates.report.results import Results
 from castmates.report.text.services import noted
 from castmates.report.text.words import nearly, plain, within
@@ -14,11 +23,9 @@ from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
 
-LOSS, GAIN, NONE, SUSPECTED, OPEN, FEW, MISSING = "loss", "gain", "none", "suspected", "open", "few", "missing"
-SUSPECTED_GAIN = "suspected-gain"  # SUSPECTED is a loss
-STATES = {"slower": LOSS, "faster": GAIN, "equivalent": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
+SUSPECTED, SUSPECTED_GAIN = "suspected loss", "suspected gain"  # unclear, though the interval excludes zero
 # Which pairs stand in the first table where there are too many for it.
-IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, FEW, OPEN, NONE, MISSING)
+IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, TOO_FEW, UNCLEAR, NO_LOSS, NO_DATA)
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Pair:
     mix: str
     program: str
     antagonists: str
-    state: str
+    state: str  # the verdict, or what is suspected
     loss: float
     low: float
     high: float
@@ -37,7 +44,7 @@ class Pair:
     log: float  # the slowdown's logarithm, and the ends of its interval between launches
     log_low: float
     log_high: float
-    words: str  # of the verdict
+    verdict: str
     note: str = ""
     platform: str = ""
     is_service: bool = False  # it is judged by the latency of its requests
@@ -55,7 +62,7 @@ class Pair:
     @property
     def settled(self) -> bool:
         """Whether more launches would not change the verdict."""
-        return self.state in (LOSS, GAIN, NONE)
+        return self.state in (LOSS, GAIN, NO_LOSS)
 
 
 def pairs(results: Results) -> list[Pair]:
@@ -78,12 +85,10 @@ def most_important(found: list[Pair], count: int) -> list[Pair]:
 
 
 def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
-    state = STATES.get(row["verdict"], OPEN)
+    state = row["verdict"]
     if nearly(row):
         state = SUSPECTED if row["loss_pct"] > 0 else SUSPECTED_GAIN
-    few = state == FEW
-    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
-    words, note = _words(results, row, state, tried)
+    low, high = within(row) if state == TOO_FEW else (row["loss_low"], row["loss_high"])
     beside = plain(row["antagonists"]).replace("+", " + ")
     return Pair(
         lead=row["lead"],
@@ -98,27 +103,24 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         log=_log(row["slowdown"]),
         log_low=_log(row["slowdown_low"]),
         log_high=_log(row["slowdown_high"]),
-        words=words,
-        note="; ".join(filter(None, [noted(results, row), note, *_doubts(row)])),
+        verdict=row["verdict"],
+        note="; ".join(filter(None, [noted(results, row), _note(results, row, state, tried), *_doubts(row)])),
         platform=row["platform"],
         is_service=without_class(row["lead"]) in results.service_workloads,
     )
 
 
-def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str]:
+def _note(results: Results, row: Row, state: str, tried: int) -> str:
     margin = f"the change is below {100 * results.margin:.3g} %" if results.margin is not None else ""
     not_proven = f"not proven: {_reason(results, row, tried)}"
     one = "this launch" if row["launches"] == 1 else "these launches"
     return {
-        LOSS: ("loss", ""),
-        GAIN: ("gain", ""),
-        NONE: ("no loss", margin),
-        SUSPECTED: ("suspected loss", not_proven),
-        SUSPECTED_GAIN: ("suspected gain", not_proven),
-        OPEN: ("can’t tell yet", ""),
-        FEW: ("too few launches", f"the interval covers {one} only"),
-        MISSING: ("no data", _why_missing(results, row["lead"])),
-    }[state]
+        NO_LOSS: margin,
+        SUSPECTED: f"{SUSPECTED}, {not_proven}",
+        SUSPECTED_GAIN: f"{SUSPECTED_GAIN}, {not_proven}",
+        TOO_FEW: f"the interval covers {one} only",
+        NO_DATA: _why_missing(results, row["lead"]),
+    }.get(state, "")
 
 
 def _reason(results: Results, row: Row, tried: int) -> str:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from castmates.analysis.effects.verdicts import EXTENDED_LEVEL
+from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, TOO_FEW, UNCLEAR
 from castmates.analysis.statistics.power import POWER, chance_within, detectable
 from castmates.analysis.statistics.student import FEWEST_LAUNCHES, two_sided
-from castmates.report.answer.commands import sweep_command
-from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
+from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.results import Results
-from castmates.results.named import retry_command
+from castmates.results.named import retry_command, study_argument
 
 MOST = 100  # launches that are proposed
 ALIKE = 10.0  # the largest variance over the smallest, up to which that of a handful of launches may be chance
@@ -24,13 +23,13 @@ NEVER = MOST + 1
 class ToSettle:
     """What would settle the pairs of some kind."""
 
-    pairs: int  # that are open
+    pairs: int  # that are unclear
     settled: int  # of these, with so many launches
     launches: int  # of each program, all together; beyond MOST that is how many do not do
     more: int
     seconds: float
     command: str  # "" where there is none: too many launches, or the study file is not known
-    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, OPEN or FEW
+    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, UNCLEAR or TOO_FEW
     planned: bool = False  # launches that the study has asked for already, and that were not measured
     hopeless: tuple[Pair, ...] = ()
 
@@ -41,12 +40,12 @@ class ToSettle:
 
 
 def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
-    """What settles the suspected losses, or else gains, or else the open pairs, or else those with few launches."""
-    for kind in (SUSPECTED, SUSPECTED_GAIN, OPEN):
+    """What settles the suspected losses, or else gains, or else the unclear pairs, or else those with few launches."""
+    for kind in (SUSPECTED, SUSPECTED_GAIN, UNCLEAR):
         wanted = [pair for pair in found if pair.state == kind and not math.isnan(spread_of(pair))]
         if wanted:
             return _by_power(results, found, wanted)
-    few = [pair for pair in found if pair.state == FEW]
+    few = [pair for pair in found if pair.state == TOO_FEW]
     return _proposal(results, few, FEWEST_LAUNCHES, ()) if few else None
 
 
@@ -163,3 +162,10 @@ def seconds_of_launches(results: Results) -> float:
     launches = results.launches[results.launches["status"] == "measured"]
     means = launches.groupby("cohort")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))
+
+
+def sweep_command(results: Results, launches: int | None = None) -> str:
+    """What measures the study, with so many launches; "" where the study file is not known."""
+    if not results.study_file:
+        return ""
+    return f"castmates sweep{study_argument(results.study_file)}" + (f" --launches {launches}" if launches else "")

@@ -47,7 +47,7 @@ def headline(replay: Replayed) -> str:
         return f"{what} with what was published, within {margin}."
     parts = [f"{counts[AGREES]} of {counted(total, 'effect')} {_verb(counts[AGREES], 'agree')} within {margin}"]
     parts += [f"{counts[DIFFERS]} {_verb(counts[DIFFERS], 'differ')}"] if counts[DIFFERS] else []
-    parts += [f"{counts[word]} {_be(counts[word])} {word}" for word in (UNCLEAR,) if counts[word]]
+    parts += [f"{counts[UNCLEAR]} {_be(counts[UNCLEAR])} {UNCLEAR}"] if counts[UNCLEAR] else []
     parts += [f"{counts[word]}: {word}" for word in IN_ORDER[3:] if counts[word]]
     return "; ".join(parts) + "."
 
@@ -134,7 +134,7 @@ def _effect(row: Row, margin: float) -> str:
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
     both = f"; both together give {_loss(row, 'joint_slowdown')} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
-        row["verdict"], f"unclear, more launches decide it{both}"
+        row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
     )
     return f"{losses} ({many}; {change}): {finding}."
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, TOO_FEW
 from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.differences import Difference
 from castmates.report.results import records
@@ -14,11 +14,11 @@ SHOWN = 8  # of a kind; the table has them all
 PIECES = {  # verdict -> what the pairs with it do, for one pair and for several; {} is the margin
     MORE: ("loses more than in A", "lose more than in A"),
     LESS: ("loses less than in A", "lose less than in A"),
-    EQUIVALENT: ("differs by no more than {}", "differ by no more than {}"),
+    NO_DIFFERENCE: ("differs by no more than {}", "differ by no more than {}"),
     TOO_FEW: ("has too few launches", "have too few launches"),
     NO_DATA: ("has no data", "have no data"),
 }
-UNCLEAR = ("is unclear", "are unclear")
+OTHERWISE = ("is unclear", "are unclear")
 NAMED = (MORE, LESS)  # verdicts whose pairs are listed
 
 
@@ -81,7 +81,7 @@ def _against(pair: Compared) -> str:
     parts = []
     for verdict in sorted(groups, key=lambda word: list(PIECES).index(word) if word in PIECES else len(PIECES)):
         names = groups[verdict]
-        words = PIECES.get(verdict, UNCLEAR)[len(names) > 1].format(percent_of(pair.margin))
+        words = PIECES.get(verdict, OTHERWISE)[len(names) > 1].format(percent_of(pair.margin))
         which = f" ({_some(names)})" if verdict in NAMED else ""
         parts.append(f"{len(names)} {words}{which}")
     return f"{pair.b.letter} against A: of {counted(len(rows), 'mix')} {listed(parts)}.{_under_partitions(pair)}"

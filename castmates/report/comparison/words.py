@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
 from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
 from castmates.report.text.slices import in_words, much_longer
@@ -81,7 +81,7 @@ def _slices(compared: Compared) -> Iterator[str]:
             f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over "
             "seconds, such as a power limit; long ones show it where it is caused."
         )
-    elif judged and all(row["verdict"] == EQUIVALENT for row in judged):
+    elif judged and all(row["verdict"] == NO_DIFFERENCE for row in judged):
         yield f"{lengths} Every loss is the same within {percent_of(compared.margin)}: short slices smear nothing here."
     else:
         yield f"{lengths} Whether short slices smear effects of power is not decided; more launches of both decide it."
@@ -105,8 +105,8 @@ def _loss(row: Row, margin: float) -> str:
     finding = {
         MORE: f"its slowdown is {amount} in B",
         LESS: f"its slowdown is {amount} in B",
-        EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
-    }.get(row["verdict"], f"no answer yet ({amount} in B)")
+        NO_DIFFERENCE: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
+    }.get(row["verdict"], f"unclear ({amount} in B)")
     return f"{losses}, in {many}: {finding}."
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import LOSS, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
 from castmates.report.figures.antagonists import looks, user_first
 from castmates.report.figures.panels import SmallPrint, axes_at, drawing, finish, fitting, inches_of, small_print
@@ -16,7 +17,7 @@ from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, s
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text import attribution
-from castmates.report.text.attribution import WORDS, Row
+from castmates.report.text.attribution import Row
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, units
 
@@ -26,11 +27,7 @@ WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the
 LETTERS = 32  # of a line of a pair's name
 HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
-HOLLOW = {  # verdicts of bars that claim nothing
-    "too few launches": "too few launches to tell",
-    "unclear": "not proven after Holm's adjustment",
-    "equivalent": "within the margin",
-}
+HOLLOW = (TOO_FEW, UNCLEAR, NO_LOSS)  # verdicts of bars that claim nothing
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 MOST_TICKS, TICK = 7, 0.3  # at most; inches between two
 TOTAL_COLOUR, BUSY_COLOUR = "#7f7f7f", "#c4c4c4"
@@ -76,13 +73,13 @@ def in_short(results: Results) -> str:
         part: [row for _, own in known for row in own if row["part"] == part and row["launches"]]
         for part in (BUSY, SHARING)
     }
-    busy = [round(row["points"], 1) for row in parts[BUSY] if row["verdict"] == "slower"]
+    busy = [round(row["points"], 1) for row in parts[BUSY] if row["verdict"] == LOSS]
     if not busy or len(busy) < len(parts[BUSY]):
         return "What each loss consists of: a placebo in the antagonist's place, and what its work adds"
     low, high = number(min(busy)), number(max(busy))
     between = f"{low} points" if low == high else f"{low} to {high} points"
     start = f"What each loss consists of: a placebo in the antagonist's place costs {between}"
-    proven = sum(row["verdict"] == "slower" for row in parts[SHARING])
+    proven = sum(row["verdict"] == LOSS for row in parts[SHARING])
     if proven == len(parts[SHARING]):
         return f"{start}, its work the rest"
     return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'mix')}"
@@ -214,8 +211,7 @@ def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked
         axes.plot([low, high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
     ends = attribution.ends(row)
     words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
-    verdict = HOLLOW.get(row["verdict"], WORDS.get(row["verdict"], row["verdict"]))
-    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {verdict}")
+    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {row['verdict']}")
     axes.annotate(
         words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
         textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
@@ -243,7 +239,7 @@ def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel],
     parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["points_low"]) for row in rows) else []
     )
-    there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
+    there = [verdict for verdict in HOLLOW if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []
     if any(panel.fewer for panel in panels):
         chosen = any(total["launches_choosing"] for total, _ in known)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.report.figures.antagonists import other_looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER
@@ -24,7 +25,7 @@ BAR = 0.8  # of the room of each
 BETWEEN = 0.7  # two places, in bars
 MOST_TOLD = 8  # panels in the alternative text
 MOST_REASONS = 3  # in the key
-HOLLOW = ("unclear", "equivalent", "too few launches")
+HOLLOW = (UNCLEAR, NO_LOSS, TOO_FEW)
 Row = dict[str, object]
 
 

@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
+from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
@@ -75,8 +76,8 @@ def alternative(results: Results) -> str:
         return lacking(results)
     parts = []
     for row in rows[:READ_ALOUD]:
-        low, high = within(row) if row["verdict"] == "too few launches" else (row["loss_low"], row["loss_high"])
-        known = "" if row["verdict"] == "no data" else f" {number(row['loss_pct'])} % {interval(low, high)}"
+        low, high = within(row) if row["verdict"] == TOO_FEW else (row["loss_low"], row["loss_high"])
+        known = "" if row["verdict"] == NO_DATA else f" {number(row['loss_pct'])} % {interval(low, high)}"
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
         parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - READ_ALOUD} more in the table of effects" if len(rows) > READ_ALOUD else ""
@@ -118,7 +119,7 @@ def _notes(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results
     """The key to the marks that occur."""
     seen = set(source["verdict"])
     if len(source) < len(dict.fromkeys(source["lead"])) * source["antagonists"].nunique() * len(cells.panels):
-        seen.add("no data")
+        seen.add(NO_DATA)
     parts = [key(seen, results.margin, cells.close)]
     parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
     parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if cells.means else []

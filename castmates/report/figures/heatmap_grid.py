@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from castmates.analysis.effects.verdicts import UNCLEAR
 from castmates.report.figures.heatmap_cells import round_limit
 from castmates.report.figures.style import PAGE, broken
 from castmates.report.results import records
@@ -158,4 +159,4 @@ def mean_cell(row: Row | None) -> Row | None:
     if row is None or math.isnan(row["loss_pct"]):
         return None
     clear = row["loss_low"] > 0 or row["loss_high"] < 0
-    return row | {"verdict": "mean" if clear or math.isnan(row["loss_low"]) else "unclear"}
+    return row | {"verdict": "mean" if clear or math.isnan(row["loss_low"]) else UNCLEAR}

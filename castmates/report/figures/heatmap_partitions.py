@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
@@ -69,7 +70,7 @@ def alternative(results: Results) -> str:
         known = [
             row
             for row in records(rows[rows["panel"] == name])
-            if row["verdict"] != "no data" and not is_interpolated(row)
+            if row["verdict"] != NO_DATA and not is_interpolated(row)
         ]
         losses = [row["loss_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
@@ -115,7 +116,7 @@ def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[
 def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
-        seen.add("no data")
+        seen.add(NO_DATA)
     parts = [key(seen, results.margin, cells.close)]
     parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []

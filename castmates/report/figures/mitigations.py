@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.report.figures.antagonists import other_looks
 from castmates.report.figures.panels import (
@@ -39,7 +40,7 @@ HEAD, FOOT = 0.06, 0.42
 BAR = 0.56  # of a row
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text
-PROVEN = ("faster", "slower")
+PROVEN = (GAIN, LOSS)
 SIDES = ("loss", "others_loss")
 
 
@@ -195,7 +196,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
     is_nothing = row["mitigation"] == NOTHING
     hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
     tint = GREY if is_nothing else colour
-    if name == "loss" and row["verdict"] == "faster" and (before := panel.nothing[f"{name}_pct"]) > value:
+    if name == "loss" and row["verdict"] == GAIN and (before := panel.nothing[f"{name}_pct"]) > value:
         left = max(0.0, value)
         axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
     (bar,) = axes.barh(
@@ -244,7 +245,7 @@ def _key(panels: Iterable[Panel], left_out: int, results: Results) -> SmallPrint
     tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
     parts = ["dashed: nothing done"]
     certain = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts += ["pale: given back"] if any(row["verdict"] == "faster" for row in tried) else []
+    parts += ["pale: given back"] if any(row["verdict"] == GAIN for row in tried) else []
     parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
     parts += ["faster, slower: than with nothing done"]
     parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []

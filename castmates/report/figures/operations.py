@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from castmates.analysis.effects.verdicts import LOSS, NO_DATA, TOO_FEW, UNCLEAR
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.heatmap_cells import SURE, cell, colour_bar, key, round_limit
@@ -30,9 +31,8 @@ LEFT, BAR, GAP = 2.75, 1.0, 0.12  # inches: names, bars, and between these and t
 LINE, WIDEST, HEAD = 0.27, 0.75, 0.62  # inches of a line, of a cell at most, above a panel
 LETTERS = 46
 BLUE = "#7fa8c9"
-FEW = "too few launches"  # a verdict
 # What has no colour: the scale is that of proven losses, and noise beyond it would be as dark as the largest of them.
-GREY = ("unclear", FEW)
+GREY = (UNCLEAR, TOO_FEW)
 Row = dict[str, Any]
 
 
@@ -61,7 +61,7 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     table = results.operation_effects
-    lost = table[(table["group"] != STEP) & (table["verdict"] == "slower") & (table["partition"] == UNMANAGED)]
+    lost = table[(table["group"] != STEP) & (table["verdict"] == LOSS) & (table["partition"] == UNMANAGED)]
     lost = lost.sort_values("share_of_loss", ascending=False).head(5)
     parts = [
         f"{operation_words(row['group'])} of {plain(row['member'])} beside {plain(row['mix'].partition('+')[2])}: "
@@ -85,7 +85,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     drawn = drawn[:count]
     proven = table[table["verdict"].isin(SURE)]["loss_pct"].abs()
     limit = round_limit(float(proven.max()) if len(proven) else math.nan)
-    coloured = not set(table["verdict"]) <= {*GREY, "no data"}
+    coloured = not set(table["verdict"]) <= {*GREY, NO_DATA}
     words = _key(set(table["verdict"]), results.margin)
     if _too_many(table, "group", LINES + 1):
         words += f"; smaller operations than {LINES} of a lead are in the CSV"
@@ -152,7 +152,10 @@ def _bars(axes: Axes, title: str, lines: list[tuple[str, float, dict[str, Row]]]
 
 def _key(seen: set[str], margin: float | None) -> str:
     """What the marks mean; losses of fewer than three launches have no interval at all here."""
-    parts = [key(seen - {FEW}, margin, close=True), "grey without ±: fewer than three launches" if FEW in seen else ""]
+    parts = [
+        key(seen - {TOO_FEW}, margin, close=True),
+        "grey without ±: fewer than three launches" if TOO_FEW in seen else "",
+    ]
     return "; ".join(filter(None, parts))
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
@@ -62,14 +63,14 @@ def _cells(results: Results) -> pd.DataFrame:
 
 def _as_effects(cells: pd.DataFrame) -> pd.DataFrame:
     """As the cells of every heatmap are."""
-    verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna("no data")
+    verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna(NO_DATA)
     names = {f"loss_{end}": f"loss_{end}" for end in ("pct", "low", "high")}
     return cells.rename(columns=names).assign(verdict=verdicts, title="measured and predicted")
 
 
 def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     parts = ["\N{PLUS-MINUS SIGN} half of the 95 % interval"]
-    parts += [KEYS[verdict] for verdict in (PREDICTED, "no data") if (rows["verdict"] == verdict).any()]
+    parts += [KEYS[verdict] for verdict in (PREDICTED, NO_DATA) if (rows["verdict"] == verdict).any()]
     left_out = sum(cells.left_out)
     parts += [f"{counted(left_out, 'row or column')} more in the CSV"] if left_out else []
     return small_print(width_of(cells), "; ".join(parts), results)

@@ -6,7 +6,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
+from castmates.analysis.effects.verdicts import TOO_FEW
+from castmates.analysis.partitions.sensitivity import NOT_REACHED
 from castmates.report.figures.antagonists import BASELINES, looks
 from castmates.report.figures.interpolated import DOTS, is_interpolated
 from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
@@ -21,7 +22,7 @@ TOP = 108.0  # per cent, at least
 BAR, WORDS, MARK = 0.075, 0.13, 0.085  # inches of a knee at the foot, of a line of words there, of a mark before it
 LETTERS = 16  # of a line beside the axes
 LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
-NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}
+NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: TOO_FEW}
 Row = dict[str, Any]
 Key = tuple[str, str]  # antagonists, curve
 

@@ -1,7 +1,7 @@
-"""What the figure `windows` shows: every program's rate over the time of the study, and who took time meanwhile."""
+"""What the figure `windows` shows: every program's rate over the time of the study, and what disturbed it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -15,9 +15,9 @@ from castmates.study.spec import UNMANAGED
 LAUNCHES, MARKS = 60, 1500  # that are drawn at most, and measurements of them, about
 PAUSE = 0.15  # between two launches, as a part of the middle one's length
 PARTITIONED = ", partitioned"
-HYPERVISOR, NOBODY, FEW = "hypervisor", "not visible", "too few cycles left"
-BLAMING = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS)  # reasons that name who took the time
-NAMES: Mapping[str, str] = {ReasonKind.STEAL: HYPERVISOR, ReasonKind.TOO_FEW_CYCLES: FEW}
+HYPERVISOR, NOBODY = "hypervisor", "not visible"
+TOOK, WHY = "Who else took time", "Why else windows were rejected"  # headings of what disturbed
+TAKING = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.STEAL)  # reasons for which somebody took time
 WINDOW = [*LAUNCH, "window"]
 SHOWN = [
     "study",
@@ -33,7 +33,7 @@ SHOWN = [
     "reasons",
 ]
 SHOWN += ["platform"]
-TAKEN = [*WINDOW, "who", "share_pct"]
+DISTURBED = [*WINDOW, "cause", "share_pct", "heading"]
 
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
@@ -87,33 +87,38 @@ def in_a_row(source: pd.DataFrame, launches: Sequence[tuple[str, int]]) -> pd.Da
     return pd.DataFrame(pd.concat(placed, ignore_index=True))
 
 
-def taken(results: Results, launches: Sequence[tuple[str, int]]) -> pd.DataFrame:
-    """Who took time from the windows of these launches: the share of a CPU; NaN where only the reason is known."""
+def disturbances(results: Results, launches: Sequence[tuple[str, int]]) -> pd.DataFrame:
+    """Who took time from the windows of these launches, and why else they were rejected.
+
+    Of who took time the share of a CPU; NaN where only the reason is known.
+    """
     windows = results.windows.drop_duplicates(WINDOW)
     windows = windows[pd.MultiIndex.from_frame(windows[LAUNCH]).isin(list(launches))]
     wanted = [*WINDOW, "metric", "value", "note"]
     samples = results.launch_table("samples", list(launches), wanted)
     samples = samples[samples["metric"].isin(["foreign_s", "steal_s"]) & (samples["value"] > 0)]
     who = samples["note"].map(program_of).replace("", NOBODY).where(samples["metric"] == "foreign_s", HYPERVISOR)
-    table = samples.assign(who=who).groupby([*WINDOW, "who"], as_index=False)["value"].sum()
+    table = samples.assign(cause=who).groupby([*WINDOW, "cause"], as_index=False)["value"].sum()
     table = table.merge(windows[[*WINDOW, "open_s"]], on=WINDOW)
     open_s = table["open_s"].where(table["open_s"] > 0)  # no slice counts: what was taken belongs to no known time
-    table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0))[TAKEN]
+    table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0), heading=TOOK)[DISTURBED]
     lost = windows[~windows["valid"]]
     named = [
-        (*row[: len(WINDOW)], who, math.nan)
+        (*row[: len(WINDOW)], cause, math.nan, heading)
         for row in lost[[*WINDOW, "reason_kinds", "blamed"]].itertuples(index=False, name=None)
-        for who in culprits(*row[len(WINDOW) :])
+        for cause, heading in causes(*row[len(WINDOW) :])
     ]
-    known = set(table[[*WINDOW, "who"]].itertuples(index=False, name=None))
+    known = set(table[[*WINDOW, "cause"]].itertuples(index=False, name=None))
     counted = set(table[WINDOW].itertuples(index=False, name=None))
-    more = [row for row in named if row[:4] not in known and not (row[3] == FEW and row[:3] in counted)]
-    blamed = pd.DataFrame(more, columns=TAKEN).astype(table.dtypes.to_dict())
+    few = ReasonKind.TOO_FEW_CYCLES  # what is left where others took time
+    more = [row for row in named if row[:4] not in known and not (row[3] == few and row[:3] in counted)]
+    blamed = pd.DataFrame(more, columns=DISTURBED).astype(table.dtypes.to_dict())
     return pd.DataFrame(pd.concat([table, blamed], ignore_index=True))
 
 
-def culprits(kinds: str, blamed: str) -> list[str]:
-    """Who or what the reasons of a window blame: programs by their names, and the kinds that blame none."""
-    programs = [NOBODY if who == NOT_VISIBLE else program_of(who) for who in listed_in(blamed)]
-    others = [NAMES.get(kind, kind) for kind in listed_in(kinds) if kind not in BLAMING]
-    return list(dict.fromkeys([*programs, *others]))
+def causes(kinds: str, blamed: str) -> list[tuple[str, str]]:
+    """What the reasons of a window blame, with its heading: programs by their names, or the kinds that blame none."""
+    takers = [NOBODY if who == NOT_VISIBLE else program_of(who) for who in listed_in(blamed)]
+    takers += [HYPERVISOR] if ReasonKind.STEAL in listed_in(kinds) else []
+    others = [kind for kind in listed_in(kinds) if kind not in TAKING]
+    return [*((who, TOOK) for who in dict.fromkeys(takers)), *((kind, WHY) for kind in others)]

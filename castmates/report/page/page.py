@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 import castmates
 from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
@@ -254,13 +254,13 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
-    few = row["verdict"] == "too few launches"
+    few = row["verdict"] == TOO_FEW
     low, high = words.within(row) if few else (row["loss_low"], row["loss_high"])
     shown, ends = words.effect_words(row, low, high)
     return {
         **row,
         "shown": shown,
-        "interval": "–" if row["verdict"] == "no data" else ends + few * health.WITHIN,
+        "interval": "–" if row["verdict"] == NO_DATA else ends + few * health.WITHIN,
         "half": (high - low) / 2,
         "rejection_pct": 100 * row["rejection_rate"],
         "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, TOO_FEW, effect_level
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.analysis.partitions.recommendation import ADVISED, LIMIT, WRONG
 from castmates.report.paper import latex
@@ -206,13 +206,13 @@ def _statistics(results: Results) -> Iterable[str]:
             + f" {counted(guessed, 'cell')} of curves that were not measured are interpolated."
             * (guessed > 0)
         )
-    if (results.effects["verdict"] == "too few launches").any():
+    if (results.effects["verdict"] == TOO_FEW).any():
         yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     extended = " (launches were added after a look at the results)" if results.extended else ""
     yield (
-        f"A change is called slower or faster where p, Holm-adjusted over the rows of a baseline, is below "
-        f"{effect_level(results.extended):g}{extended}, and equivalent to none where its interval lies inside "
+        f"A change is called a loss or a gain where p, Holm-adjusted over the rows of a baseline, is below "
+        f"{effect_level(results.extended):g}{extended}, and no loss where its interval lies inside "
         f"{margin}; controls are judged at {CONTROL_LEVEL:g}."
     )
     yield from _of_steps_and_shares(results)

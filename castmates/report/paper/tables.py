@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
+from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.analysis.partitions.attribution_parts import TOTAL
 from castmates.report.paper import latency, latex, shares
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
@@ -69,7 +70,7 @@ def _attribution(results: Results) -> str:
             number(row["points"]),
             ends(row["points_low"], row["points_high"]) + flag(row),
             str(row["launches"]),
-            attribution.WORDS.get(row["verdict"], row["verdict"]),
+            row["verdict"],
         ]
         for total, row in rows
     ]
@@ -135,20 +136,20 @@ def _controls(results: Results) -> str:
 
 
 def _numbers(row: Row) -> list[str]:
-    few = row["verdict"] == "too few launches"
+    few = row["verdict"] == TOO_FEW
     low, high = within(row) if few else (row["loss_low"], row["loss_high"])
     value, between = effect_words(row, low, high)
-    shown = "–" if row["verdict"] == "no data" else between + few * WITHIN + flag(row)
+    shown = "–" if row["verdict"] == NO_DATA else between + few * WITHIN + flag(row)
     return [value, shown, str(row["launches"]), row["verdict"]]
 
 
 def _method(results: Results, rows: list[dict[str, Any]]) -> str:
-    few = any(row["verdict"] == "too few launches" for row in rows)
+    few = any(row["verdict"] == TOO_FEW for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (
         BETWEEN
         + (f"; {WITHIN} {FEW}" if few else "")
-        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; equivalent means "
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; no loss means "
         f"inside {margin}. {source(results)}"
     )
 

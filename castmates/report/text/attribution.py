@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, GAIN, LOSS, NO_LOSS, TOO_FEW
 from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
 from castmates.analysis.partitions.isolated import NAMED, ONLY
 from castmates.english import by_reason
@@ -13,7 +13,6 @@ from castmates.report.text.health import WITHIN
 from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
 
 Row = Mapping[str, Any]
-WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
 
 
 def mixes(results: Results) -> Iterator[tuple[Row, list[Row]]]:
@@ -83,20 +82,20 @@ def sentences(results: Results) -> list[str]:
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
     """Describe it in points of the rate alone, as far as the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
-    if verdict == "too few launches":
+    if verdict == TOO_FEW:
         found = f"within {launches(row['launches'])} {_gave_back(row)} ({row['partition']})"
         return f"{found}, and nothing more can be concluded"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
     about = f"{row['partition']}, {_launches(row)}"
-    if verdict == "slower" and low > 0:
+    if verdict == LOSS and low > 0:
         return f"{own} give back {points} ({about})"
-    if verdict == "faster" and high < 0:
+    if verdict == GAIN and high < 0:
         return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
-    if verdict in WORDS:
-        done = "give something back" if verdict == "slower" else "cost something"
+    if verdict in (LOSS, GAIN):
+        done = "give something back" if verdict == LOSS else "cost something"
         return f"{own} {done}, but the data do not show how many points ({points}; {about})"
-    if verdict == "equivalent":
+    if verdict == NO_LOSS:
         size = percent_of(margin) if margin is not None else "the study's margin"
         return f"{own} change its rate by no more than {size} ({points}; {about})"
     if round(low, 1) > 0 or round(high, 1) < 0:
@@ -158,7 +157,6 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     "who": who(total),
                     "interval": _interval(row),
                     "half": (ends(row)[1] - ends(row)[0]) / 2,
-                    "word": WORDS.get(row["verdict"], row["verdict"]),
                     "isolation": isolation(total),
                     "fewer": fewer_rounds(results, total) if row["part"] == TOTAL else "",
                 }

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
-from castmates.analysis.effects.verdicts import NEVER_FROZEN, NONE_SEEN, SEEN, TOO_FEW_WINDOWS
+from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.launch_facts import LedgerFacts, Settled
 from castmates.report.launch_record import LaunchRecord
@@ -115,9 +115,9 @@ def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
 
 def control(row: Row) -> dict[str, Any]:
     """A control as the page's table shows it."""
-    few = row["verdict"] == "too few launches"
+    few = row["verdict"] == TOO_FEW
     low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
-    none = row["verdict"] == "no data"
+    none = row["verdict"] == NO_DATA
     return {
         **row,
         "what": control_name(row),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from castmates.analysis.effects.verdicts import NO_LOSS
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.results import Results, records
 from castmates.report.text.words import listed, number, plain
@@ -24,7 +25,7 @@ def bandwidth(results: Results) -> list[str]:
     if peak is None:
         return [f"{_taken(rows)}. How much of the memory's peak that is was not measured (`{COMMAND}`)."]
     sentences = [f"{_taken(rows)}. {_of_peak(peak)}"]
-    idle = [row for row in rows if row["verdict"] == "equivalent" and row["antagonists_peak_pct"] < BUSY]
+    idle = [row for row in rows if row["verdict"] == NO_LOSS and row["antagonists_peak_pct"] < BUSY]
     if idle:
         sentences.append(
             f"{listed([_pair(row) for row in idle])}: no loss, with memory that was mostly idle. It does not show what "

@@ -27,7 +27,7 @@ class OnNode:
     low: float
     high: float
     launches: int
-    state: str = "open"
+    state: str = ""
 
     @property
     def known(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import LOSS
 from castmates.analysis.operations.effects import STEP
 from castmates.analysis.operations.groups import SMALL
 from castmates.english import counted, listed, number
@@ -77,7 +78,7 @@ def loss_words(results: Results) -> Iterator[str]:
     table = results.operation_effects
     if not results.plan.profiles:  # tables of a study that traces nothing any more
         return
-    longer = (table["verdict"] == "slower") & (table["difference_low"] > 0)
+    longer = (table["verdict"] == LOSS) & (table["difference_low"] > 0)
     for step in records(table[longer & (table["group"] == STEP)].sort_values("difference_ms", ascending=False)):
         own = table[longer & _same(table, step) & (table["group"] != STEP)]
         own = own.sort_values("difference_ms", ascending=False).head(NAMED)

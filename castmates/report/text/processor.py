@@ -3,11 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, SHARED, UNCERTAIN, equal, held_by, states
+from castmates.analysis.partitions.held import (
+    AS_ASKED,
+    NOT_READ,
+    OTHERWISE,
+    UNCERTAIN,
+    HeldPartitions,
+    equal,
+    held_by,
+    sharers,
+    states,
+)
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
 from castmates.study.class_caches import cache_of
-from castmates.study.spec import REST
+from castmates.study.spec import REST, Plan
 
 NAMED = 5  # partitions in a sentence, and settings
 
@@ -21,11 +31,7 @@ def sentences(results: Results) -> str:
     for (_, partition), state in known.items():
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
-    parts += [
-        f"Ways of {_some(names)} are {state}: other programs have them too, so no such partition isolates."
-        for state, names in by_state.items()
-        if state.startswith(SHARED)
-    ]
+    parts += _shared(plan, found)
     parts += [
         f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
     ]
@@ -57,6 +63,18 @@ def _otherwise(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping
             f"Under {_some(names)} they held something else ({_some(settings, '; ')}). These partitions keep their "
             "names, and are judged by what the processor held."
         )
+
+
+def _shared(plan: Plan, held: HeldPartitions) -> Iterator[str]:
+    by_groups: dict[tuple[str, ...], dict[str, None]] = {}
+    for (_, partition), groups in sharers(plan, held).items():
+        by_groups.setdefault(groups, {}).setdefault(partition)
+    for groups, names in by_groups.items():
+        if groups:
+            yield (
+                f"Ways of {_some(names)} are shared with {listed(groups)}: other programs have them too, so no such "
+                "partition isolates."
+            )
 
 
 def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:

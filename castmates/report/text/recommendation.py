@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
@@ -91,8 +92,8 @@ def _doubt(row: Row) -> str:
             f" Masks of {name} have some but not all of the ways that I/O fills too, which some processors give "
             "together only: the lead and the others may share ways."
         )
-    if str(row.get("held")).startswith(SHARED):
-        return f" Other programs on the machine have ways of {name} too: they are {row['held']}."
+    if row.get("held") == SHARED:
+        return f" Other programs on the machine have ways of {name} too."
     if row.get("held") == OTHERWISE:
         return f" Ways are those that the processor held under {name}, which are not those that were asked."
     return ""
@@ -109,7 +110,7 @@ def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
             f"{who}: no partition that gives the lead its own ways was measured, so none can be recommended for a "
             f"loss of at most {limit}; add a sweep such as `split: all`."
         )
-    if row["verdict"] == verdicts.TOO_FEW:
+    if row["verdict"] == TOO_FEW:
         return (
             f"{who}: {counted(int(row['launches']), 'launch')} cannot show which lead mask keeps the loss within "
             f"{limit}; it takes at least three."
@@ -134,7 +135,7 @@ def bargain(row: Row, price: Sequence[Paid]) -> str:
     one = "s" if count_of(row["lead_ways"]) == 1 else ""
     shown = row["confirmation"] == verdicts.YES or row["bound_pct"] <= row["limit_pct"]
     keep = f"keep{one}" if shown else f"seem{one} to keep"
-    keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, verdicts.UNCLEAR) else keep
+    keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, UNCLEAR) else keep
     aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
     without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
     faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
@@ -255,7 +256,7 @@ def confirmation(row: Row, command: str) -> str:
     if word == verdicts.NOT_YET:
         return f"Not confirmed yet: run `{command}`."
     launches = counted(int(row["confirmed_launches"]), "fresh launch")
-    if word == verdicts.TOO_FEW:
+    if word == TOO_FEW:
         return f"Not confirmed: {launches} of {row['confirmed_in']} count, three are needed; run `{command}`."
     value = f"{_lost(row, 'confirmed_')} in {launches}{_apart(row)}"
     rest = _others(row, "confirmed_")

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.english import counted, listed, number
 from castmates.report.results import records
 from castmates.report.text.words import Row, interval
 from castmates.report.trials import Tried, loss_of
 from castmates.study.spec import UNMANAGED
 
-PROVEN = ("faster", "slower")
+PROVEN = (GAIN, LOSS)
 
 
 def sentences(tried: Tried) -> Iterator[str]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS_SENSITIVE, MORE_SENSITIVE, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS_SENSITIVE, MORE_SENSITIVE, NO_DIFFERENCE, TOO_FEW
 from castmates.report.results import Results, records
 from castmates.report.text.words import Row, as_loss, interval, listed, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
@@ -43,14 +43,14 @@ def name_of(row: Row) -> str:
 def _sentence(rows: Sequence[Row], margin: float | None) -> str:
     first = rows[0]
     parts = [*_proven(rows, LESS_SENSITIVE), *_proven(rows, MORE_SENSITIVE)]
-    if same := [beside(row) for row in rows if row["verdict"] == EQUIVALENT]:
+    if same := [beside(row) for row in rows if row["verdict"] == NO_DIFFERENCE]:
         limit = f" within {percent_of(margin)}" if margin is not None else ""
         parts.append(f"as sensitive{limit} beside {listed(same)}")
     if few := [beside(row) for row in rows if row["verdict"] == TOO_FEW]:
         parts.append(f"not known beside {listed(few)} (too few launches)")
-    known = (*PROVEN, EQUIVALENT, TOO_FEW)
+    known = (*PROVEN, NO_DIFFERENCE, TOO_FEW)
     if unclear := [beside(row) for row in rows if row["verdict"] not in known]:
-        parts.append(f"no answer yet beside {listed(unclear)}")
+        parts.append(f"unclear beside {listed(unclear)}")
     return f"{first['lead']} as {name_of(first)}: {'; '.join(parts)}.{_speed(first)}"
 
 

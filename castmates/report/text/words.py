@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import GAIN, UNCLEAR
+
 # What all of the report takes from here.
 from castmates.english import counted as counted
 from castmates.english import listed as listed
@@ -65,7 +67,7 @@ def times(faster: float) -> str:
 
 def effect_words(row: Row, low: float, high: float) -> tuple[str, str]:
     """A loss in per cent with its interval; a gain as how many times as fast, and no negative loss."""
-    if row["verdict"] != "faster":
+    if row["verdict"] != GAIN:
         return number(row["loss_pct"]), interval(low, high)
     value, slow, fast = (1 / (1 - loss / 100) for loss in (row["loss_pct"], high, low))
     return times(value), interval(slow, fast, 2)
@@ -93,7 +95,7 @@ def launches(launches: int) -> str:
 def nearly(row: Row) -> bool:
     """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
     low, high = round(row["loss_low"], 1), round(row["loss_high"], 1)
-    return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
+    return bool(row["verdict"] == UNCLEAR and (low > 0 or high < 0))
 
 
 def rejection_sentence(launches: pd.DataFrame, windows: pd.DataFrame) -> str:

@@ -29,7 +29,7 @@ COMPARISON = Table(
     ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the rows of this baseline, those under partitions by themselves"),
-    col("verdict", str, "loses more in B, loses less in B, equivalent, unclear, too few launches, no data, …"),
+    col("verdict", str, "loses more in B, loses less in B, no difference, unclear, too few launches, no data, …"),
     col("unit", str, 'of progress; "" where the studies count in different ones'),
     col("baseline_rate_a", float, "units per second, geometric mean over launches"),
     col("baseline_rate_b", float, "the same in B"),
@@ -146,5 +146,5 @@ COMPARISON_DETAILS = Table(
     col(
         "p_holm", float, "adjusted over the table's rows of this baseline in all studies, those under partitions apart"
     ),
-    col("verdict", str, "larger in B, smaller in B, equivalent, unclear, too few launches, no data, …"),
+    col("verdict", str, "larger in B, smaller in B, no difference, unclear, too few launches, no data, …"),
 )

@@ -21,6 +21,6 @@ GAINS = Table(
     col("changed_launches", int, "launches of the changed one"),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the rows of the trial"),
-    col("verdict", str, "faster, slower, equivalent, unclear, too few launches"),
+    col("verdict", str, "gain, loss, no loss, unclear, too few launches"),
     *usual("platform"),
 )

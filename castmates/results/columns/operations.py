@@ -106,7 +106,7 @@ OPERATION_EFFECTS = _profile_table(
     col("traces", int, "rounds of traces, over all launches"),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the study's groups; whole steps are adjusted apart"),
-    col("verdict", str, "slower (a loss), faster (a gain), equivalent, unclear, too few launches, no data"),
+    col("verdict", str, "loss, gain, no loss, unclear, too few launches, no data"),
     col("alone_ms", float, "of a step of the lead alone; over groups they add up to the step"),
     col("ms", float, "of a step beside others"),
     *interval("difference_ms", "", "95 % between launches", stem="difference"),

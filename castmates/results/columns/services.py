@@ -61,5 +61,5 @@ LOADS = Table(
     *usual("platform machine"),
     rule="recommend_partitions",
     estimate="explanations.loads:loads",
-    asked=capabilities.SERVICES,
+    asked=capabilities.LATENCY,
 )

@@ -28,7 +28,7 @@ VARIANT_EFFECTS = Table(
     col("base_launches", int, "launches of the lead as it is"),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the study's rows, those under partitions by themselves"),
-    col("verdict", str, "more sensitive, less sensitive, equivalent, unclear, too few launches, no data"),
+    col("verdict", str, "more sensitive, less sensitive, no difference, unclear, too few launches, no data"),
     *interval(
         "speed",
         "how many times as fast as the base the variant is alone, with `work` in it",

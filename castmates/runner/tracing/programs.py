@@ -188,7 +188,7 @@ def add_profile(
     tracks, unknown = _tracks_of(making, registry, outcome, recorded, trace)
     source.more["threads not found"] = unknown
     if any(_is_no_thread(name) for name in trace.threads):
-        source.more["missing"] = [LATER]
+        source.more["missing"] = {LATER: [PROFILE]}
     _add_operations(making, tracks, aligned)
     traced.append(traced_steps(aligned, tracks, recorded))
     source.events = {"step": trace.steps, "operation": len(trace.calls.begin_ps)}

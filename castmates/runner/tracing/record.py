@@ -12,22 +12,24 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
-from castmates.linux.tracing_rights import Rights, rights
+from castmates.linux.tracing_rights import FAMILIES, Rights, rights
 from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Count, Sample
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
-from castmates.runner.tracing.assemble import Assembly, together
+from castmates.runner.tracing.assemble import NUMBERS, Assembly, together
 from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorders import PERF
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
+from castmates.study.tracing_design import SAMPLED
 from castmates.timeline import tables
 from castmates.timeline.export.index import write_all
 from castmates.timeline.flames.files import write_beside
@@ -35,6 +37,7 @@ from castmates.timeline.model import Timeline
 
 FORMAT = 1
 Facts = dict[str, Any]
+Lacks = dict[str, Sequence[str]]  # sentences, and the sources that each is about
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -62,7 +65,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
         timeline = assembly.making.made()
         tables.write_tables(timeline, folder)
         timeline.about.update(paths.write(outcome, assembly.traced, timeline, folder))
-        timeline.about["missing"] += _export(timeline, folder, outcome)
+        timeline.about["missing"] |= _export(timeline, folder, outcome)
         tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:
         raise CastmatesError(
@@ -71,19 +74,19 @@ def _write(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
+def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> Lacks:
     """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
     try:
         write_all(timeline, folder)
         _draw(timeline, folder, outcome)
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
-        return [
-            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates trace convert` "
-            f"writes the one for "
-            "Perfetto later, and `castmates trace flame` the flame graph."
-        ]
-    return []
+        words = (
+            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates trace convert` writes the "
+            "one for Perfetto later, and `castmates trace flame` the flame graph."
+        )
+        return {words: ["files"]}
+    return {}
 
 
 def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
@@ -228,23 +231,26 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
+def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> Lacks:
     """What the trace has not, each in a sentence with the reason, and what helps."""
     launch, wanted = outcome.launch, set(tracing_of(outcome.launch).events)
-    reasons = [source for scene in by_scene for source in scene if source.reason]
-    words = [f"{one.name}: {one.reason}." for one in reasons if one.reason != "; ".join(can.reasons)]
+    found: Lacks = {}
+    for source in (source for scene in by_scene for source in scene):
+        if source.reason and source.reason != "; ".join(can.reasons):
+            found[f"{source.name}: {source.reason}."] = FAMILIES if source.name == PERF else [source.name]
     if lacking := not_shown(wanted, can):
-        words.append(f"Not recorded: {'; '.join(lacking)}.")
-        words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
+        found |= {f"Not recorded: {each.words}.": each.families for each in lacking}
+        found |= {f"{reason[:1].upper()}{reason[1:]}.": [*FAMILIES, *SAMPLED] for reason in can.reasons}
     if tracing_of(launch).steps and traced_by(launch.cohort) is None:
         lead = launch.cohort.lead.workload
-        words.append(f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}.")
+        found[f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}."] = [PROFILE]
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):
-        words.append(f"{max(filter(None, unfound))} threads of the profile could not be found among the system's.")
-    words += [str(one) for scene in by_scene for source in scene for one in source.more.get("missing", ())]
-    words += _of_hardware(outcome)
-    return list(dict.fromkeys(words))
+        many = max(filter(None, unfound))
+        found[f"{many} threads of the profile could not be found among the system's."] = [PROFILE]
+    for source in (source for scene in by_scene for source in scene):
+        found |= source.more.get("missing", {})
+    return found | {words: [NUMBERS] for words in _of_hardware(outcome)}
 
 
 def not_counted(counts: Sequence[Count]) -> list[str]:

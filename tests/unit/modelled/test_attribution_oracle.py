@@ -81,4 +81,4 @@ def test_the_model_prefers_the_partition_that_is_chosen(modelled):
         ),
         0.02,
     )
-    assert verdicts.count("slower") > 0.99 * STUDIES
+    assert verdicts.count("loss") > 0.99 * STUDIES

@@ -2,8 +2,8 @@
 
 import pytest
 
-from castmates.modelled.balance import Actor, Grant, balance
-from castmates.modelled.cpu_time import cpu_time
+from castmates.runner.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.cpu_time import cpu_time
 from castmates.study.modelled import MachineModel, WorkloadModel, layout_of
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
 from tests.unit.modelled.test_balance import LEAD, MACHINE, SPIN, STREAM
@@ -59,7 +59,7 @@ def test_its_layout_has_siblings_and_sockets():
 def test_a_launch_under_a_quota_shows_the_truth_that_it_records(tmp_path):
     mixes = "mixes: [{lead: ranking, antagonists: [flood], share: {quota: [20%]}}]\n"
     text = STUDY.replace("leads: [ranking]\nantagonists: [flood]\n", mixes)
-    from castmates.modelled.launch import run_launch
+    from castmates.runner.modelled.launch import run_launch
     from castmates.study.spec import UNMANAGED
 
     (launch, *_) = project_of(tmp_path, text + QUIET).plan().launches

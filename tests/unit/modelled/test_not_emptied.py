@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.modelled import hardware
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.rdt.fake.resctrl import FakeResctrl
+from castmates.runner.modelled import hardware
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 

@@ -10,11 +10,11 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.modelled import cast as casting
-from castmates.modelled.hardware import grant_of
-from castmates.modelled.launch import truth
-from castmates.modelled.world import NANO, World
 from castmates.results.columns.launch import WINDOWS
+from castmates.runner.modelled import cast as casting
+from castmates.runner.modelled.hardware import grant_of
+from castmates.runner.modelled.launch import truth
+from castmates.runner.modelled.world import NANO, World
 from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Cohort

@@ -8,8 +8,6 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.power import CPU_CLOCK, PACKAGE_POWER
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.errors import CastmatesError
-from castmates.modelled.power import Packages, slowed
-from castmates.modelled.world import Process
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.project import load
 from castmates.report.comparison.compare import compare_studies
@@ -18,6 +16,8 @@ from castmates.report.text.slices import in_words, lengths, much_longer
 from castmates.results import launch_tables
 from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
+from castmates.runner.modelled.power import Packages, slowed
+from castmates.runner.modelled.world import Process
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, PowerModel, WorkloadModel
 from castmates.study.plan_text import plan_text

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.modelled.cast import processes
-from castmates.modelled.world import NANO, World
+from castmates.runner.modelled.cast import processes
+from castmates.runner.modelled.world import NANO, World
 from castmates.study.modelled import Noise
 from tests.unit.modelled.makers import STUDY, project_of
 from tests.unit.modelled.test_launch import played

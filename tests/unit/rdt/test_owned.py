@@ -9,7 +9,6 @@ from castmates.machine import resctrl_state
 from castmates.machine.doctor.doctor import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
-from castmates.preview.schemata import rows
 from castmates.project import layout_of
 from castmates.rdt.fake import GRANITE_RAPIDS_SNC3, SAPPHIRE_RAPIDS, V6_1, FakeResctrl, SetNumbers
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
@@ -17,6 +16,7 @@ from castmates.rdt.resctrl.schemata import parse
 from castmates.study import mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
+from castmates.terminal.preview.schemata import rows
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench

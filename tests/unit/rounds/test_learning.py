@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.modelled.cast import Played, processes
-from castmates.modelled.hardware import modelled_hardware
-from castmates.modelled.stage import ModelledStage
-from castmates.modelled.world import World
+from castmates.runner.modelled.cast import Played, processes
+from castmates.runner.modelled.hardware import modelled_hardware
+from castmates.runner.modelled.stage import ModelledStage
+from castmates.runner.modelled.world import World
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.measure import measure_rounds

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Sequence
 from pathlib import Path
 
-from castmates.modelled.world import Process
+from castmates.runner.modelled.world import Process
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Running, Start
 from castmates.runner.processes.starts import placebo_member

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic_ns
 
-from castmates.modelled.balance import Grant
-from castmates.modelled.power import PowerReader
-from castmates.modelled.world import NANO, World
 from castmates.protocols import Collector, Sample
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.processor import held_mask
@@ -19,6 +16,9 @@ from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.tasks import Place, parse_place
+from castmates.runner.modelled.balance import Grant
+from castmates.runner.modelled.power import PowerReader
+from castmates.runner.modelled.world import NANO, World
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.mask_witness import SOURCE as MASKS
 from castmates.runner.rounds.mask_witness import MaskWitness

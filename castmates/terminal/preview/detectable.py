@@ -7,11 +7,11 @@ from statistics import harmonic_mean
 
 from castmates.analysis.statistics.losses import loss_pct
 from castmates.analysis.statistics.power import detectable
-from castmates.preview.words import pair
 from castmates.project import Project
 from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import read_spreads
 from castmates.study.spec import Mix, Plan
+from castmates.terminal.preview.words import pair
 
 FEWEST_LAUNCHES = 3  # measured ones, before they count for more than a pilot
 EXAMPLE = 0.05  # how much launches may differ, where nothing is known

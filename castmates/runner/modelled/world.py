@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from castmates.modelled.balance import Actor, Balance, Grant, balance
-from castmates.modelled.contents import Stretch, run
-from castmates.modelled.power import Packages, slowed
+from castmates.runner.modelled.balance import Actor, Balance, Grant, balance
+from castmates.runner.modelled.contents import Stretch, run
+from castmates.runner.modelled.power import Packages, slowed
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 
 NANO = 1_000_000_000

@@ -5,9 +5,10 @@ clock later, and for longer than it runs: turns that are shorter than that sprea
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from castmates.counters.edges import BetweenEdges
 from castmates.protocols import Sample
 from castmates.study.modelled import MachineModel, PowerModel
 
@@ -82,28 +83,20 @@ class Clock(Protocol):
         """Return the CPUs on which somebody runs."""
 
 
-class PowerReader:
+Edge = tuple[int, list[float], list[float]]  # when; joules, and seconds at full clock, by package
+
+
+class PowerReader(BetweenEdges[Edge]):
     """Reads energy and clocks at both edges, as the collectors of a real machine do."""
 
     name = "package"
 
     def __init__(self, world: Clock, packages: Packages, machine: MachineModel) -> None:
         self._world, self._packages, self._machine = world, packages, machine
-        self._opening: tuple[int, list[float], list[float]] | None = None
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nothing: power is a package's."""
-
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge, and return watts of packages and GHz of CPUs."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        now, joules, clocks = self._look()
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
+        """Watts of packages and GHz of CPUs."""
+        now, joules, clocks = closing
         seconds = (now - opening[0]) / 1e9
         if seconds <= 0:
             return []
@@ -118,9 +111,6 @@ class PowerReader:
             samples.append(Sample(now, "busy_clock", f"cpu{cpu}", "unhalted_s", seconds))
         return samples
 
-    def close(self) -> None:
-        """Let go of nothing."""
-
     def about(self) -> dict[str, str]:
         """Describe the model."""
         power = self._packages.power
@@ -128,5 +118,5 @@ class PowerReader:
             "package_w, busy_ghz": f"modelled: {power.budget:g} W on average over {power.memory:g} s",
         }
 
-    def _look(self) -> tuple[int, list[float], list[float]]:
+    def _look(self) -> Edge:
         return self._world.now_ns, list(self._packages.joules), list(self._packages.clock_s)

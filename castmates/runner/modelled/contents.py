@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from castmates.modelled.balance import Balance, speeds
-from castmates.modelled.sharing import Floats
+from castmates.runner.modelled.balance import Balance, speeds
+from castmates.runner.modelled.sharing import Floats
 from castmates.study.modelled import MachineModel
 
 SLICES = 12  # in which one cache could be filled; the rates change little within one

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from castmates.english import listed, percent
 from castmates.extras import SWEEP, TRACE, lacking_words
-from castmates.preview.amounts import Amount
-from castmates.preview.detectable import Chance, Chances
-from castmates.preview.outline import Outline, Row
-from castmates.preview.words import DASH, between, minutes_between
 from castmates.results.named import study_argument
 from castmates.study.remarks import on_mixes, on_partitions
+from castmates.terminal.preview.amounts import Amount
+from castmates.terminal.preview.detectable import Chance, Chances
+from castmates.terminal.preview.outline import Outline, Row
+from castmates.terminal.preview.words import DASH, between, minutes_between
 
 DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all antagonists may take, to be heads of columns

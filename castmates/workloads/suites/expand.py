@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
 from castmates.study.suites_keys import Npb, Parsec, Spec2017, SuiteKeys
-from castmates.suites import added, find
-from castmates.suites.find import Installed
-from castmates.suites.job import SuiteError
+from castmates.workloads.suites import added, find
+from castmates.workloads.suites.find import Installed
+from castmates.workloads.suites.job import SuiteError
 
 READY_WITHIN = 600.0  # seconds: a run directory is copied before
 
@@ -45,7 +45,7 @@ def _benchmarks(keys: SuiteKeys) -> list[Installed]:
 
 def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
-    command = ["{python}", "-P", "-m", "castmates.suites.run", suite, *where, *benchmark.more]
+    command = ["{python}", "-P", "-m", "castmates.workloads.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
     return Workload(
         title=benchmark.title,

@@ -8,16 +8,16 @@ from rich.table import Table
 from rich.text import Text
 
 from castmates.pipeline.lock import Running, running_sweep
-from castmates.preview import rounds
-from castmates.preview.amounts import Amount, Amounts
-from castmates.preview.duration import seconds_between, still_to_measure
-from castmates.preview.words import between, minutes_between
 from castmates.project import Project
 from castmates.results.adaptive_looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
 from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import sentences, summary
 from castmates.study.changed_design import changed_words
+from castmates.terminal.preview import rounds
+from castmates.terminal.preview.amounts import Amount, Amounts
+from castmates.terminal.preview.duration import seconds_between, still_to_measure
+from castmates.terminal.preview.words import between, minutes_between
 
 
 @dataclass(frozen=True)

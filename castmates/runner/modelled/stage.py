@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from castmates.modelled.cast import Played
-from castmates.modelled.hardware import ModelledHardware, quota_of
-from castmates.modelled.world import World
+from castmates.runner.modelled.cast import Played
+from castmates.runner.modelled.hardware import ModelledHardware, quota_of
+from castmates.runner.modelled.world import World
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Share
 

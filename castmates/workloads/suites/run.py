@@ -1,4 +1,4 @@
-"""`python -m castmates.suites.run SUITE …`: what a workload of a suite is started as; castmates/suites/expand.py."""
+"""`python -m castmates.workloads.suites.run SUITE …`: what a workload of a suite is started as (expand.py)."""
 
 import argparse
 import os
@@ -8,16 +8,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from castmates.suites import npb, parsec, spec2017
-from castmates.suites.job import Job, SuiteError
-from castmates.suites.keeper import Keeper, complain
 from castmates.workloads.heartbeat import HeartbeatError, Writer
+from castmates.workloads.suites import npb, parsec, spec2017
+from castmates.workloads.suites.job import Job, SuiteError
+from castmates.workloads.suites.keeper import Keeper, complain
 
 CHECKS = ("first", "every", "never")
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="castmates.suites.run", description=__doc__)
+    parser = argparse.ArgumentParser(prog="castmates.workloads.suites.run", description=__doc__)
     parser.add_argument("suite", choices=("spec2017", "parsec", "npb"))
     parser.add_argument("--root", type=Path, required=True, help="the installation")
     parser.add_argument("--at", type=Path, required=True, help="run directory, package or program, from the root")

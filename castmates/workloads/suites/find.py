@@ -7,13 +7,13 @@ from pathlib import Path
 
 from castmates.study.reading import did_you_mean
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
-from castmates.suites import npb, parsec, spec2017
-from castmates.suites.job import Job, SuiteError
+from castmates.workloads.suites import npb, parsec, spec2017
+from castmates.workloads.suites.job import Job, SuiteError
 
 
 @dataclass(frozen=True)
 class Installed:
-    """A benchmark that can be run: its short name, its whole one, and the arguments of `castmates.suites.run`."""
+    """A benchmark that can be run: its short name, its whole one, and the arguments of `workloads.suites.run`."""
 
     name: str
     title: str

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.modelled.cpu_time import cpu_time
-from castmates.modelled.reuse import Reuse
-from castmates.modelled.sharing import Floats, Held, User, share_out, spread
+from castmates.runner.modelled.cpu_time import cpu_time
+from castmates.runner.modelled.reuse import Reuse
+from castmates.runner.modelled.sharing import Floats, Held, User, share_out, spread
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 
 CLOSE = 1e-9  # of a rate: the balance is found

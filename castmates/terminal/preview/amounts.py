@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from castmates.preview.duration import seconds_of_launch
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.records import useless
 from castmates.study.adaptive import scenes_measured
 from castmates.study.spec import Launch, Plan
+from castmates.terminal.preview.duration import seconds_of_launch
 
 FAILED = "failed"
 

@@ -6,14 +6,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from castmates.preview import isolation, rounds, schemata
-from castmates.preview.outline import Launched, Outline
-from castmates.preview.words import DASH, between, minutes_between
 from castmates.project import Project
 from castmates.study import after_rounds
 from castmates.study.counter_keys import described
 from castmates.study.node_classes import parts_of
 from castmates.study.spec import Plan
+from castmates.terminal.preview import isolation, rounds, schemata
+from castmates.terminal.preview.outline import Launched, Outline
+from castmates.terminal.preview.words import DASH, between, minutes_between
 
 NOTHING_NOW = (
     "The last-level cache cannot be partitioned now (resctrl is not mounted, or this user has no groups): the "

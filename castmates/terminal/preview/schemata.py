@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from castmates.preview.isolation import io_ways
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.partitions.io_ways import cut_by_any
@@ -13,6 +12,7 @@ from castmates.study.placement.layout import Layout
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.schemata import mask_of, schemata_of
 from castmates.study.spec import REST, UNMANAGED, Cohort, Plan, Scene, Share
+from castmates.terminal.preview.isolation import io_ways
 
 EVERYBODY_ELSE = "everybody else"
 

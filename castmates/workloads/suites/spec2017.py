@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from castmates.suites import private_copy, speccmds
-from castmates.suites.job import Step, SuiteError, digest_of, last_words, run
+from castmates.workloads.suites import private_copy, speccmds
+from castmates.workloads.suites.job import Step, SuiteError, digest_of, last_words, run
 
 COMMANDS, COMPARISONS = "speccmds.cmd", "compare.cmd"
 BENCHMARKS = Path("benchspec") / "CPU"

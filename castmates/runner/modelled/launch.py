@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.modelled.cast import FIRST_PID, Played, evictors, processes
-from castmates.modelled.hardware import grant_of, modelled_hardware
-from castmates.modelled.stage import Freezing, ModelledStage
-from castmates.modelled.world import World
 from castmates.protocols import Say
+from castmates.runner.modelled.cast import FIRST_PID, Played, evictors, processes
+from castmates.runner.modelled.hardware import grant_of, modelled_hardware
+from castmates.runner.modelled.stage import Freezing, ModelledStage
+from castmates.runner.modelled.world import World
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.measure import measure_rounds

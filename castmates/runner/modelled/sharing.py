@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from castmates.modelled.reuse import Reuse, common_age
+from castmates.runner.modelled.reuse import Reuse, common_age
 
 Floats = npt.NDArray[np.float64]
 FITTING = 200  # rounds at most

@@ -5,15 +5,6 @@ from dataclasses import dataclass
 
 from castmates.english import listed
 from castmates.files import cache_folder
-from castmates.preview import placing, rounds, services
-from castmates.preview.amounts import Amount, Amounts
-from castmates.preview.detectable import Chances, chances
-from castmates.preview.duration import seconds_between, still_to_measure
-from castmates.preview.isolation import shared
-from castmates.preview.prediction import prediction_words
-from castmates.preview.profiles import profile_words
-from castmates.preview.traces import trace_words
-from castmates.preview.words import antagonists, workload_of
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
@@ -22,6 +13,15 @@ from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
 from castmates.study.remarks import Remark
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
+from castmates.terminal.preview import placing, rounds, services
+from castmates.terminal.preview.amounts import Amount, Amounts
+from castmates.terminal.preview.detectable import Chances, chances
+from castmates.terminal.preview.duration import seconds_between, still_to_measure
+from castmates.terminal.preview.isolation import shared
+from castmates.terminal.preview.prediction import prediction_words
+from castmates.terminal.preview.profiles import profile_words
+from castmates.terminal.preview.traces import trace_words
+from castmates.terminal.preview.words import antagonists, workload_of
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.installed import lack_of
 

@@ -2,9 +2,9 @@
 
 import sys
 
-from castmates.suites.job import Job, SuiteError, last_words, run
 from castmates.workloads import child
 from castmates.workloads.heartbeat import Writer
+from castmates.workloads.suites.job import Job, SuiteError, last_words, run
 
 WRONG_RESULT = 3
 
