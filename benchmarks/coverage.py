@@ -165,7 +165,7 @@ def _outside(report: Report, studies: int, seed: int) -> None:
     )
 
 
-PRINTED = ("alone", "placebo", "A/A", *PARTS)
+PRINTED = ("alone", "placebo", "antagonist alone", "A/A", *PARTS)
 
 
 def effects(machine: Machine, launches: int, studies: int, seed: int, slicing: Slicing = SHORT) -> Shares:
@@ -177,11 +177,12 @@ def effects(machine: Machine, launches: int, studies: int, seed: int, slicing: S
     controls = estimate_controls(made.plan, made.windows, MARGIN)
     controls["holds"] = covered(controls, "ratio", 1.0)
     there, again = table[table["slowdown_low"].notna()], controls[controls["ratio_low"].notna()]
-    found = there.groupby("baseline")["holds"].mean()
+    whose = there["baseline"].mask(there["role"] == "antagonist", "antagonist alone")
+    found = there.groupby(whose)["holds"].mean()
     own = table[(table["baseline"] == "alone") & (table["mix"] == SMALLER)]
     many = simulate(machine, cohort, 1, MANY, ROUNDS, seed + 1, slicing=slicing)
     whole = system(made, many)
-    return {name: float(found[name]) for name in ("alone", "placebo")} | {
+    return {name: float(found[name]) for name in PRINTED[:3]} | {
         "A/A": float(again["holds"].mean()),
         "system, lowest": min(whole.values()),
         "system, highest": max(whole.values()),

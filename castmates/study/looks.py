@@ -34,7 +34,7 @@ def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
         return ""
     wanted = taken[-1]["wanted_pct"]
     missed = [cohort for cohort in last.values() if not cohort["enough"]]
-    count = f"{len(last) - len(missed)} of {len(last)} compan{'y' if len(last) == 1 else 'ies'}"
+    count = f"{len(last) - len(missed)} of {len(last)} cohort{'s' * (len(last) != 1)}"
     return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(cohort, wanted) for cohort in missed)]) + "."
 
 

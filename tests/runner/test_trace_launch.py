@@ -74,7 +74,7 @@ def traced(
     tracing = Tracing(**{"seconds": SECONDS, "rounds": 1, "steps": 0, "events": events, "keep": 10**8} | keys)
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 20.0, "tracing": tracing.model_dump()}
     design = Design.model_validate(launch.design.model_dump() | changes)
-    task = task_for(launch.model_copy(update={"mixes_per_launch": cohort, "design": design}), plan)
+    task = task_for(launch.model_copy(update={"cohort": cohort, "design": design}), plan)
     trace_launch(task, folder / "trace", cache, owner)
     return tables.read(folder / "trace")
 

@@ -329,8 +329,10 @@ class Reference:
             parts = self._in_states(op["track"], op["t0_ns"], op["t1_ns"])
             cells += [(op["scene"], (*key, *state), ns / MS / calls[op["scene"], *key]) for state, ns in parts.items()]
         for scene, key, alone, beside in self._compared(cells, 3):
-            alone = dict(self.comparisons)[scene]
-            many = {"alone_calls": calls.get((alone, *key[:3]), NAN), "beside_calls": calls.get((scene, *key[:3]), NAN)}
+            many = {
+                "alone_calls": calls.get((dict(self.comparisons)[scene], *key[:3]), NAN),
+                "beside_calls": calls.get((scene, *key[:3]), NAN),
+            }
             times = {"alone_ms_per_call": alone, "beside_ms_per_call": beside, "difference": beside - alone}
             yield dict(zip(KEYS["operation-states"], (scene, *key), strict=True)) | many | times
 

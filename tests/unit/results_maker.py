@@ -272,9 +272,7 @@ def _plan(folder, study, cohorts, launches):
     for row in launches:
         cohort = {"id": row["cohort"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["cohort"]],
                    "mixes": [], "scenes": []}  # fmt: skip
-        planned.append(
-            {"study": study, "mixes_per_launch": cohort, "number": row["launch"], "seed": 3, "design": design}
-        )
+        planned.append({"study": study, "cohort": cohort, "number": row["launch"], "seed": 3, "design": design})
         settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
         record(folder, row["cohort"], row["launch"], status=row["status"], spec=planned[-1], settle=settle)
     titles = {name: f"The {name}" for names in cohorts.values() for name in names}

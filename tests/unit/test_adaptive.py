@@ -37,7 +37,9 @@ recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
-BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, cohort: %d, longest_launch: 36000}\n"
+BUDGET = (
+    "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, mixes_per_launch: %d, longest_launch: 36000}\n"
+)
 
 
 @pytest.fixture

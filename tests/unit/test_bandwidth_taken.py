@@ -50,7 +50,7 @@ def rates(launch, number, scene, member):
 
 def effects(of: Plan = TRIAD, peak: Peak | None = PEAK) -> pd.DataFrame:
     table = estimate_effects(of, written(of, rates), 0.02, peak=peak)
-    return table[table["baseline"] == "alone"].set_index("mix")
+    return table[(table["baseline"] == "alone") & (table["role"] == "lead")].set_index("mix")
 
 
 def test_the_bandwidth_of_the_co_run_is_beside_the_effect_and_its_share_of_the_peak():

@@ -227,8 +227,8 @@ def test_the_intervals_hold_the_truth(few, many):
     """Simulated studies, through the very function: unequal launches and unequal noise, with drift."""
     a, b = simulated(QUIET, 800, few, 3, seed=11 + few), simulated(NOISY, 800, many, 3, seed=12 + many)
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    for baseline, truth in (("alone", 0.05), ("placebo", 0.05), ("alone", 0.05)):
-        own = table[table["baseline"] == baseline]
+    for role, baseline, truth in (("lead", "alone", 0.05), ("lead", "placebo", 0.05), ("antagonist", "alone", 0.05)):
+        own = table[(table["role"] == role) & (table["baseline"] == baseline)]
         found = {"ratio": covers(own["ratio_low"], own["ratio_high"], math.exp(truth))}
         for letter, of in (("a", QUIET), ("b", NOISY)):
             lost = of.corun - (of.placebo if baseline == "placebo" else 0.0)
@@ -248,7 +248,7 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
         simulated(truth, 800, launches, 2, seed=21 + launches) for truth, launches in zip(still, (5, 4), strict=True)
     )
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    alone = table[table["baseline"] == "alone"]
+    alone = table[(table["baseline"] == "alone") & (table["role"] == "lead")]
     for name, truth in (("baseline", 0.0), ("scene", -0.05)):
         ends = alone[f"{name}_rate_ratio_low"], alone[f"{name}_rate_ratio_high"]
         share = covers(*ends, math.exp(truth))
@@ -259,7 +259,7 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
 def test_equal_losses_are_seldom_called_different():
     a, b = (simulated(QUIET, 1000, 5, 3, seed=seed) for seed in (31, 32))
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    raw = table.loc[table["baseline"] == "alone", "p_value"]
+    raw = table.loc[(table["baseline"] == "alone") & (table["role"] == "lead"), "p_value"]
     assert 0.035 <= float((raw < 0.05).mean()) <= 0.065
     assert not (table["p_holm"] < 0.05).mean() > 0.001
 
@@ -272,7 +272,8 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
 
     def share(of):
         table = compare(Side(a.plan, a.windows), Side(of.plan, of.windows), MARGIN)
-        return float((table.loc[table["baseline"] == "alone", "verdict"] == "no difference").mean())
+        own = table[(table["baseline"] == "alone") & (table["role"] == "lead")]
+        return float((own["verdict"] == "no difference").mean())
 
     assert share(same) > 0.9  # or the next line would show nothing
     assert share(beyond) <= 0.045  # 2.5 % by its construction

@@ -45,12 +45,12 @@ def measured(machine, launches):
     truth = MACHINES[machine]
     campaigns = simulated(truth, STUDIES, launches, ROUNDS, seed=SEED + launches)
     effects = estimate_effects(campaigns.plan, campaigns.windows, MARGIN)
-    truths = {"alone": truth.corun, "placebo": truth.corun - truth.placebo}
-    found = {}
+    truths = {"alone": truth.corun, "placebo": truth.corun - truth.placebo, "antagonist alone": truth.corun}
+    found, whose = {}, effects["baseline"].mask(effects["role"] == "antagonist", "antagonist alone")
     for baseline, loss in truths.items():
-        own = effects[effects["baseline"] == baseline]
+        own = effects[whose == baseline]
         found[baseline] = covers(own["slowdown_low"], own["slowdown_high"], np.exp(loss))
-    alone = effects[effects["baseline"] == "alone"]
+    alone = effects[(effects["baseline"] == "alone") & (effects["role"] == "lead")]
     within = np.log(alone["within_low"]), np.log(alone["within_high"])
     found["within, these launches"] = covers(*within, campaigns.alone_here)
     found["within, the truth"] = covers(*within, truth.corun)
@@ -68,7 +68,7 @@ def measured(machine, launches):
 def pooled_rounds(campaigns, loss):
     """The naive interval: every pair of windows is taken for an independent observation."""
     contrasts = mix_contrasts(campaigns.plan)
-    pairs = pair(campaigns.windows, contrasts[contrasts["baseline"] == "alone"])
+    pairs = pair(campaigns.windows, contrasts[(contrasts["baseline"] == "alone") & (contrasts["role"] == "lead")])
     by_study = pairs.groupby("cohort")["difference"].agg(["mean", "std", "size"])
     half = stats.t.ppf(0.975, by_study["size"] - 1) * by_study["std"] / np.sqrt(by_study["size"])
     return covers(by_study["mean"] - half, by_study["mean"] + half, loss)
@@ -106,9 +106,9 @@ def false_alarms(controls):
 @pytest.mark.parametrize(("machine", "launches"), CONDITIONS)
 def test_the_headline_covers_the_truth(machine, launches):
     found = measured(machine, launches)
-    for baseline in ("alone", "placebo", "control"):
+    for baseline in ("alone", "placebo", "antagonist alone", "control"):
         assert 0.925 <= found[baseline] <= 0.975, baseline
-    assert_told("effects", "slowdown_low", *(found[baseline] for baseline in ("alone", "placebo")))
+    assert_told("effects", "slowdown_low", *(found[baseline] for baseline in ("alone", "placebo", "antagonist alone")))
     assert_told("controls", "ratio_low", found["control"])
 
 
@@ -143,11 +143,11 @@ def test_verdicts_err_as_seldom_as_they_claim():
     none = simulated(Truth(0.02, 0.015, 0.02, corun=0.0, placebo=0.0), STUDIES, 5, ROUNDS, seed=SEED)
     edge = simulated(Truth(0.0, 0.003, 0.005, corun=np.log1p(MARGIN)), STUDIES, 5, ROUNDS, seed=SEED)
     effects = estimate_effects(none.plan, none.windows, MARGIN)
-    alone = effects[effects["baseline"] == "alone"]
+    alone = effects[(effects["baseline"] == "alone") & (effects["role"] == "lead")]
     study = np.arange(len(alone)) // 10
     wrong = alone["p_value"].groupby(study).transform(holm).groupby(study).min() < 0.05
     assert wrong.mean() <= 0.10  # 5 % of studies of ten mixes, and four binomial errors
-    low = estimate_effects(edge.plan, edge.windows, MARGIN).query("baseline == 'alone'")
+    low = estimate_effects(edge.plan, edge.windows, MARGIN).query("baseline == 'alone' and role == 'lead'")
     assert (low["slowdown_high"] <= 1 + MARGIN).mean() <= 0.045  # 2.5 % too
 
 
@@ -156,6 +156,7 @@ def table():
     columns = [
         "alone",
         "placebo",
+        "antagonist alone",
         "half-width",
         "within, these launches",
         "within, the truth",

@@ -234,7 +234,7 @@ def test_a_study_adds_up_in_every_table() -> None:
     )
     effects = path_effects(paths_).set_index("part")["difference_ms"]
     assert effects.drop("step").sum() == pytest.approx(effects["step"], abs=1e-9)
-    assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[0] - scenes["step_ms"].iloc[1], abs=1e-9)
+    assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[1] - scenes["step_ms"].iloc[0], abs=1e-9)
     changes = path_changes(paths_)
     for part in ("slower", "path"):
         assert changes[f"{part}_ms"].sum() == pytest.approx(effects[part], abs=1e-9)

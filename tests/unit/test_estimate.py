@@ -47,9 +47,9 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         parquet = pd.read_parquet(tmp_path / "tables" / f"{name}.parquet")
         assert csv.columns.tolist() == parquet.columns.tolist()
         pd.testing.assert_frame_equal(csv[numbers], parquet[numbers], check_exact=True)
-    effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "baseline"])
-    assert effects.loc[("dlrm", "alone"), "verdict"] == "too few launches"
-    assert effects.loc[("bert", "alone"), "launches"] == 3
+    effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "role", "baseline"])
+    assert effects.loc[("dlrm", "lead", "alone"), "verdict"] == "too few launches"
+    assert effects.loc[("bert", "lead", "alone"), "launches"] == 3
     assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
 
 

@@ -248,7 +248,7 @@ def test_the_cast_is_shown_and_escaped(tmp_path):
     assert "The &lt;b&gt;second&lt;/b&gt;" in html
     assert "&lt;i&gt;x&lt;/i&gt; &amp;&amp; y" in html
     text = parsed(html).text()
-    assert text.index("Each launch launches a lead") < text.index("The cast") < text.index("The machine")
+    assert text.index("Each launch starts a lead") < text.index("The cast") < text.index("The machine")
     assert "The first" in text
 
 
@@ -372,8 +372,9 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
 
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     def change(effects):
-        here = (
-            (effects["antagonists"] == "stream") & (effects["baseline"] == "alone") & (effects["lead"] == "dlrm-train")
+        here = (effects["antagonists"] == "stream") & (effects["baseline"] == "alone")
+        here &= (
+            effects["workload"].eq("dlrm-train") if "workload" in effects else effects["member"].str.startswith("dlrm")
         )
         effects.loc[here, ["rejection_rate", "baseline_rejection_rate"]] = 0.2, 0.0
         effects.loc[here, "possibly_biased"] = True

@@ -208,7 +208,7 @@ NEEDS = {"x": 1, "y": 2, "a": 1, "b": 2, "c": 3, "d": 1, "e": 2}
 def test_any_history_of_edits_keeps_the_promises(history):
     measured = {}
     for antagonists, launches, cohort, luck, most in history:
-        budget = {"launches": launches, "cohort": cohort}
+        budget = {"launches": launches, "mixes_per_launch": cohort}
         if most is not None:
             budget = {"launches": 4, "mixes_per_launch": cohort, "precision": 0.01, "most_launches": most}
         one = study(["x", "y"], sorted(antagonists), budget=budget)

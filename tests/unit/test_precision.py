@@ -126,7 +126,7 @@ def test_a_mix_that_never_gives_a_pair_does_not_keep_its_cohort_running():
 def test_the_words_on_the_precision_name_who_missed_it():
     def one(cohort, half, launches, enough, goes_on=False):
         return {
-            "mixes_per_launch": cohort,
+            "cohort": cohort,
             "half_width_pct": half,
             "launches": launches,
             "enough": enough,
