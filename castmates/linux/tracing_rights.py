@@ -190,9 +190,9 @@ def _records(tracepoint: str) -> bool:
     return number is not None and _opens(Attr(TRACEPOINT, number), sampled=_RAW)
 
 
-def _opens(attr: Attr, target: Target = _MYSELF, bits: int = 0, sampled: int = 0) -> bool:
+def _opens(attr: Attr, bits: int = 0, sampled: int = 0) -> bool:
     try:
-        os.close(perf_event.open_event(attr, target, bits=bits, sampled=sampled))
+        os.close(perf_event.open_event(attr, _MYSELF, bits=bits, sampled=sampled))
     except OSError:
         return False
     return True

@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
@@ -22,6 +21,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.records import read_record
+from castmates.study.class_names import workload_of
 from castmates.study.confirmation import FEWEST_LAUNCHES, confirmation_name, confirming, mix_under
 from castmates.study.model import Study
 from castmates.study.spec import Launch, Mix, Plan

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.findings.gains import gains
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
@@ -14,7 +13,7 @@ from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
 from castmates.results.trials import TrialRecord, results_of, trials_of
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import with_place
 
@@ -46,7 +45,7 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
     if trial.changed:
         measured = read_measured(own.path)
         beside = {
-            mix.name: with_place("+".join(without_class(workload_of(name)) for name in mix.antagonists), mix.name)
+            mix.name: with_place("+".join(plain_workload_of(name) for name in mix.antagonists), mix.name)
             for mix in measured.plan.mixes
         }
         margin = measured.study.margin if measured.study else 0.0

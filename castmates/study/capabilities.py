@@ -39,12 +39,11 @@ def _watched(plan: "Plan") -> bool:
 
 def _arranged(plan: "Plan") -> bool:
     """Whether a lead runs beside the same antagonists in several arrangements."""
-    from castmates.study.class_names import without_class
+    from castmates.study.class_names import plain_workload_of, workload_of
 
     found: Counter[tuple[str, frozenset[str]]] = Counter()
     for mix in {mix.identity: mix for mix in plan.mixes if mix.antagonists and not mix.partitions}.values():
-        lead, *others = (name.rpartition("@")[0] for name in (mix.lead, *mix.antagonists))
-        found[lead, frozenset(map(without_class, others))] += 1
+        found[workload_of(mix.lead), frozenset(map(plain_workload_of, mix.antagonists))] += 1
     for left in plan.left_out:
         found[left.lead, frozenset(left.antagonists)] += (left.lead, frozenset(left.antagonists)) in found
     return max(found.values(), default=0) > 1

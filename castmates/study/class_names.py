@@ -19,3 +19,13 @@ def named(name: str, machine: str) -> str:
 def without_class(name: str) -> str:
     """The name as it is where there are no classes."""
     return _CLASS.sub("", name)
+
+
+def workload_of(member: str) -> str:
+    """The workload of a member, a lead's with the class of its node: `stream@1` -> `stream`."""
+    return member.partition("@")[0]
+
+
+def plain_workload_of(member: str) -> str:
+    """The workload of a member as the study names it."""
+    return without_class(workload_of(member))

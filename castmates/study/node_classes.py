@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import named, without_class
+from castmates.study.class_names import named, without_class, workload_of
 from castmates.study.cohorts import Room, lacks_memory
 from castmates.study.mixes import Mixes
 from castmates.study.remarks import MIXES, Remark
@@ -54,7 +54,7 @@ def as_far_as_it_fits(placed: Mixes, room: Room) -> Mixes:
     left_out = tuple(
         LeftOut(
             mix=name,
-            lead=mix.lead.rpartition("@")[0],
+            lead=workload_of(mix.lead),
             antagonists=tuple(placed.members[each].workload for each in mix.antagonists),
             reason=why[name],
             machine=mix.machine,

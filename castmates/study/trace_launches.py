@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.model import Study
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
@@ -78,7 +78,7 @@ def _place(key: str, number: int, named: Mapping[str, str]) -> str:
 def _refuse_unknown_members(keys: TraceKeys, mixes: Sequence[Mix], study_file: str, named: Mapping[str, str]) -> None:
     wanted = {without_class(name) for name in keys.mixes}
     ours = [mix for mix in mixes if without_class(mix.name) in wanted]
-    there = list(dict.fromkeys(workload_of(name) for mix in ours for name in (mix.lead, *mix.antagonists)))
+    there = list(dict.fromkeys(plain_workload_of(name) for mix in ours for name in (mix.lead, *mix.antagonists)))
     for number, name in enumerate(keys.members, start=1):
         if ours and name not in there:
             raise CastmatesError(
@@ -170,11 +170,6 @@ def most_bytes(launch: Launch) -> int:
     events = tracing.most if set(tracing.events) - set(SAMPLED) else 0
     sampled = min(tracing.most, MOST_SAMPLED) * len(set(tracing.events) & set(SAMPLED))
     return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.cohort))
-
-
-def workload_of(member: str) -> str:
-    """The workload of a member by its name."""
-    return without_class(member.partition("@")[0])
 
 
 def _launch(study: str, study_seed: int, keys: TraceKeys, cohort: Cohort, usual: Design) -> Launch:

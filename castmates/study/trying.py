@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, workload_of
 from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME, at_defaults
 from castmates.study.finding_rules import Change, Scaled, Value, Word
 from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
@@ -99,7 +99,7 @@ def _ratio(name: str, option: str, before: Word | None, value: Word) -> float:
 def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
     """The mix that a finding is about, or the first mixes of its lead; without partitions."""
     beside = [each for each in plan.mixes if each.antagonists and not each.partitions]
-    mine = [each for each in beside if _workload(each.lead) == lead and mix in ("", each.name)]
+    mine = [each for each in beside if workload_of(each.lead) == lead and mix in ("", each.name)]
     if not mine:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix {mix or f'of {lead}'} to try it beside.")
     return mine[:MOST_MIXES]
@@ -116,7 +116,7 @@ def _beside(lead: str, mix: Mix) -> ArrangedMix:
     place = next(([each] for each in DISTANCES if each == place_of(mix.name)), None)
     where: dict[str, object] = {"distance": place} if place else {}
     where |= {"share": CpuShare(cpus="lead")} if overcommits(mix.name) else {}
-    others = [without_class(_workload(member)) for member in mix.antagonists]
+    others = [plain_workload_of(member) for member in mix.antagonists]
     return ArrangedMix.model_validate({"lead": lead, "antagonists": others, **where})
 
 
@@ -125,8 +125,8 @@ def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], launche
     if overcommits(mix.name):
         raise CastmatesError(f"the antagonists of {mix.name} run on the lead's CPUs, where mitigations are not tried.")
     rule = Mitigated(
-        lead=without_class(_workload(mix.lead)),
-        antagonists=[without_class(_workload(member)) for member in mix.antagonists],
+        lead=plain_workload_of(mix.lead),
+        antagonists=[plain_workload_of(member) for member in mix.antagonists],
         distance=next((each for each in DISTANCES if each == place_of(mix.name)), None),
         kinds=list(kinds),
     )
@@ -157,7 +157,3 @@ def _fresh(study: Study, name: str, mixes: Sequence[Mix], launches: int, title: 
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
         }
     )
-
-
-def _workload(member: str) -> str:
-    return member.rpartition("@")[0]

@@ -12,6 +12,7 @@ from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import system_metrics
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH, pareto_table, undominated
 from castmates.analysis.partitions.recommendation import (
     EXCEEDED,
@@ -21,8 +22,6 @@ from castmates.analysis.partitions.recommendation import (
     NOT_NEEDED,
     NOT_YET,
     OPEN,
-    TOO_FEW,
-    UNCLEAR,
     YES,
     recommendations,
     worthwhile,

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import mix_contrasts, workload_of
+from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study.class_names import workload_of
 from castmates.study.spec import Plan
 
 # What makes rows of two studies the same question, the platform and what the partition is called apart.

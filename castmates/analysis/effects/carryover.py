@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
 from castmates.analysis.keys import LAUNCH, ROUND
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, holm, quantile, two_sided
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
+from castmates.study.class_names import workload_of
 from castmates.study.schedule import stretch_of
 from castmates.study.spec import Plan
 

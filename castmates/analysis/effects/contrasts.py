@@ -9,6 +9,7 @@ import pandas as pd
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
+from castmates.study.class_names import workload_of
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
 from castmates.study.schedule import stretch_of
 from castmates.study.schemata import mask_of
@@ -77,13 +78,8 @@ def own_leads(plan: Plan) -> set[str]:
     return {mix.lead for mix in plan.mixes}
 
 
-def workload_of(member: str) -> str:
-    """`stream@1` -> `stream`."""
-    return member.rpartition("@")[0]
-
-
 def workloads_of(members: pd.Series) -> pd.Series:
-    """The same of a column of members: unlike the column `workload`, it carries their class of nodes."""
+    """The workloads of a column of members: unlike the column `workload`, it carries their class of nodes."""
     return members.map({name: workload_of(name) for name in members.unique()})
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.keys import LEAD_OF_MIX, MEMBER, ROW
 from castmates.analysis.statistics.intervals import columns_of, estimate, gained
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, workload_of
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
 from castmates.study.wanted import NEAREST_FIRST, place_of
 
@@ -54,7 +53,7 @@ def arranged(plan: Plan) -> list[Arranged]:
     families: dict[tuple[str, str], dict[str, Arranged]] = {}
     for mix in plan.mixes:
         if mix.antagonists and not mix.partitions:
-            each = _arranged(mix, mix.name, (without_class(workload_of(name)) for name in mix.antagonists))
+            each = _arranged(mix, mix.name, (plain_workload_of(name) for name in mix.antagonists))
             family = families.setdefault((workload_of(mix.lead), each.antagonists), {})
             known = family.get(mix.identity)
             # What a study names by its distance is shown by that, and not as what placement happens to choose too.

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.mask_stamp import MODELLED
 from castmates.results.columns.study import LAUNCHES, frame
+from castmates.study.class_names import workload_of
 
 
 def launches_table(records: Iterable[Mapping[str, Any]], ignored_hosts: Collection[str] = ()) -> pd.DataFrame:

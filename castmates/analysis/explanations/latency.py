@@ -10,7 +10,6 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
@@ -18,6 +17,7 @@ from castmates.analysis.keys import LAUNCH, MEMBER, ROW
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
+from castmates.study.class_names import workload_of
 from castmates.study.services import service_members
 from castmates.study.spec import Plan
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.keys import CELL, EFFECT, LAUNCH, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
@@ -27,6 +26,7 @@ from castmates.analysis.statistics.window_values import (
 )
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
+from castmates.study.class_names import workload_of
 from castmates.study.spec import UNMANAGED
 
 SUFFIX = "_s"

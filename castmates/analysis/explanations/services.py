@@ -10,7 +10,6 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import QUANTILES
@@ -19,6 +18,7 @@ from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import are_planned, planned
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
+from castmates.study.class_names import workload_of
 from castmates.study.services import load_of, same_service, service_members
 from castmates.study.spec import Member, Plan
 

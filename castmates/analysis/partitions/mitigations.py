@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
 from castmates.analysis.statistics.intervals import estimate, gained, holm, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
+from castmates.study.class_names import workload_of
 from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Cohort, Mitigation, Mix, Plan
 from castmates.study.wanted import with_place

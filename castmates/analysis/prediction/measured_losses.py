@@ -13,11 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.statistics.losses import log_of, loss_pct
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
@@ -79,7 +78,7 @@ def _place(row: Mapping[Any, Any], mixes: Mapping[tuple[str, str], tuple[Mix, Pa
     ways = None if partition is None else own_ways(mix, partition).get(row["member"])
     if partition is not None and ways is None:
         return None
-    job, *beside = (workload_of(without_class(name)) for name in (row["member"], *others))
+    job, *beside = (plain_workload_of(name) for name in (row["member"], *others))
     return job, tuple(sorted(beside)), ways
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.statistics.intervals import quantile
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import place_of
 
@@ -75,7 +74,7 @@ def mixes_of(cell: Cell) -> tuple[str, ...]:
 def _seen(row: dict[str, Any], error: float) -> Seen:
     lead = without_class(row["lead"])
     members = [lead, *without_class(row["antagonists"]).split("+")]
-    job = lead if row["role"] == "lead" else without_class(workload_of(row["member"]))
+    job = lead if row["role"] == "lead" else plain_workload_of(row["member"])
     return Seen(
         job=job,
         beside=tuple(sorted(_without(members, job))),

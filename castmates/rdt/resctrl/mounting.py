@@ -47,11 +47,11 @@ class Lease:
 _leases: dict[Path, Lease] = {}  # what this process uses now, by mount point
 
 
-def lease(cdp: bool = False, purpose: str = "a study", journal: Journal | None = None) -> Lease:
+def lease(cdp: bool = False, purpose: str = "a study") -> Lease:
     """Use the mounted resctrl, or mount it; where neither can be, an error explains why in one sentence."""
     mount = find_mount()
     if mount is None:
-        made = Lease(POINT, ["cdp"] if cdp else [], journal or Journal())
+        made = Lease(POINT, ["cdp"] if cdp else [], Journal())
         _mount(made, purpose)
     else:
         point = Path(mount.point)

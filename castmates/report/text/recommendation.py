@@ -283,7 +283,7 @@ def knee_words(row: Row) -> str:
         sensitivity.BETWEEN: f"from between {low} and {high} ways on",
         sensitivity.AT_LEAST: f"{low} ways or more; up to {row['most_ways']} are not shown to be enough",
         sensitivity.NOT_REACHED: f"not reached with up to {row['most_ways']} ways",
-        sensitivity.TOO_FEW: f"unknown: {counted(int(row['launches']), 'launch')}, and at least three are needed",
+        TOO_FEW: f"unknown: {counted(int(row['launches']), 'launch')}, and at least three are needed",
     }[verdict]
 
 

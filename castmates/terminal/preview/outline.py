@@ -10,6 +10,7 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
 from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import summary
+from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
 from castmates.study.remarks import Remark
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
@@ -21,7 +22,7 @@ from castmates.terminal.preview.isolation import shared
 from castmates.terminal.preview.prediction import prediction_words
 from castmates.terminal.preview.profiles import profile_words
 from castmates.terminal.preview.traces import trace_words
-from castmates.terminal.preview.words import antagonists, workload_of
+from castmates.terminal.preview.words import antagonists
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.installed import lack_of
 

@@ -3,15 +3,11 @@
 from collections import Counter
 
 from castmates.english import duration
+from castmates.study.class_names import workload_of
 from castmates.study.spec import Mix
 from castmates.study.wanted import with_place
 
 TO, DASH = " to ", "\N{EN DASH}"  # in a sentence, in a table
-
-
-def workload_of(member: str) -> str:
-    """A member's name without its CPUs."""
-    return member.partition("@")[0]
 
 
 def antagonists(mix: Mix) -> str:

@@ -105,7 +105,7 @@ def by_engine(
 
 
 def by_perf_stat(
-    trial: Trial, program: Path, directory: Path, cpu: int | None, runs: int = RUNS
+    trial: Trial, program: Path, directory: Path, cpu: int | None
 ) -> tuple[list[Portion], list[Portion]] | None:
     """Have perf count whole runs of the program; None where there is no perf."""
     perf = shutil.which("perf")
@@ -113,7 +113,7 @@ def by_perf_stat(
         return None
     command = [perf, "stat", "-j", "-e", trial.event, *words(program, trial, cpu, directory)]
     portions: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
-    for _ in range(runs):
+    for _ in range(RUNS):
         for units in portions:
             portions[units].append(_one_run([*command, f"units={units}"], units, trial))
     return portions[trial.short], portions[trial.long]
