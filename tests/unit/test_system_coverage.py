@@ -86,7 +86,7 @@ def table():
     rows = [f"| mix | launches | {' | '.join(METRICS)} |", "|" + " --- |" * (len(METRICS) + 2)]
     for mix, launches in CONDITIONS:
         shares = covered(mix, launches)
-        cells = (f"{100 * shares['launch_rates'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
+        cells = (f"{100 * shares['launches'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
         rows.append(f"| {mix} | {launches} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
