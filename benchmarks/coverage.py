@@ -177,9 +177,8 @@ def effects(machine: Machine, launches: int, studies: int, seed: int, slicing: S
     controls = estimate_controls(made.plan, made.windows, MARGIN)
     controls["holds"] = covered(controls, "ratio", 1.0)
     there, again = table[table["slowdown_low"].notna()], controls[controls["ratio_low"].notna()]
-    whose = there["baseline"].mask(there["role"] == "antagonist", "antagonist alone")
-    found = there.groupby(whose)["holds"].mean()
-    own = table[(table["baseline"] == "alone") & (table["mix"] == SMALLER)]
+    found = there.groupby(_baselines(there))["holds"].mean()
+    own = table[(_baselines(table) == "alone") & (table["mix"] == SMALLER)]
     many = simulate(machine, cohort, 1, MANY, ROUNDS, seed + 1, slicing=slicing)
     whole = system(made, many)
     return {name: float(found[name]) for name in PRINTED[:3]} | {
@@ -317,8 +316,13 @@ def struck(machine: Machine, studies: int, seed: int) -> Shares:
 def _against_alone(made: Studies, machine: Machine, mix: str) -> pd.DataFrame:
     """The loss of the lead in a mix: a row per study."""
     table = estimate_effects(made.plan, made.windows, MARGIN)
-    table = table[(table["mix"] == mix) & (table["baseline"] == "alone")].reset_index(drop=True)
+    table = table[(table["mix"] == mix) & (_baselines(table) == "alone")].reset_index(drop=True)
     return table.assign(holds=covered(table, "slowdown", slowdown(machine, mix, "alone", LEAD)))
+
+
+def _baselines(table: pd.DataFrame) -> "pd.Series[str]":
+    """The baseline of each row; an antagonist's has a name of its own."""
+    return table["baseline"].mask(table["role"] == "antagonist", "antagonist alone")
 
 
 def slowdown(machine: Machine, mix: str, baseline: str, member: str) -> float:

@@ -5,7 +5,6 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import core_schema
 
@@ -34,6 +33,8 @@ class Written(BaseModel):
 
     def text(self, head: str) -> str:
         """The same as a file, which begins with a comment."""
+        import yaml  # here, as what reads a plan needs none
+
         return f"# {head}\n" + yaml.safe_dump(self.as_written(), sort_keys=False, allow_unicode=True)
 
 
