@@ -182,7 +182,7 @@ def caption(results: Results) -> str:
     if reason := lacking(results):
         return f"{reason} "
     return (
-        "How each program's counts go on over the rounds of a launch, alone and beside its antagonists, with 95 % t "
+        "How each lead's counts go on over the rounds of a launch, alone and beside its antagonists, with 95 % t "
         f"intervals between launches ({units(shown(results)['launches'])}). Of each program the {METRICS} metrics that "
         "drift most are drawn, instructions per cycle first. "
     )
