@@ -121,7 +121,7 @@ def _overview(several: "Several") -> "Table":
 
     mean, every = mean_line(several), lines(several)
     shown = [*([mean] if mean else []), *every[:SHOWN]]
-    table = Table("program and antagonist", box=None)
+    table = Table("lead and antagonist", box=None)
     for study in several.studies:
         what = "baseline" if study is several.studies[0] else "× the baseline's slowdown"
         table.add_column(f"{study.letter} loses (%)\n{what}", overflow="fold")

@@ -41,7 +41,7 @@ def show_result(
         bool,
         option(
             "--partitions",
-            help="Which share of the cache is advised for each pair that loses: for a limit, or at the knee.",
+            help="Which share of the cache is advised for each mix that loses: for a limit, or at the knee.",
             under=INSTEAD,
         ),
     ] = False,

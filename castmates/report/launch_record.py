@@ -117,7 +117,7 @@ class LaunchRecord:
 
     @property
     def members(self) -> list[MemberFacts]:
-        """The members that it was to launch."""
+        """The members that it was to start."""
         members = _mapping(self._spec, "cohort").get("members")
         if not isinstance(members, list | tuple):
             return []

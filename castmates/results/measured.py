@@ -35,7 +35,7 @@ def found_launches(folder: StudyFolder, study: str = "") -> Found:
 def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Common, study: str) -> Iterator[Launch]:
     """The launch of this path; an error says why its files cannot be used.
 
-    A record without its tables counts for nothing: the launch would be launched again, with the commands of the record.
+    A record without its tables counts for nothing: the launch would be started again, with the commands of the record.
     """
     place = folder.launch(path)
     try:

@@ -18,7 +18,7 @@ def skipped_at(cohort: Cohort, measured: Collection[str] | None, later: Collecti
 
 
 def as_launched(launch: Launch) -> Launch:
-    """The launch with only what its launch measures: mixes that are left out take their scenes and members along."""
+    """The launch with only what it measures: mixes that are left out take their scenes and members along."""
     if not launch.skipped:
         return launch
     cohort = launch.cohort

@@ -12,7 +12,7 @@ from castmates.study.spec import Member, Mix, Scene
 
 MEMORY_SHARE = 0.8  # of the machine's memory that a cohort may take; the rest is for the system and its file cache
 
-# Guesses of a launch in seconds: a Model Garden job imports and traces for some ten seconds.
+# Guesses of the start of a launch in seconds: a Model Garden job imports and traces for some ten seconds.
 QUICK_LAUNCH, SLOW_LAUNCH = 1.0, 15.0
 SHARE = 0.8  # of the time of rounds that slices are open
 QUICK_ENVIRONMENTS = ("native", None)

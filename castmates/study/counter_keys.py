@@ -64,7 +64,7 @@ class CounterKeys(Written):
         default=0,
         ge=0,
         le=MOST_PROFILED,
-        description="steps of each lead that are profiled in its scene alone and co-run scenes after the rounds, kept "
+        description="steps of each lead that are profiled in its 'alone' and co-run scenes after the rounds, kept "
         "apart from what is measured; 0 for none",
     )
     cost_pairs: int = Field(
@@ -79,7 +79,7 @@ class CounterKeys(Written):
         ge=0,
         le=MOST_RANGES,
         description="annotations (phases, ranges, instants, epochs) that a launch keeps one by one of each member with "
-        "'phases: true', at most; 0 keeps their sums alone",
+        "'phases: true', at most; 0 keeps only their sums",
     )
 
     @model_validator(mode="after")

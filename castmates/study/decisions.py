@@ -30,7 +30,7 @@ class Decision:
         head = f"{self.cohort}: {self.rounds} rounds in each launch after the first ones"
         if not self.launches:
             return f"{head}, as in those that are measured already."
-        cost = f"a launch takes {self.launch:.1f} s and a round {self.round:.1f} s"
+        cost = f"a launch takes {self.launch:.1f} s besides its rounds, and a round {self.round:.1f} s"
         if self.within is None or self.between is None:
             return f"{head}: how launches differ is not known, as too few of them have valid windows, and {cost}."
         spread = f"{100 * self.within:.2g} % from round to round and {100 * self.between:.2g} % more between launches"

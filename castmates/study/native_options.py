@@ -1,4 +1,4 @@
-"""What our own programs take as options, so that a slip is found when a study is read, not at its launch."""
+"""What our own programs take as options, so that a slip is found when a study is read, not when it is started."""
 
 import re
 

@@ -53,7 +53,7 @@ class ProfileKeys(Written):
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:
-    """The keys, in a study (what is known of it) whose leads run, and are not profiled in their launches too."""
+    """The keys, in a study (what is known of it) whose leads run, and are not profiled in measured launches too."""
     if study.get("platform") == "modelled":
         raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
     counters = study.get("counters")

@@ -1,4 +1,4 @@
-"""The launches of a study in which its leads are traced: a few of each cohort, apart from its launches."""
+"""The launches of a study in which its leads are traced: a few of each cohort, apart from the measured ones."""
 
 import random
 import re
@@ -43,7 +43,7 @@ FROM_RECORDS, FROM_MEMORY = re.compile(r" --data[ =]"), re.compile(r" --source[ 
 
 
 def profile_launches(study: Study, cohorts: Iterable[Cohort], usual: Design) -> tuple[Launch, ...]:
-    """Plan them from the `usual` design of launches; none without the key `profile`, or for leads without traces."""
+    """Plan them from the `usual` design of measured launches; none without the key `profile`, or traces of leads."""
     keys = study.profile
     if keys is None:
         return ()
@@ -141,7 +141,7 @@ def is_logged(launch: Launch) -> bool:
 
 
 def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False, first_epoch: bool = False) -> Design:
-    """That of launches, with traces in the place of rounds and counters."""
+    """That of measured launches, with traces in the place of rounds and counters."""
     profiling = Profiling(
         steps=keys.steps,
         times=keys.times,

@@ -11,11 +11,11 @@ from castmates.study.cohorts import launch_guess, round_guess
 from castmates.study.spec import Cohort
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
-SMALLEST_LAUNCH = 0.2  # of a launch's time: making it smaller still by more rounds gains next to nothing
+SMALLEST_LAUNCH = 0.2  # share of its start in a launch's time: making it smaller by more rounds gains next to nothing
 
 FIRST_LAUNCHES = 2  # of a cohort; they show how many rounds its other launches should have
 FEWEST_FIRST = 3  # rounds of these: they have to show a variance, also when a window is rejected
-BELIEVED = 0.5  # of what a launch is guessed to cost: too many rounds of the first launches cost more than too few
+BELIEVED = 0.5  # of what a start is guessed to cost: too many rounds of the first launches cost more than too few
 
 # What a cohort is taken for before it is measured: the variance between launches as a part of that within them. It
 # counts for as much as two launches do, which alone show next to nothing of it.
@@ -70,7 +70,7 @@ def expected_ratio(between: float, within: float, freedom: float) -> float:
 def best_rounds(ratio: float, cost: Cost, fitting: float) -> int:
     """The rounds that give the smallest variance for the time, as far as they fit a launch.
 
-    A launch takes launch + rounds x round seconds, and its mean varies by ratio + 1 / rounds: their product is smallest
+    A launch takes start + rounds x round seconds, and its mean varies by ratio + 1 / rounds: their product is smallest
     at the root below.
     """
     if not cost.round:

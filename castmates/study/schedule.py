@@ -1,8 +1,8 @@
 """In which order a launch measures its scenes: random orders from the launch's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
-stretch its scenes alternate in many short cycles, each of which has every scene once, and twice a scene alone that many
-scenes are compared with: its error is in all of their losses.
+stretch its scenes alternate in many short cycles, each of which has every scene once, and twice a scene `alone` that
+many scenes are compared with: its error is in all of their losses.
 """
 
 import random
@@ -13,7 +13,7 @@ from functools import cached_property
 
 from castmates.study.spec import REST, Cohort, Launch, Member, Scene, Share
 
-MANY = 4  # scenes of a lead that are compared with one scene alone, from which on it comes twice in a cycle
+MANY = 4  # scenes of a lead that are compared with one scene `alone`, from which on it comes twice in a cycle
 SWAPS = 10  # tries to make an order more even, for each of its slices
 FROZEN, OF_LEAD = 10.0, 3.0  # what it counts that a member was frozen before, and more so the lead, against who ran
 NEVER = 1e6  # the same of a scene that follows itself: that would be one long slice
@@ -32,7 +32,7 @@ class Stretch:
 
     @cached_property
     def twice(self) -> tuple[Scene, ...]:
-        """The scenes alone that come twice in a cycle."""
+        """The scenes `alone` that come twice in a cycle."""
         against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "alone")
         return tuple(each for each in self.scenes if each.kind == "alone" and against[each.active[0]] >= MANY)
 

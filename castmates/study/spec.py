@@ -314,7 +314,7 @@ class Plan(Frozen):
     prediction: Prediction | None = None
     latency_limits: dict[str, float] = Field(default_factory=dict)  # of requests to services: ms, by quantile
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
-    profiles: tuple[Launch, ...] = ()  # launches in which leads are traced; they are no launches, and measure no rates
+    profiles: tuple[Launch, ...] = ()  # in which leads are traced; they are none of `launches`, and measure no rates
     variants: tuple[Variant, ...] = ()
     traces: tuple[Launch, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
 

@@ -1,4 +1,4 @@
-"""The trace launches of a study: one of each mix that it wants traced, apart from launches and profile launches."""
+"""The trace launches of a study: one of each mix that it wants traced, apart from measured and profile launches."""
 
 import hashlib
 import random
@@ -24,7 +24,7 @@ BESIDE = re.compile(r"\s+beside\s+|[+,\s/]+")
 def trace_launches(
     study: Study, mixes: Sequence[Mix], cohort_of: Callable[[Sequence[Mix]], Cohort], usual: Design
 ) -> tuple[Launch, ...]:
-    """Plan them from the `usual` design of launches; none without mixes under the key `trace`."""
+    """Plan them from the `usual` design of measured launches; none without mixes under the key `trace`."""
     keys = study.trace
     if keys is None:
         return ()
@@ -173,7 +173,7 @@ def most_bytes(launch: Launch) -> int:
 
 
 def _launch(study: str, study_seed: int, keys: TraceKeys, cohort: Cohort, usual: Design) -> Launch:
-    """One launch: the design of launches, with recordings in the place of rounds."""
+    """One launch: the design of measured launches, with recordings in the place of rounds."""
     tracing = Tracing(
         seconds=keys.seconds,
         rounds=keys.rounds,

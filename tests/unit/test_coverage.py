@@ -117,7 +117,7 @@ def test_within_launch_speaks_of_these_launches_only(machine, launches):
     found = measured(machine, launches)
     # Rounds are independent here, which a few of them cannot show: some doubt is left.
     assert 0.935 <= found["within, these launches"] <= 0.985
-    # Both windows alone of a round are the same scene, so that these launches and launches in general are one here.
+    # Both `alone` windows of a round are the same scene, so that these launches and launches in general are one here.
     assert 0.935 <= found["control, within"] <= 0.985
     assert_told("effects", "within_low", found["within, these launches"])
     assert_told("controls", "within_low", found["control, within"])

@@ -70,7 +70,7 @@ def test_all_losses_together_show_a_growth_that_no_row_shows():
 
 
 def test_the_interval_of_all_losses_together_covers_their_growth():
-    """Launches differ, and the losses of a launch share its scene alone: neither rows nor rounds are units."""
+    """Launches differ, and the losses of a launch share its `alone` scene: neither rows nor rounds are units."""
     study = plan([cohort("c", *(mix(LEAD, f"beside{number}@1") for number in range(3)))], launches=5)
     one, rng, studies = grown(study, 0.0), np.random.default_rng(11), 1000
     beside, alone = one["scene"].str.startswith("corun"), one["scene"] == "alone"

@@ -94,7 +94,7 @@ def test_the_interval_holds_the_estimate_and_no_order_of_rows_matters(points, ke
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_interval_holds_the_true_knee(seed):
-    """Simulated: 4000 curves of 5 launches, whose points share their launch's alone and so are correlated."""
+    """Simulated: 4000 curves of 5 launches, whose points share their launch's `alone` and so are correlated."""
     rng = np.random.default_rng(seed)
     ways, studies, launches = np.arange(1, 12), 4000, 5
     true = -np.log(1 - 0.35 * np.exp(-0.42 * ways))  # in log units; 95 % are kept from five ways on

@@ -125,7 +125,7 @@ def test_what_is_measured_comes_first_and_extra_time_beside_several_adds_up():
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
-    """Pairs of one lead share its scene alone, and so part of their errors; launches are drawn anew for each study."""
+    """Pairs of one lead share its `alone` scene, and so part of their errors; each study has new launches."""
     chance, studies, launches = np.random.default_rng(1), 4000, 5
     truths = np.array([0.2, 0.1, 0.05])
     common = math.sqrt(shared) * chance.normal(size=(studies, launches, 1))

@@ -293,7 +293,7 @@ KEPT = 0.8  # by the antagonist
 
 
 def sweep(stage, rng, launches=5):
-    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' alone."""
+    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' `alone`."""
     rows = []
     for kind in ("split", "split-high"):
         shape = (MIXES, launches, len(WAYS))

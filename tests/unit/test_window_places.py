@@ -68,7 +68,7 @@ def test_what_has_no_name_is_none_of_those_that_are_known():
 
 
 def rounds():
-    """Two rounds of two launches; the second launch has no alone in its second round."""
+    """Two rounds of two launches; the second launch has no `alone` in its second round."""
     rows = [(launch, turn, kind) for launch in (1, 2) for turn in (1, 2) for kind in ("alone", "corun")][:-2]
     rows += [(2, 2, "corun")]
     windows = pd.DataFrame(rows, columns=["launch", "round", "kind"])

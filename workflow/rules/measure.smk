@@ -26,7 +26,7 @@ rule measure_launch:
         "python -P -m castmates.pipeline measure_launch {wildcards.cohort:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.launch:q} --owner $PPID 2> {log:q}"
 
 
-# Apart from launches, and after them: what is traced runs slower, and a study that comes to profile measures nothing again.
+# Apart from measured launches, and after them: what is traced runs slower, and a study that comes to profile measures nothing again.
 rule profile_launch:
     input:
         planned=planned_before("profiles/"),
@@ -47,7 +47,7 @@ rule profile_launch:
         "python -P -m castmates.pipeline profile_launch {wildcards.cohort:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"
 
 
-# Apart from launches too, and on demand by `castmates trace record`: one launch in which everything that happens is recorded.
+# Apart from these too, and on demand by `castmates trace record`: one launch in which everything that happens is recorded.
 rule trace_launch:
     input:
         planned=planned_before("traces/"),

@@ -81,7 +81,7 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
 
 
 def window_noise(windows: pd.DataFrame) -> float | None:
-    """Standard deviation of a window's log rate, from the two windows alone of each round."""
+    """Standard deviation of a window's log rate, from the two `alone` windows of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
     place = ["platform", *ROUND, "member"]
     first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("alone", "alone-again"))

@@ -60,7 +60,7 @@ def mix_contrasts(plan: Plan) -> pd.DataFrame:
 
 
 def control_contrasts(plan: Plan) -> pd.DataFrame:
-    """The second scene alone of each lead against its first, the study's own leads first; then the study's controls."""
+    """The second `alone` scene of each lead against its first, the study's own leads first; then the controls."""
     ours = own_leads(plan)
     cohorts = sorted(plan.cohorts, key=lambda cohort: cohort.lead.name not in ours)
     of_mixes = _cohorts_of_mixes(plan)

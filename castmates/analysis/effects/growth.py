@@ -42,7 +42,7 @@ class Growth:
 def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     """The mean over launches, each of which gives one value, the mean over its losses; from three launches on.
 
-    Rows share their launches and their scene alone, so only launches are independent. Together they show a growth that
+    Rows share their launches and `alone` scene, so only launches are independent. Together they show a growth that
     is too small to be seen in any one of them.
     """
     contrasts = mix_contrasts(plan)

@@ -39,7 +39,7 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     if differences := _differences(controls):
         return UNSTABLE, f"{differences}: {_UNSTEADY}"
     if not any(leads[word] for word in (TOO_FEW, INCONCLUSIVE, PASSES)):
-        return NO_DATA, "There is no lead whose two scenes alone can be compared, so nothing vouches for the effects."
+        return NO_DATA, "There is no lead that was measured twice alone, so nothing vouches for the effects."
     missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
     if leads[TOO_FEW]:
         return TOO_FEW, (

@@ -1,4 +1,4 @@
-"""What was counted, per unit of progress: each co-run of a lead against its scene alone, paired inside rounds.
+"""What was counted, per unit of progress: each co-run of a lead against its `alone` scene, paired inside rounds.
 
 A change is the mean over launches of log(co-run) - log(alone), like every effect; the slowdown itself is no part of it,
 because both sides are per unit of work done. What was counted for less than nearly all of a member's time

@@ -86,7 +86,7 @@ def _wide(latency: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(members: dict[str, Member]) -> dict[str, str]:
-    """What each member's service is called: what the names of its workloads begin with, where that is its alone.
+    """What each member's service is called: what the names of its workloads begin with, where only its own do.
 
     Else all of their names: one of them would be taken for the load that it has.
     """

@@ -18,7 +18,7 @@ from castmates.analysis.statistics.losses import log_of, loss_pct
 class ComposedLosses:
     """Losses beside two or more, of those beside one. With separate ways nothing is composed: ways decide the traffic.
 
-    The ends of the interval are those of the pairs, composed too. All pairs of a lead share its scene alone, so that
+    The ends of the interval are those of the pairs, composed too. All pairs of a lead share its `alone` scene, so that
     their errors go together; such ends hold whatever the errors have in common. They leave out how far the
     rule itself is off.
     """

@@ -93,7 +93,7 @@ def lacking(results: Results) -> str:
     if len(shown(results)):
         return ""
     if tables(results)[0].empty:
-        return f"No event was counted for a program of the study {results.name}, so nothing goes on over its rounds."
+        return f"No event was counted for a lead of the study {results.name}, so nothing goes on over its rounds."
     return f"No event was counted in enough rounds of a launch of the study {results.name} to see it go on."
 
 
@@ -182,8 +182,8 @@ def caption(results: Results) -> str:
     if reason := lacking(results):
         return f"{reason} "
     return (
-        "How each program's counts go on over the rounds of a launch, alone and beside its antagonists, with 95 % t "
-        f"intervals between launches ({units(shown(results)['launches'])}). Of each program the {METRICS} metrics that "
+        "How each lead's counts go on over the rounds of a launch, alone and beside its antagonists, with 95 % t "
+        f"intervals between launches ({units(shown(results)['launches'])}). Of each lead the {METRICS} metrics that "
         "drift most are drawn, instructions per cycle first. "
     )
 

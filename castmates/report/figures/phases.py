@@ -138,7 +138,7 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> Figure:
     heights = [_height(rows) for rows in leads.values()]
     count = min(PANELS, fitting([HEAD + height + UNDER for height in heights], around=1.0))
     leads = dict(list(leads.items())[:count])
-    more = f"{counted(known - count, 'more program')} in the CSV" if known > count else ""
+    more = f"{counted(known - count, 'more lead')} in the CSV" if known > count else ""
     notes = small_print(PAGE, more, results)
     foot = 0.3 + NOTE * len(notes) + 0.16 * math.ceil((len(looks) + 1) / 6)
     top = badge_room(caveat(results), PAGE)

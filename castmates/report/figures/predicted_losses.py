@@ -42,7 +42,7 @@ def caption(results: Results) -> str:
     """What stands below the figure."""
     measured = _cells(results).query("source == @SHOWN")
     return (
-        "What each program (columns) loses beside each antagonist (rows), in per cent of its rate alone. Measured, "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone. Measured, "
         f"95 % t intervals between launches ({units(measured['launches'])}), as the lead of a mix or as the antagonist "
         "in one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
     )

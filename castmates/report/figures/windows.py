@@ -249,5 +249,5 @@ def _key(disturbed: pd.DataFrame, hidden: int, lost: bool, results: Results) -> 
         parts += ["red: rejected"] if lost else []
     more = sum(rows["cause"].nunique() - len(lanes) for _, rows, lanes in _below(disturbed))
     parts += [f"{more} more in the CSV"] if more > 0 else []
-    parts += [f"{counted(hidden, 'more program')} in the CSV"] if hidden else []
+    parts += [f"{counted(hidden, 'more lead')} in the CSV"] if hidden else []
     return small_print(PAGE, "; ".join(parts), results)

@@ -62,7 +62,7 @@ def _origin(results: Results) -> Iterable[str]:
     else:
         yield f"The study {results.name} is {origin(results)}. {words.platform_words(results.platforms)}"
         if results.platforms == ["modelled"]:
-            yield "No program was started: a launch, a launch and a window are those of the model."
+            yield "No program was started: a launch, a round and a window are those of the model."
 
 
 def _hosts(results: Results) -> str:
@@ -92,8 +92,8 @@ def _design(results: Results) -> Iterable[str]:
     if any(design.get("decided") for design in designs):
         yield (
             f"The first {FIRST_LAUNCHES} launches of each cohort decided how many rounds the others had, by the "
-            "variance between rounds and between launches and by what a round and a launch took (after Kalibera and "
-            "Jones, 2013)."
+            "variance between rounds and between launches and by what a round and the start of a launch took (after "
+            "Kalibera and Jones, 2013)."
         )
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:

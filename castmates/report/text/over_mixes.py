@@ -64,7 +64,7 @@ def _sentence(own: list[Row]) -> Iterator[str]:
     first, size = own[0], _size(own[0])
     lacking = f" of {first['mixes_of']}" if first["mixes"] < first["mixes_of"] else ""
     mixes = "mix" if first["mixes"] == 1 else "mixes"
-    beside = f" of a program and {counted(size, 'antagonist')}" if size else ""
+    beside = f" of a lead and {counted(size, 'antagonist')}" if size else ""
     values = " and ".join(f"{row['metric']} {_value(row, '', 2)}" for row in own)
     yield f"{first['mixes']}{lacking} {SETS[first['set']].format(mixes)}{beside}: {values} over these, between launches"
     if not math.isnan(first["all_value"]):

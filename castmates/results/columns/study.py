@@ -93,7 +93,7 @@ ATTRIBUTION = _effects_table(
 
 CONTROLS = _effects_table(
     "controls",
-    "tables/controls.csv: what is known beforehand. A/A: a second scene alone of each lead against its first.",
+    "tables/controls.csv: what is known beforehand. A/A: a second `alone` scene of each lead against its first.",
     *usual("study lead"),
     col("control", str, "A/A, positive, negative"),
     *interval("ratio", "rate(baseline) / rate(scene); of A/A: rate(alone) / rate(alone-again)"),
@@ -251,7 +251,7 @@ RESOURCES = Table(
     *usual("study mix lead antagonists partition lead_ways member role"),
     col("metric", str, "cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …"),
     col("unit", str, 'bytes, bytes per second, per cent of slots, GHz, W, per second; "" for a ratio of two counts'),
-    col("baseline", str, "alone, alone; of clocks and packages also placebo"),
+    col("baseline", str, "alone; of clocks and packages also placebo"),
     *interval(
         "value",
         "geometric mean over launches; of shares the arithmetic one",

@@ -1,4 +1,4 @@
-"""What each collector costs the lead: pairs of short windows alone after the rounds, with it and without it.
+"""What each collector costs the lead: pairs of the lead's short windows alone after the rounds, with and without it.
 
 A collector that works inside a window is really off in the windows without it: its counters are closed and opened
 again, because inherited counters cost time at each context switch, read or not. A round of windows has one with

@@ -1,4 +1,4 @@
-"""Profiles the lead alone and co-run scenes after the measured rounds, where it announces that it can be profiled.
+"""Profiles the lead in `alone` and co-run scenes after the measured rounds, where it announces that it can be profiled.
 
 What is traced runs slower: profiled steps enter no rate. How much slower is seen from as many steps right before and
 right after them.

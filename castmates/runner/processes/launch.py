@@ -180,7 +180,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
         adopt(start.name, process.pid)
     except CastmatesError:
         if ended := running.ended():
-            raise WorkloadFailed.of(running, f"{ended} right after its launch") from None
+            raise WorkloadFailed.of(running, f"{ended} right after its start") from None
         raise
     running.bound = bounding_group(process.pid)
     return running

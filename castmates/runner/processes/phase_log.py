@@ -10,7 +10,7 @@ from castmates.workloads.phase_records import Names, Phase
 
 
 class PhaseLog:
-    """What a member reports of its phases, from its launch on."""
+    """What a member reports of its phases, from its start on."""
 
     def __init__(self, path: Path, reader: phase_file.Reader) -> None:
         self._mapped, self._reader = MappedFile(path, "phases"), reader

@@ -93,7 +93,7 @@ class Hardware:
         return cls(NoAllocator(), NoMonitor(), (), Surroundings())
 
     def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
-        """Begin to watch everyone, and to serve the members, once, after their launch."""
+        """Begin to watch everyone, and to serve the members, once, after their start."""
         served = {name: held for name, held in everyone.items() if name in members}
         self.allocator.prepare(served)
         self.monitor.attach(served)

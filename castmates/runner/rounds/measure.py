@@ -40,7 +40,7 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
         say(f"round {number}: {_summary(windows)}")
         progress.round_ended(outcome, number)
     stage.switch([])
-    # What a round costs decides how many there are; warming up is part of a launch, however many rounds follow.
+    # What a round costs decides how many there are; warming up is part of the start, however many rounds follow.
     outcome.warm_up_seconds, outcome.measure_seconds = (ready - begin) / 1e9, (stage.now_ns() - ready) / 1e9
 
 

@@ -40,7 +40,7 @@ class Window:
 
     @property
     def cycles(self) -> int:
-        """How many cycles its slices are of: a scene alone may have two slices in one."""
+        """How many cycles its slices are of: the scene `alone` may have two slices in one."""
         return len({each.cycle for each in self.slices})
 
     @property

@@ -107,7 +107,7 @@ def is_series(sample: Sample) -> bool:
 
 
 def prepare(start: Start, events: Collection[str]) -> None:
-    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its launch."""
+    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its start."""
     python = _python_of(start)
     if STACKS in events and python is not None:
         start.environment.update(stacks.environment(python))

@@ -80,7 +80,7 @@ def seconds_of_sweep(folder: StudyFolder, launches: Iterable[Launch], at_once: i
 def seconds_of_launch(
     folder: StudyFolder, launch: Launch, spare: bool = False, known: dict[str, float] | None = None
 ) -> float:
-    """How long a launch takes: its launch (as measured before, where it was) and its windows.
+    """How long a launch takes: its start (as measured before, where it was) and its windows.
 
     `known` keeps what launches take, by cohort: who asks for thousands of launches reads no record twice.
     """

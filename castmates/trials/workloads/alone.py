@@ -1,4 +1,4 @@
-"""A workload launched alone by the runner's own parts, and what can be seen of it while it runs, stands and ends."""
+"""A workload started alone by the runner's own parts, and what can be seen of it while it runs, stands and ends."""
 
 import signal
 import time

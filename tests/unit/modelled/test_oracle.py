@@ -56,7 +56,7 @@ def log_rates(true, cohort, noise, rng, studies, launches, rounds):
     shape = (studies, launches, rounds, len(scenes), len(members))
     found = np.array([[np.log(true[s.name][m]) if m in s.active else np.nan for m in members] for s in scenes])
     launch = rng.normal(0, noise.launch, (studies, launches, 1, 1, len(members)))
-    # The second scene alone is the same scene, so that a launch does the same to it.
+    # The second `alone` scene is the same scene, so that a launch does the same to it.
     places = [next(i for i, s in enumerate(scenes) if same(s, scene)) for scene in scenes]
     moved = rng.normal(0, noise.scene, (studies, launches, 1, len(scenes), len(members)))[:, :, :, places]
     length = launches * rounds * len(scenes)

@@ -54,7 +54,7 @@ def test_leads_that_do_not_fit_are_told_of(usual, monkeypatch):
     monkeypatch.setattr(phases, "losses", lambda _: pd.concat(leads, ignore_index=True))
     figure, _ = phases.draw(usual)
     assert sum(word.startswith("lead-") for word in texts(figure)) == 6
-    assert any(word.startswith("2 more programs in the CSV") for word in texts(figure))
+    assert any(word.startswith("2 more leads in the CSV") for word in texts(figure))
 
 
 def texts(figure) -> list[str]:

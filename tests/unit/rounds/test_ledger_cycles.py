@@ -90,7 +90,7 @@ def test_a_window_counts_while_enough_cycles_are_left(broken, share, counts):
 
 
 def doubled(cycles=CYCLES):
-    """A stretch whose alone comes twice in every cycle but the last."""
+    """A stretch whose scene `alone` comes twice in every cycle but the last."""
     windows = stretch(cycles)
     again = [slice_of(1000 * cycle + 500, ALONE, cycle=cycle) for cycle in range(1, cycles)]
     alone = windows["alone"]
@@ -99,7 +99,7 @@ def doubled(cycles=CYCLES):
 
 
 def test_a_alone_that_comes_twice_in_a_cycle_counts_its_cycles_as_all_others_do():
-    """One of two cycles is left of every scene, though one of three slices is of the alone."""
+    """One of two cycles is left of every scene, though one of three slices is of `alone`."""
     windows = doubled(cycles=2)
     steal(windows["corun:m"].slices[0])
     judged(windows)

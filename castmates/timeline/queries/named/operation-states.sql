@@ -1,5 +1,5 @@
 -- What operations wait for
--- Of a call of each operation: how long its thread ran, waited for a CPU, was blocked and on what; alone beside others.
+-- Of a call of each operation: how long its thread ran, waited for a CPU, was blocked and on what; alone and beside others.
 -- Only calls that lie whole in a recording; what no state accounts for is unknown. The largest differences come first.
 -- NULL where the operation has no call.
 --

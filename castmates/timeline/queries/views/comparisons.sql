@@ -1,4 +1,4 @@
--- Which scenes are compared with the lead alone: every one but alone; a trace with one scene has that one alone.
+-- Which scenes are compared with the lead alone: every one but alone; a trace with one scene has only that one.
 --
 -- trace: the trace
 -- scene: a scene in which others run too
