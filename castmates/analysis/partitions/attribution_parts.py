@@ -20,12 +20,12 @@ from castmates.analysis.partitions.attribution_rounds import (
 from castmates.analysis.statistics.intervals import estimate, lost
 
 TOTAL = "total"
-BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
+BUSY, ANTAGONIST, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
 PARTS = {  # in the order of the tables and figures: from which link to which
     TOTAL: (ALONE, TOGETHER),
     BUSY: (ALONE, PLACEBO),
-    NEIGHBOUR: (ALONE, ISOLATED),
+    ANTAGONIST: (ALONE, ISOLATED),
     NOT_GIVEN_BACK: (PLACEBO, ISOLATED),
     OWN: (PLACEBO, AT_MASK),
     DESPITE: (AT_MASK, ISOLATED),

@@ -63,7 +63,7 @@ def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     effects = results.lead_effects("alone")
     return (
-        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone (alone) or "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone or "
         "beside a placebo, with 95 % t intervals between launches "
         f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )

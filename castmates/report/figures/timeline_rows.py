@@ -32,7 +32,7 @@ SHOWN = [
     "metric",
 ]
 SHOWN += ["value", "valid", "drawn", "platform"]
-RULE = "of the first program's launches the one with the median total rate"
+RULE = "of the first lead's launches the one with the median total rate"
 
 
 @dataclass(frozen=True)
