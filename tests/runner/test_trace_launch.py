@@ -86,8 +86,8 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     about, run = timeline.about, timeline.tracks.loc[timeline.tracks["kind"] == "run", "track"].item()
     assert (about["status"], about["reason"]) == ("measured", "")
     assert [scene["scene"] for scene in sorted(about["scenes"], key=lambda one: one["kind"])] == [
-        "corun:lead+beside",
         "alone",
+        "corun:lead+beside",
     ]
     for name, contract in TRACE_TABLES.items():
         assert list(timeline.table(name).columns) == list(contract)
