@@ -5,8 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
 STUDY ?= config/config.yaml
-BLOCKS ?=
-DEMO := config/studies/demo.yaml
+LAUNCHES ?=
 TIMES ?= 50
 # Pure tests run in parallel, on all CPUs that this process may use.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
@@ -25,7 +24,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 
 .DEFAULT_GOAL := help
 # Options of a sweep besides its file.
-MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
+MORE = $(if $(LAUNCHES),'launches=$(LAUNCHES)')
 # Where the jobs run: profiles/PROFILE; on this machine, on all CORES, without one.
 PROFILE ?=
 WHERE = $(if $(PROFILE),--workflow-profile profiles/$(PROFILE),--cores $(CORES))
@@ -41,10 +40,9 @@ help: ## list the commands
 	@echo "  After 'source $(BIN)/activate', plain 'snakemake --cores all' does the same sweep."
 
 demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a simulated processor
-	@snakemake --cores $(CORES) --config study=$(DEMO)
-	@castmates open results/demo >/dev/null
+	@castmates demo -j $(CORES)
 
-sweep: $(VENV)/$(or $(filter slurm kubernetes,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches; PROFILE=slurm: on a cluster)
+sweep: $(VENV)/$(or $(filter slurm kubernetes,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; LAUNCHES=12: more launches; PROFILE=slurm: on a cluster)
 	@snakemake $(WHERE) --config study=$(STUDY) $(MORE)
 
 plan: $(VENV)/run.stamp ## show what a study will measure, and how long it takes
@@ -120,7 +118,7 @@ lint: $(VENV)/dev.stamp docs ## check style, types, workflow, schemas, and the l
 	mypy
 	snakefmt --check Snakefile workflow
 	snakemake --lint
-	castmates schemas --check
+	castmates internals schemas --check
 
 # With --quiet, --strict would not see warnings.
 docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
@@ -136,7 +134,7 @@ format: $(VENV)/dev.stamp ## format the code
 	snakefmt Snakefile workflow
 
 schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
-	castmates schemas
+	castmates internals schemas
 
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh

@@ -8,13 +8,15 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDERS = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings", "envs")
-SCRIPTS = "scripts/*.py"
+FOLDERS = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings")
+FILES = ("scripts/*.py", "docs/*.md", "config/README.md", "envs/*")
+NOT = ("envs/dev", "envs/docs", "envs/slurm", "envs/kubernetes")  # locks that only a clone installs: half a megabyte
 
 
 def shipped(root: Path) -> list[str]:
     """What the wheel has of the clone beside the package, by its place in the clone."""
-    return [*FOLDERS, *sorted(str(file.relative_to(root)) for file in root.glob(SCRIPTS))]
+    files = (file for pattern in FILES for file in root.glob(pattern) if f"{file.parent.name}/{file.stem}" not in NOT)
+    return [*FOLDERS, *sorted(str(file.relative_to(root)) for file in files)]
 
 
 class Clone(BuildHookInterface[Any]):

@@ -2,7 +2,7 @@
 
 Modelled: many adaptive studies of config/studies/modelled-adaptive.yaml, whose truth is known, with several limits, by
 the code that takes looks in a sweep. With `--results`, a full grid that was really measured (an adaptive study without
-`adaptive`, with `blocks` as many as `most_blocks`): adaptive studies are played on its launches, in random orders.
+`adaptive`, with `launches` as many as `most_launches`): adaptive studies are played on its launches, in random orders.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from benchmarks import verdicts
 from benchmarks.common import Report, percent, run, say
 from benchmarks.verdicts import Aim, Finding
 from castmates import project
-from castmates.analysis.design.precision import against_solo
-from castmates.analysis.effects.rows import BY
+from castmates.analysis.design.precision import against_alone
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.plans import analysed, read_plan
-from castmates.study.curves import later
+from castmates.study.curves import measured_later
 from castmates.study.spec import UNMANAGED
 from tests.unit.modelled.adaptive_studies import TOGETHER, Setting, play
 from tests.unit.modelled.test_adaptive_oracle import Outcome, outcome_of
@@ -56,7 +56,7 @@ def _modelled(studies: int, rng: np.random.Generator) -> None:
     plan = loaded.plan()
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
-        setting = Setting.of_lead(loaded.study, plan, plan.blocks[0].design.rounds, lead)
+        setting = Setting.of_lead(loaded.study, plan, plan.launches[0].design.rounds, lead)
         for limit in LIMITS:
             name = f"{lead.partition('@')[0]}, {'no limit' if limit is None else f'limit {limit:g} %'}"
             say(name)
@@ -74,10 +74,10 @@ def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
     report = Report("Adaptive sweeps, played on a full grid of launches", "adaptive")
     known, studies = castmates.load(given.results), given.studies
     plan = analysed(read_plan(known.folder.plan_file), known.folder)
-    plan = plan.model_copy(update={"later": later(plan.mixes)})
+    plan = plan.model_copy(update={"later": measured_later(plan.mixes)})
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
-        setting = Setting.of_plan(plan, plan.blocks[0].design.rounds, lead)
+        setting = Setting.of_plan(plan, plan.launches[0].design.rounds, lead)
         values = _values(setting, known.windows)
         setting.looks, setting.limit = [*range(given.first, len(values), given.batch), len(values)], given.limit
         setting.true = np.nanmean(values, axis=0)
@@ -92,18 +92,18 @@ def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
 
 
 def _values(setting: Setting, windows: object) -> Floats:
-    """By launch and cell, the lead's log slowdown against solo; NaN where no round has both windows."""
+    """By launch and cell, the lead's log slowdown against alone; NaN where no round has both windows."""
     plan = setting.plan
-    contrasts = against_solo(plan)
-    table = per_launch(pair(planned(windows, plan), contrasts), BY).reset_index()  # type: ignore[arg-type]
+    contrasts = against_alone(plan)
+    table = per_launch(pair(planned(windows, plan), contrasts), ROW).reset_index()  # type: ignore[arg-type]
     identities = {(m.name, m.partitions[0].name if m.partitions else UNMANAGED): m.identity for m in plan.mixes}
     rows = contrasts.drop_duplicates("row").set_index("row")
     places = {identity: at for at, identity in enumerate(setting.cells)}
-    blocks = sorted(table["block"].unique())
-    values = np.full((len(blocks), len(places)), np.nan)
-    for row, block, value in zip(table["row"], table["block"], table["value"], strict=True):
+    launches = sorted(table["launch"].unique())
+    values = np.full((len(launches), len(places)), np.nan)
+    for row, launch, value in zip(table["row"], table["launch"], table["value"], strict=True):
         at = places[identities[rows.loc[row, "mix"], rows.loc[row, "partition"]]]
-        values[blocks.index(block), at] = value
+        values[launches.index(launch), at] = value
     return values
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks, usual
+from benchmarks import launches, usual
 from benchmarks.common import say
 from benchmarks.precision import Apart, Floats, Paired, Way
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.spec import Plan
 
-OURS, A, B, B_PAIRED = "ours", "usual, solos first", "usual, interleaved", "usual, interleaved, paired"
+OURS, A, B, B_PAIRED = "ours", "usual, scenes alone first", "usual, interleaved", "usual, interleaved, paired"
 TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the slowdown
 
 
@@ -22,18 +22,18 @@ TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the sl
 class Campaign:
     """Everything measured so far."""
 
-    plan: Plan  # of the company of all mixes
-    single: list[Plan]  # of the companies of one mix each
+    plan: Plan  # of the cohort of all mixes
+    single: list[Plan]  # of the cohorts of one mix each
     windows: usual.Windows
     folder: Path
-    ours: list[blocks.Measured] = field(default_factory=list)
-    alone: dict[int, list[blocks.Measured]] = field(default_factory=dict)  # by mix
-    apart: dict[int, list[usual.Run]] = field(default_factory=dict)  # way A, by arm: solo, then the mixes
+    ours: list[launches.Measured] = field(default_factory=list)
+    alone: dict[int, list[launches.Measured]] = field(default_factory=dict)  # by mix
+    apart: dict[int, list[usual.Run]] = field(default_factory=dict)  # way A, by arm: alone, then the mixes
     cycles: list[dict[int, usual.Run]] = field(default_factory=list)  # way B, by arm; the last turn may be incomplete
 
     @property
     def arms(self) -> int:
-        """Solo and the mixes."""
+        """Alone and the mixes."""
         return 1 + len(self.plan.mixes)
 
     @property
@@ -53,8 +53,8 @@ class Campaign:
     def measure_run(self, arm: int) -> usual.Run:
         """One run of the usual way."""
         mix = None if arm == 0 else self.plan.mixes[arm - 1]
-        measured = usual.measure(self.plan.blocks[0].company, mix, self.windows)
-        say(f"usual way, {mix.name if mix else 'solo'}: {measured.rates[-1]:.6g}/s, {measured.seconds[-1]:.1f} s")
+        measured = usual.measure(self.plan.launches[0].cohort, mix, self.windows)
+        say(f"usual way, {mix.name if mix else 'alone'}: {measured.rates[-1]:.6g}/s, {measured.seconds[-1]:.1f} s")
         return measured
 
 
@@ -81,25 +81,25 @@ def known_ways(campaign: Campaign) -> list[Known]:
 
 def every_choice(campaign: Campaign) -> list[Known]:
     """Ours, then each usual way with each of its choices in which every run has a rate."""
-    differences, costs = blocks.losses(campaign.plan, campaign.ours)
+    differences, costs = launches.losses(campaign.plan, campaign.ours)
     found = []
-    if len(costs) >= FEWEST_BLOCKS:
-        found.append(Known(OURS, None, len(costs), f"{len(costs)} blocks", Paired(differences, costs)))
+    if len(costs) >= FEWEST_LAUNCHES:
+        found.append(Known(OURS, None, len(costs), f"{len(costs)} launches", Paired(differences, costs)))
     in_phases = [campaign.apart.get(arm, []) for arm in range(campaign.arms)]
     in_turns = [[cycle[arm] for cycle in campaign.cycles if arm in cycle] for arm in range(campaign.arms)]
     for name, arms in ((A, in_phases), (B, in_turns)):
-        if (fewest := min(map(len, arms))) >= FEWEST_BLOCKS:
+        if (fewest := min(map(len, arms))) >= FEWEST_LAUNCHES:
             counts = "/".join(str(len(arm)) for arm in arms)
             found += _choices(name, fewest, f"{counts} runs", _apart, arms, campaign)
-    if len(turns := campaign.turns) >= FEWEST_BLOCKS:
+    if len(turns := campaign.turns) >= FEWEST_LAUNCHES:
         found += _choices(B_PAIRED, len(turns), f"{len(turns)} turns", _turns, turns, campaign)
     return found
 
 
 def without_controls(campaign: Campaign) -> Way:
-    """Our way where each block is charged nothing for the slices of its controls, which the usual way has not."""
-    differences, costs = blocks.losses(campaign.plan, campaign.ours)
-    free = sum(blocks.control_seconds(one) for one in campaign.ours) / sum(one.seconds for one in campaign.ours)
+    """Our way where each launch is charged nothing for the slices of its controls, which the usual way has not."""
+    differences, costs = launches.losses(campaign.plan, campaign.ours)
+    free = sum(launches.control_seconds(one) for one in campaign.ours) / sum(one.seconds for one in campaign.ours)
     return Paired(differences, costs * (1 - free))
 
 

@@ -10,7 +10,7 @@ class Command:
     name: str
     words: str  # its module and the options
     minutes: float  # that it takes, about, on two quiet CPUs
-    hours: int = 1  # separate ones in which it is to be run; three where README.md rests on it
+    hours: int = 1  # separate ones in which it is to be run; three where the documentation rests on it
 
     @property
     def line(self) -> str:
@@ -51,7 +51,7 @@ COMMANDS = (
     Command("page_scale", "page_scale --sides 2 10", 1.5),
     Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
     Command("trace_scale", "trace_scale", 2),
-    Command("scale", "scale --blocks 2500 5000 10000", 12),
+    Command("scale", "scale --launches 2500 5000 10000", 12),
     Command("dag_scale", "dag_scale", 10),
     Command("placement", "placement", 5),
     Command("study-placement", "studies config/studies/placement.yaml", 22),

@@ -23,7 +23,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.owned_names import folder_prefix
 from castmates.pipeline.jobs import let_jobs_find_us
-from castmates.study.spec import PROTOCOL, Company
+from castmates.study.spec import PROTOCOL, Cohort
 from castmates.workloads import environments, inputs
 from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
 
@@ -84,7 +84,7 @@ class TimeBox:
 
 @contextmanager
 def scratch(in_memory: bool = False) -> Iterator[Path]:
-    """A folder that is removed at the end; if this process is killed, the next block removes it."""
+    """A folder that is removed at the end; if this process is killed, the next launch removes it."""
     place = "/dev/shm" if in_memory and os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place) as folder:
         yield Path(folder)
@@ -111,12 +111,12 @@ def beside(cpus: set[int], lead: set[int]) -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def build_environments(company: Company) -> None:
+def build_environments(cohort: Cohort) -> None:
     """Build what the members run in and make what they read, unless it is there."""
-    names = {member.environment for member in company.members if member.environment}
+    names = {member.environment for member in cohort.members if member.environment}
     for name in sorted({environments.NATIVE, *names}):
         environments.build(name, project.ENVIRONMENTS, cache_folder())
-    for name in sorted({member.inputs for member in company.members if member.inputs}):
+    for name in sorted({member.inputs for member in cohort.members if member.inputs}):
         inputs.build(name, project.ENVIRONMENTS, cache_folder())
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from castmates.inside import Counters, open_counters, papi
 
 EVENTS = ("page-faults", "task-clock")
-BLOCK = b"\0" * 1_000_000
+LAUNCH = b"\0" * 1_000_000
 
 
 def main(pages: int, seconds: float) -> None:
@@ -52,7 +52,7 @@ def work(pages: int, seconds: float) -> None:
             memory[place] = 1
     until = time.thread_time() + seconds
     while time.thread_time() < until:
-        zlib.crc32(BLOCK)
+        zlib.crc32(LAUNCH)
 
 
 def usage() -> tuple[int, int]:

@@ -13,7 +13,7 @@ from scipy import special
 from benchmarks import coverage_rules
 from benchmarks.common import Report, arguments_of, run
 from benchmarks.simulated_cast import LEAD, LONG, SHORT, SPLIT, Slicing, one_partition, three_mixes, two_mixes
-from benchmarks.simulated_slices import Machine, Neighbour, Studies, simulate
+from benchmarks.simulated_slices import Antagonist, Machine, Studies, simulate
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
@@ -23,7 +23,7 @@ from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
-from castmates.analysis.partitions.attribution_rounds import AT_MASK, ISOLATED, PLACEBO, SOLO, TOGETHER
+from castmates.analysis.partitions.attribution_rounds import ALONE, AT_MASK, ISOLATED, PLACEBO, TOGETHER
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.statistics.intervals import Floats
 
@@ -44,10 +44,10 @@ MACHINES: Mapping[str, Machine] = {
 FEW = {"2 cycles": LONG, "3 cycles": replace(LONG, cycles=3)}
 FEW_LAUNCHES = (3, 6)
 SLOW = {f"{memory:g} s": Machine(effect_memory=memory) for memory in (0.3, 2.0, 5.0, 15.0)}
-RARE = dict.fromkeys(("solo", "solo-again", "placebo", "alone"), 0.02)
-STRUCK = {seen: replace(WANDERING, neighbour=Neighbour(RARE | {"corun": 0.2}, seen=seen))
+RARE = dict.fromkeys(("alone", "alone-again", "placebo", "antagonist-alone"), 0.02)
+STRUCK = {seen: replace(WANDERING, antagonist=Antagonist(RARE | {"corun": 0.2}, seen=seen))
           for seen in (1.0, 0.9, 0.5, 0.25, 0.1, 0.0)}  # fmt: skip
-STRUCK_ALIKE = replace(WANDERING, neighbour=Neighbour(dict.fromkeys((*RARE, "corun"), 0.1)))
+STRUCK_ALIKE = replace(WANDERING, antagonist=Antagonist(dict.fromkeys((*RARE, "corun"), 0.1)))
 
 LARGER, SMALLER = "lead+first", "lead+second"
 
@@ -68,7 +68,7 @@ def tell(report: Report, studies: int, seed: int) -> None:
     """The tables."""
     error = 100 * (0.95 * 0.05 / studies) ** 0.5
     report.text(
-        f"Simulated, not measured: {studies} studies a line. A company of seven scenes, slices of 60 ms and 1 ms for a "
+        f"Simulated, not measured: {studies} studies a line. A cohort of seven scenes, slices of 60 ms and 1 ms for a "
         f"switch in the orders of our scheduler, 12 cycles a round, {ROUNDS} rounds a launch with a second between "
         "them, one spare. Rates wander (Ornstein-Uhlenbeck: size and memory as in the line), slices add noise of 2.5 "
         "or 5 %; co-runs lose 20 and 5 % of the rate, which wander by a quarter of themselves with a memory of 2 s and "
@@ -99,7 +99,7 @@ def _between_launches(report: Report, studies: int, seed: int) -> list[tuple[str
     _table(report, "machine", found)
     report.text(
         "`effects.csv` against each baseline, the A/A control, and the lowest and the highest metric of `system.csv`; "
-        "the smaller loss's half-width against solo, in log points."
+        "the smaller loss's half-width against alone, in log points."
     )
     parts = [
         (f"{name}, {launches} launches", attribution(machine, launches, studies, seed + launches))
@@ -123,9 +123,9 @@ def _few_slices(report: Report, studies: int, seed: int) -> list[tuple[str, Shar
     _table(report, "machine", found)
     report.text(
         f"The same with slices as Model Garden leads get them in the default study: {1e3 * LONG.slice:.0f} ms, two or "
-        "three cycles a round, nine scenes (three co-runs), the solo twice in each cycle but the last. A cycle takes "
-        f"{10 * LONG.slice:g} s, longer than most of these machines remember. *No interval*: too few launches have a "
-        "round left, because a rejected slice costs all scenes a third or a half of their window."
+        "three cycles a round, nine scenes (three co-runs), the scene alone twice in each cycle but the last. A cycle "
+        f"takes {10 * LONG.slice:g} s, longer than most of these machines remember. *No interval*: too few launches "
+        "have a round left, because a rejected slice costs all scenes a third or a half of their window."
     )
     return found
 
@@ -139,16 +139,16 @@ def _other_tables(report: Report, studies: int, seed: int) -> None:
     names = [name for name in MACHINES if name.startswith("10 %") and not MACHINES[name].carry_over]
     _table(report, "machine", [(name, steps(MACHINES[name], 5, studies // 4, seed)) for name in names])
     report.text(
-        "`latency.csv`, 5 launches: p50 and p95 of steps, and their ratios to solo's; the lowest and the highest."
+        "`latency.csv`, 5 launches: p50 and p95 of steps, and their ratios to alone's; the lowest and the highest."
     )
     shares = (0.0, 0.01, 0.03)
     _table(report, "carry-over", [(f"{share:.0%}", carried(share, studies // 4, seed)) for share in shares])
-    report.text("`carryover.csv`, 5 launches, and what it does to the smaller loss against solo (bias in log points).")
+    report.text("`carryover.csv`, 5 launches, and what it does to the smaller loss against alone (bias in log points).")
     counts = (1, 2, 5)
     lines = [(name, within(machine, count, studies, seed)) for name, machine in SLOW.items() for count in counts]
     _table(report, "memory of the effect", lines)
     report.text(
-        "The interval within launch, of the larger loss against solo (rates wander by 3 %, 1 s): does it contain what "
+        "The interval within launch, of the larger loss against alone (rates wander by 3 %, 1 s): does it contain what "
         "these launches lose in the long run, what they lost while they were measured, and what launches lose in "
         "general? It should contain the first if effects wander for 2 s or less, the second always; not the third. "
         "With fewer than three launches there is no other interval."
@@ -161,27 +161,27 @@ def _outside(report: Report, studies: int, seed: int) -> None:
     _table(report, "the ledger sees", lines)
     report.text(
         "A program outside slows slices by 30 %: 20 % of those of co-runs, 2 % of all others (last line: 10 % of all). "
-        "5 launches, the smaller loss against solo; bias in log points."
+        "5 launches, the smaller loss against alone; bias in log points."
     )
 
 
-PRINTED = ("solo", "placebo", "alone", "A/A", *PARTS)
+PRINTED = ("alone", "placebo", "antagonist alone", "A/A", *PARTS)
 
 
 def effects(machine: Machine, launches: int, studies: int, seed: int, slicing: Slicing = SHORT) -> Shares:
     """Of the losses' intervals between launches, by baseline; of the controls' and the system's; and how wide."""
-    company = two_mixes() if slicing is SHORT else three_mixes()
-    made = simulate(machine, company, studies, launches, ROUNDS, seed, slicing=slicing)
+    cohort = two_mixes() if slicing is SHORT else three_mixes()
+    made = simulate(machine, cohort, studies, launches, ROUNDS, seed, slicing=slicing)
     table = estimate_effects(made.plan, made.windows, MARGIN)
     table["holds"] = covered(table, "slowdown", [slowdown(machine, *row) for row in _who(table)])
     controls = estimate_controls(made.plan, made.windows, MARGIN)
     controls["holds"] = covered(controls, "ratio", 1.0)
     there, again = table[table["slowdown_low"].notna()], controls[controls["ratio_low"].notna()]
-    found = there.groupby("baseline")["holds"].mean()
-    own = table[(table["baseline"] == "solo") & (table["mix"] == SMALLER)]
-    many = simulate(machine, company, 1, MANY, ROUNDS, seed + 1, slicing=slicing)
+    found = there.groupby(_baselines(there))["holds"].mean()
+    own = table[(_baselines(table) == "alone") & (table["mix"] == SMALLER)]
+    many = simulate(machine, cohort, 1, MANY, ROUNDS, seed + 1, slicing=slicing)
     whole = system(made, many)
-    return {name: float(found[name]) for name in ("solo", "placebo", "alone")} | {
+    return {name: float(found[name]) for name in PRINTED[:3]} | {
         "A/A": float(again["holds"].mean()),
         "system, lowest": min(whole.values()),
         "system, highest": max(whole.values()),
@@ -205,7 +205,7 @@ def attribution(machine: Machine, launches: int, studies: int, seed: int) -> Sha
     made = simulate(machine, one_partition(), studies, launches, ROUNDS, seed)
     table = estimate_attribution(made.plan, made.windows, MARGIN, SPLIT)
     corun = "corun:lead+first"
-    links = {SOLO: "solo", PLACEBO: "placebo:1", AT_MASK: f"placebo:1@{SPLIT}", ISOLATED: f"{corun}@{SPLIT}"}
+    links = {ALONE: "alone", PLACEBO: "placebo:1", AT_MASK: f"placebo:1@{SPLIT}", ISOLATED: f"{corun}@{SPLIT}"}
     lost = {link: -np.log1p(-machine.loss(scene)) for link, scene in (links | {TOGETHER: corun}).items()}
     shares = {}
     for part, (start, end) in PARTS.items():
@@ -223,7 +223,7 @@ def together(machine: Machine, launches: int, studies: int, seed: int) -> Shares
     cells = {
         (who, base): float(np.mean([np.log(slowdown(machine, mix, base, LEAD)) for mix in mixes]))
         for who, mixes in truths.items()
-        for base in ("solo", "placebo")
+        for base in ("alone", "placebo")
     }
     true = [np.exp(cells[key]) for key in zip(table["who"], table["baseline"], strict=True)]
     other = simulate(replace(machine, noise=2 * machine.noise), two_mixes(), studies, 8, ROUNDS, seed + 1)
@@ -269,24 +269,24 @@ def steps(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
 def carried(share: float, studies: int, seed: int) -> Shares:
     """Of the carry-over's interval, and how often it is seen; what it does to a small loss."""
     machine = replace(WANDERING, carry_over=share)
-    # Orders are balanced over all slices: the second ones of solos are measured here too.
+    # Orders are balanced over all slices: the second ones of scenes alone are measured here too.
     every = replace(SHORT, twice=True)
     made = simulate(machine, two_mixes(), studies, 5, ROUNDS, seed, slicing=every, also=["slices"])
     table = estimate_carryover(made.plan, [made.slices])
     lead = table[table["role"] == "lead"]
-    own = _against_solo(made, machine, SMALLER)
+    own = _against_alone(made, machine, SMALLER)
     return {
         "covers": float(covered(lead, "change", -100 * share).mean()),
         "seen": float((lead["verdict"] == "seen").mean()),
         "the smaller loss: covers": float(own["holds"].mean()),
-        "its bias": float(np.log(own["slowdown"]).mean() - np.log(slowdown(machine, SMALLER, "solo", LEAD))),
+        "its bias": float(np.log(own["slowdown"]).mean() - np.log(slowdown(machine, SMALLER, "alone", LEAD))),
     }
 
 
 def within(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
     """Of the interval within launch, against three truths; with fewer than three launches it is the only one."""
     made = simulate(machine, two_mixes(), studies, launches, ROUNDS, seed)
-    table, scene = _against_solo(made, machine, LARGER), f"corun:{LARGER}"
+    table, scene = _against_alone(made, machine, LARGER), f"corun:{LARGER}"
     truths: dict[str, Floats | float] = {
         "in the long run": made.lasting[scene].mean(axis=1),
         "while measured": made.shown[scene][..., :ROUNDS].mean(axis=(1, 2)),
@@ -301,8 +301,8 @@ def within(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
 def struck(machine: Machine, studies: int, seed: int) -> Shares:
     """A program outside that slows co-runs more often: what is printed, and how often it is flagged."""
     made = simulate(machine, two_mixes(), studies, 5, ROUNDS, seed)
-    own = _against_solo(made, machine, SMALLER)
-    truth = slowdown(machine, SMALLER, "solo", LEAD)
+    own = _against_alone(made, machine, SMALLER)
+    truth = slowdown(machine, SMALLER, "alone", LEAD)
     return {
         "covers": float(own["holds"].mean()),
         "flagged": float(own["possibly_biased"].mean()),
@@ -313,11 +313,16 @@ def struck(machine: Machine, studies: int, seed: int) -> Shares:
     }
 
 
-def _against_solo(made: Studies, machine: Machine, mix: str) -> pd.DataFrame:
+def _against_alone(made: Studies, machine: Machine, mix: str) -> pd.DataFrame:
     """The loss of the lead in a mix: a row per study."""
     table = estimate_effects(made.plan, made.windows, MARGIN)
-    table = table[(table["mix"] == mix) & (table["baseline"] == "solo")].reset_index(drop=True)
-    return table.assign(holds=covered(table, "slowdown", slowdown(machine, mix, "solo", LEAD)))
+    table = table[(table["mix"] == mix) & (_baselines(table) == "alone")].reset_index(drop=True)
+    return table.assign(holds=covered(table, "slowdown", slowdown(machine, mix, "alone", LEAD)))
+
+
+def _baselines(table: pd.DataFrame) -> "pd.Series[str]":
+    """The baseline of each row; an antagonist's has a name of its own."""
+    return table["baseline"].mask(table["role"] == "antagonist", "antagonist alone")
 
 
 def slowdown(machine: Machine, mix: str, baseline: str, member: str) -> float:

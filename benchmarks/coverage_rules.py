@@ -9,9 +9,10 @@ from benchmarks.common import Report
 from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
 from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, against_solo, enough, widths_of
-from castmates.analysis.effects.rows import rows
-from castmates.analysis.statistics.intervals import BLOCK, estimate
+from castmates.analysis.design.precision import Width, against_alone, is_precise_enough, widths_of
+from castmates.analysis.effects.rows import contrast_rows
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair
 from castmates.study.budget_keys import Budget
 from castmates.study.looks import part_of
@@ -37,18 +38,18 @@ def tell(report: Report, machines: Mapping[str, Machine], studies: int, seed: in
             lines.append([name, f"{kind}, {seconds:g} s", f"{middle} ({low} to {high})", *cells])
     report.table(["machine", "a launch", "rounds decided", *(f"{count} launches" for count in COUNTS)], lines)
     report.text(
-        f"`rounds: auto`, both mixes against solo, the first launches included; {studies} studies a line, a round "
+        f"`rounds: auto`, both mixes against alone, the first launches included; {studies} studies a line, a round "
         f"takes {ROUND:.1f} s (binomial error of one mix: {100 * (0.95 * 0.05 / studies) ** 0.5:.1f})."
     )
     lines = []
     for name, machine in machines.items():
         widths = looked_at(machine, studies, seed)
         for wanted in PRECISIONS:
-            held, blocks, narrow = stopped(widths, wanted)
-            lines.append([name, f"{100 * wanted:g} %", f"{100 * held:.1f}", f"{blocks:.1f}", f"{100 * narrow:.1f}"])
+            held, launches, narrow = stopped(widths, wanted)
+            lines.append([name, f"{100 * wanted:g} %", f"{100 * held:.1f}", f"{launches:.1f}", f"{100 * narrow:.1f}"])
     report.table(["machine", "precision", "covers", "launches", "narrow enough"], lines)
     report.text(
-        "`precision`: both mixes against solo at the end, how many launches there are then, and in how many studies "
+        "`precision`: both mixes against alone at the end, how many launches there are then, and in how many studies "
         "both are known as well as was wanted before the budget of 20 launches ends."
     )
 
@@ -57,22 +58,22 @@ def after_decision(machine: Machine, launch: float, studies: int, seed: int) -> 
     """How often the intervals hold the truth after so many launches, and the rounds that each study decided on."""
     cost = Cost(launch, ROUND)
     made = simulate(machine, two_mixes(), studies, COUNTS[-1], MOST_ROUNDS, seed)
-    first = _pairs(made, _with_rounds(made.windows, cautious_rounds(cost, LONG), blocks=FIRST_LAUNCHES))
+    first = _pairs(made, _with_rounds(made.windows, cautious_rounds(cost, LONG), launches=FIRST_LAUNCHES))
     decided = {}
     for study, own in first.groupby("platform", observed=True):
         spreads = [
-            spread_of(str(mix), [block["difference"] for _, block in each.groupby(list(BLOCK))])
+            spread_of(str(mix), [launch["difference"] for _, launch in each.groupby(LAUNCH)])
             for mix, each in own.groupby("row")
         ]
         decided[study] = best_rounds([spread for spread in spreads if spread is not None], [cost], LONG)
     wanted = made.windows["platform"].map(decided).astype(int)
-    wanted = wanted.where(made.windows["block"] > FIRST_LAUNCHES, cautious_rounds(cost, LONG))
+    wanted = wanted.where(made.windows["launch"] > FIRST_LAUNCHES, cautious_rounds(cost, LONG))
     pairs, truths = _pairs(made, _with_rounds(made.windows, wanted)), _truths(made, machine)
     shares = {}
     for count in COUNTS:
-        table = estimate(pairs[pairs["block"] <= count], by=["platform", "row"]).reset_index()
+        table = estimate(pairs[pairs["launch"] <= count], by=["platform", "row"]).reset_index()
         true = table["row"].map(truths)
-        shares[count] = float(((table["log_low"] <= true) & (true <= table["log_high"])).mean())
+        shares[count] = float(((table["low"] <= true) & (true <= table["high"])).mean())
     return shares, np.array(list(decided.values()))
 
 
@@ -85,45 +86,45 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
     made = simulate(machine, two_mixes(), studies, counts[-1], FIXED_ROUNDS, seed)
     seen: Looks = {}
     for count in counts:
-        now = part_of(made.plan, {block.path for block in made.plan.blocks if block.number <= count})
-        table = rows(made.windows[made.windows["block"] <= count], against_solo(now))
+        now = part_of(made.plan, {launch.path for launch in made.plan.launches if launch.number <= count})
+        table = contrast_rows(made.windows[made.windows["launch"] <= count], against_alone(now))
         for study, own in table.groupby("platform", observed=True):
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():
                 true = -np.log1p(-machine.loss(f"corun:{row.mix}", LEAD))
-                holds = bool(row.log_low <= true <= row.log_high)
+                holds = bool(row.low <= true <= row.high)
                 seen.setdefault(str(study), {}).setdefault(str(row.mix), []).append((widths[str(row.mix)], holds))
     return seen
 
 
 def stopped(seen: Looks, wanted: float) -> tuple[float, float, float]:
     """How often intervals hold at the end, after how many launches, and how many studies are precise then."""
-    held, blocks, narrow = [], [], []
+    held, launches, narrow = [], [], []
     for mixes in seen.values():
         histories = [[width for width, _ in looks] for looks in mixes.values()]
         ends = range(1, len(histories[0]) + 1)
-        end = next((at for at in ends if all(enough(each[:at], wanted) for each in histories)), ends[-1])
+        end = next((at for at in ends if all(is_precise_enough(each[:at], wanted) for each in histories)), ends[-1])
         held += [looks[end - 1][1] for looks in mixes.values()]
-        blocks.append(histories[0][end - 1].blocks)
+        launches.append(histories[0][end - 1].launches)
         narrow.append(all(each[end - 1].half <= wanted for each in histories))
-    return float(np.mean(held)), float(np.mean(blocks)), float(np.mean(narrow))
+    return float(np.mean(held)), float(np.mean(launches)), float(np.mean(narrow))
 
 
-def _with_rounds(windows: pd.DataFrame, rounds: int | pd.Series, blocks: int | None = None) -> pd.DataFrame:
+def _with_rounds(windows: pd.DataFrame, rounds: int | pd.Series, launches: int | None = None) -> pd.DataFrame:
     """The windows that there would be with so many rounds in each launch."""
-    place = [*BLOCK, "platform", "round"]
+    place = [*LAUNCH, "platform", "round"]
     clean = windows.groupby(place, observed=True)["valid"].all().rename("clean").astype(int)
     before = (clean.groupby(level=[0, 1, 2], observed=True).cumsum() - clean).rename("before")
     numbers = windows[place].join(before, on=place)["before"]
-    there = (numbers < rounds) & ((windows["block"] <= blocks) if blocks else True)
+    there = (numbers < rounds) & ((windows["launch"] <= launches) if launches else True)
     return windows[there]
 
 
 def _pairs(made: Studies, windows: pd.DataFrame) -> pd.DataFrame:
-    return pair(windows, against_solo(made.plan))
+    return pair(windows, against_alone(made.plan))
 
 
 def _truths(made: Studies, machine: Machine) -> dict[int, float]:
-    contrasts = against_solo(made.plan)
+    contrasts = against_alone(made.plan)
     mixes = zip(contrasts["row"], contrasts["mix"], strict=True)
     return {int(row): -float(np.log1p(-machine.loss(f"corun:{mix}"))) for row, mix in mixes}

@@ -1,8 +1,8 @@
-"""What a sweep of thousands of blocks costs before anything is measured: start, graph and planning again.
+"""What a sweep of thousands of launches costs before anything is measured: start, graph and planning again.
 
-Snakemake looks at a modelled study (`--dry-run`) of which nothing, or every block, is measured, and beside it at a
+Snakemake looks at a modelled study (`--dry-run`) of which nothing, or every launch, is measured, and beside it at a
 plain workflow of as many jobs: each has one input, one output and a log, and one rule wants them all. What a further
-block costs more there than a further empty job is Castmates' own.
+launch costs more there than a further empty job is Castmates' own.
 """
 
 import json
@@ -26,13 +26,13 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace_text
 from castmates.results.bundle_names import RECORDS, bundles
 from castmates.results.bundled_records import records_text
-from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
 
-AIM_MS, AIM_KB = Aim(most=1.0), Aim(most=20.0)  # of a block beyond an empty job
+AIM_MS, AIM_KB = Aim(most=1.0), Aim(most=20.0)  # of a launch beyond an empty job
 OURS, PLAIN = "Castmates", "empty jobs"
-FRESH, DONE = "nothing is measured", "every block is measured"
+FRESH, DONE = "nothing is measured", "every launch is measured"
 WORKFLOW = """
 rule all:
     input: expand("made/{number}", number=range(int(config["jobs"])))
@@ -56,22 +56,22 @@ class Taken:
     kilobytes: float  # at most, resident
 
 
-Round = Mapping[tuple[str, str, int], Taken]  # whose, state and blocks
+Round = Mapping[tuple[str, str, int], Taken]  # whose, state and launches
 
 
 def main() -> None:
     """Look at every size in every state, in turns, and report."""
     parser = arguments_of(__doc__, minutes=30)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[1000, 5000, 20000], help="studies, each of so many")
+    parser.add_argument("--launches", type=int, nargs="+", default=[1000, 5000, 20000], help="studies, each of so many")
     parser.add_argument("--times", type=int, default=3, help="that each of them is looked at, in turns")
     parser.add_argument("--keep", type=Path, help="a folder for the studies; used again if it is there")
     given = parser.parse_args()
-    sizes = sorted(given.blocks)
+    sizes = sorted(given.launches)
     with scratch() as folder:
         home = (given.keep or folder).resolve()
         for size in sizes:
             prepare(home, size)
-        report = Report("Scale: the graph of many blocks", "dag_scale")
+        report = Report("Scale: the graph of many launches", "dag_scale")
         rounds = [dict(_looked(home, sizes)) for _ in range(given.times)]
     describe(report, sizes, rounds)
     report.found(*findings(sizes, rounds))
@@ -89,29 +89,29 @@ def prepare(home: Path, size: int) -> None:
         replace_text(plain / "Snakefile", WORKFLOW)
         replace_text(plain / "given", "")
         if state == DONE:
-            say(f"{size} blocks are made")
+            say(f"{size} launches are made")
             _measured(plan, ours / "results" / NAME)
             for number in range(size):
                 _write(plain / "made" / str(number), "")
-            for whose, folder, until in ((OURS, ours, ["--until", "model_block"]), (PLAIN, plain, [])):
+            for whose, folder, until in ((OURS, ours, ["--until", "model_launch"]), (PLAIN, plain, [])):
                 _ran(folder, [*_words(whose, size), "--touch", *until])  # Snakemake notes what they were made of
     replace_text(home / str(size) / "ready", "")
 
 
 def _measured(plan: Plan, results: Path) -> None:
-    """Write what is looked at of measured blocks: a record of the usual length, and tables that nobody reads."""
-    about = {"status": "measured", "rounds": 4, "hardware": {name: {"counters": "none"} for name in BLOCK_TABLES}}
+    """Write what is looked at of measured launches: a record of the usual length, and tables that nobody reads."""
+    about = {"status": "measured", "rounds": 4, "hardware": {name: {"counters": "none"} for name in LAUNCH_TABLES}}
     for file in ("machine.json", "plan.json"):
         replace_text(results / file, "{}\n")
-    for block in plan.blocks:
-        place = results / "blocks" / block.path
-        for name in BLOCK_TABLES:
+    for launch in plan.launches:
+        place = results / "launches" / launch.path
+        for name in LAUNCH_TABLES:
             _write(place / table_file(name), "")
-        record = {**about, "started": f"{block.number}", "spec": block.model_dump(mode="json")}
+        record = {**about, "started": f"{launch.number}", "spec": launch.model_dump(mode="json")}
         _write(place / RECORD, json.dumps(record, indent=1, sort_keys=True))
     study = StudyFolder(results)
-    for name, paths in bundles(block.path for block in plan.blocks).items():  # gathered while the study is measured
-        replace_text(study.bundle(name) / RECORDS, records_text([study.block(path) for path in paths]))
+    for name, paths in bundles(launch.path for launch in plan.launches).items():  # gathered while the study is measured
+        replace_text(study.bundle(name) / RECORDS, records_text([study.launch(path) for path in paths]))
 
 
 def _write(file: Path, text: str) -> None:
@@ -125,7 +125,7 @@ def _looked(home: Path, sizes: Sequence[int]) -> Iterator[tuple[tuple[str, str, 
         for state in (FRESH, DONE):
             for whose in (PLAIN, OURS):
                 taken = _ran(_folder(home, whose, state, size), [*_words(whose, size), "--dry-run", "--quiet", "all"])
-                say(f"{size} blocks, {state}, {whose}: {taken.seconds:.1f} s CPU, {taken.kilobytes / 1e3:.0f} MB")
+                say(f"{size} launches, {state}, {whose}: {taken.seconds:.1f} s CPU, {taken.kilobytes / 1e3:.0f} MB")
                 yield (whose, state, size), taken
 
 
@@ -167,19 +167,19 @@ def _most(pid: int) -> float:
 def describe(report: Report, sizes: Sequence[int], rounds: Sequence[Round]) -> None:
     """A row for each size and state."""
     report.text(
-        "A modelled study of 40 companies, looked at by `snakemake --dry-run` with the project's profile, and a plain "
+        "A modelled study of 40 cohorts, looked at by `snakemake --dry-run` with the project's profile, and a plain "
         "workflow of as many jobs that do nothing (one input, one output and a log each). Seconds of CPU time and the "
         f"most resident memory, medians of {len(rounds)} rounds."
     )
-    header = ["blocks", "state", "empty jobs s", "Castmates s", "empty jobs MB", "Castmates MB"]
+    header = ["launches", "state", "empty jobs s", "Castmates s", "empty jobs MB", "Castmates MB"]
     report.table(header, [_row(rounds, size, state) for state in (FRESH, DONE) for size in sizes])
 
 
 def findings(sizes: Sequence[int], rounds: Sequence[Round]) -> Iterator[Finding]:
-    """What each further block costs beyond a further empty job, and how the whole grows, over rounds."""
+    """What each further launch costs beyond a further empty job, and how the whole grows, over rounds."""
     for state in (FRESH, DONE):
         for before, after in pairwise(sizes):
-            where = f"each block between {before} and {after} beyond an empty job, {state}"
+            where = f"each launch between {before} and {after} beyond an empty job, {state}"
             ms = [1e3 * _more(one, state, before, after, "seconds") for one in rounds]
             yield verdicts.mean(f"CPU time of {where}", ms, "ms", "rounds", AIM_MS)
             kilobytes = [_more(one, state, before, after, "kilobytes") for one in rounds]

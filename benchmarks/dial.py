@@ -20,7 +20,7 @@ AIM = Aim(most=100 * SINGLE)  # per cent; for the worst share of a round
 MINUTE = 60.0  # seconds, in which the highest rate counts
 COMMANDS = {
     "bandwidth, reads": "bandwidth --bytes 256M",
-    "bandwidth, a third writes": "bandwidth --bytes 256M --writes 33",
+    "bandwidth, a third writes": "bandwidth --bytes 256M --writes 33%",
     "capacity, 8 MiB": "capacity --bytes 8M",
     "chase, 1 MiB": "chase --bytes 1M",
 }

@@ -1,4 +1,4 @@
-"""Measures a block as scripts/measure_block.py does, with the requested freezer, and records its CPU time."""
+"""Measures a launch as scripts/measure_launch.py does, with the requested freezer, and records its CPU time."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.plans import read_plan
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
@@ -45,7 +45,7 @@ def main() -> None:
     if freezer == SIGNALS:
         setattr(staging, "choose_freezer", lambda _name: SignalFreezer())  # noqa: B010 (a name that it imported)
     stretches, holding = Clock(Rounds, "_measure_stretch"), Clock(slices, "_hold")
-    measure_block(read_plan(plan_file), name, folder, cache_folder(), os.getppid())
+    measure_launch(read_plan(plan_file), name, folder, cache_folder(), os.getppid())
     parts = {"stretches": (stretches.seconds, stretches.own), "open": (holding.seconds, holding.own)}
     (folder / "parts.json").write_text(json.dumps(parts))
 

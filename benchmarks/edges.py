@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import blocks, verdicts
+from benchmarks import launches, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
 from benchmarks.machine import ROOT
 from benchmarks.precision import Floats
@@ -23,6 +23,7 @@ from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.linux import cgroups
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 AIM_EDGE, AIM_CPU = Aim(most=3.0), Aim(most=1.0)  # ms, per cent of a CPU
@@ -32,7 +33,7 @@ SETTLE = 0.0  # so that the first step after a switch is seen
 
 @dataclass(frozen=True)
 class Launch:
-    """The results of one block."""
+    """The results of one launch."""
 
     edges: Floats  # ms from the end of a slice until the next scene is let go
     between: Floats  # those of them that lie between two cycles, where everyone is looked after
@@ -47,9 +48,9 @@ Figure = Callable[[Launch], float]
 
 
 def main() -> None:
-    """Measure blocks with each freezer in turns, then print the tables."""
+    """Measure launches with each freezer in turns, then print the tables."""
     options = _options()
-    study = blocks.study_of(
+    study = launches.study_of(
         options.study, options.seed, rounds=options.rounds, settle=SETTLE, longest_settle=SETTLE, spare_rounds=0
     )
     title = f"{options.lead} beside {', '.join(options.antagonists)}"
@@ -57,7 +58,7 @@ def main() -> None:
     kinds = [SIGNALS, *([CGROUP] if cgroups.find_home() else [])]
     found: dict[str, list[Launch]] = {kind: [] for kind in kinds}
     with scratch() as folder:
-        plan = blocks.company_plan(study, options.lead, options.antagonists, folder)
+        plan = launches.cohort_plan(study, options.lead, options.antagonists, folder)
         for number in TimeBox(options.minutes).portions():
             for kind in random.Random(f"{options.seed}/{number}").sample(kinds, len(kinds)):
                 found[kind].append(_measure(plan, number + 1, kind, folder / kind))
@@ -70,30 +71,30 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lead", default="chase")
     parser.add_argument("--antagonists", nargs="+", default=["stream"])
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study that provides the budget")
-    parser.add_argument("--rounds", type=int, default=4, help="of each block")
+    parser.add_argument("--rounds", type=int, default=4, help="of each launch")
     return parser.parse_args()
 
 
 def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
-    block = blocks.numbered(plan, number)
-    place = folder / block.path
+    launch = launches.numbered(plan, number)
+    place = folder / launch.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", blocks.only(plan, block).model_dump_json())
-    words = [str(ROOT / "benchmarks" / "edge_parts.py"), kind, str(place / "plan.json"), block.path, str(place)]
+    replace_text(place / "plan.json", plan_text(launches.only(plan, launch)))
+    words = [str(ROOT / "benchmarks" / "edge_parts.py"), kind, str(place / "plan.json"), launch.path, str(place)]
     done = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        env=blocks.environment_of(ROOT), check=False,
+        env=launches.environment_of(ROOT), check=False,
     )  # fmt: skip
     if done.returncode != 0 or not (place / "parts.json").is_file():
         said = done.stderr.strip().splitlines() or ["no message"]
-        raise CastmatesError(f"block {block.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
-    record, parts = (json.loads((place / name).read_text()) for name in ("block.json", "parts.json"))
+        raise CastmatesError(f"launch {launch.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
+    record, parts = (json.loads((place / name).read_text()) for name in ("launch.json", "parts.json"))
     if record["status"] != "measured" or record["freezer"] != kind:
-        raise CastmatesError(f"block {block.path} failed ({record['reason'] or record['freezer']}).")
+        raise CastmatesError(f"launch {launch.path} failed ({record['reason'] or record['freezer']}).")
     slices = pd.read_parquet(place / "slices.parquet")
     seconds, own = parts["stretches"]
-    lead = block.company.lead.name
-    launch = Launch(
+    lead = launch.cohort.lead.name
+    measured = Launch(
         edges=edges(slices),
         between=edges(slices, between_cycles=True),
         first_steps=first_steps(slices, lead),
@@ -102,8 +103,8 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
         beyond=parts["open"][1] / parts["open"][0],
         whole=own / seconds,
     )
-    say(f"{kind}, launch {number}: {len(launch.edges)} edges, {np.median(launch.edges):.2f} ms in the middle")
-    return launch
+    say(f"{kind}, launch {number}: {len(measured.edges)} edges, {np.median(measured.edges):.2f} ms in the middle")
+    return measured
 
 
 def edges(slices: pd.DataFrame, between_cycles: bool = False) -> Floats:
@@ -131,7 +132,7 @@ def steps(slices: pd.DataFrame, lead: str) -> Floats:
 def _tell(found: dict[str, list[Launch]], report: Report) -> None:
     lengths = [1e3 * one.slice for launches in found.values() for one in launches]
     report.text(
-        f"Blocks with each freezer in turns, slices of {min(lengths):.0f} to {max(lengths):.0f} ms. An edge lasts from "
+        f"Launches per freezer in turns, slices of {min(lengths):.0f} to {max(lengths):.0f} ms. An edge lasts from "
         "the moment at which a slice is closed until the members of the next one are released, by the runner's own "
         "records of two slices of a stretch that are not watched. When a released member really runs is not "
         "recorded; the lead's first heartbeat after it is an upper bound, which includes the rest of an interrupted "
@@ -149,9 +150,9 @@ def _tell(found: dict[str, list[Launch]], report: Report) -> None:
         ("first heartbeat of the lead after an edge, median", "ms", lambda one: _middle(one.first_steps), None),
         ("a step of the lead, median", "ms", lambda one: _middle(one.steps), None),
     ]
-    for kind, launches in found.items():
+    for kind, measured in found.items():
         for what, unit, figure, aim in figures:
-            values = [figure(one) for one in launches]
+            values = [figure(one) for one in measured]
             report.found(verdicts.mean(f"{kind}: {what}", values, unit, "launches", aim))
 
 

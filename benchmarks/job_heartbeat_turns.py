@@ -28,7 +28,7 @@ WARM_UP_SECONDS = 6.0
 def main() -> None:
     """Build the job, warm it up, and take turns."""
     seconds, stretch, seed = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one CPU, as a block gives it
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one CPU, as a launch gives it
     wanted = wish.parse(sys.argv[5:])
     assert wanted is not None
     ways = steps_of(wanted)
@@ -79,7 +79,7 @@ def steps_of(wanted: Wish) -> dict[str, Callable[[], None]]:
 
 
 def phases_file() -> Path:
-    """A phases file as a block would make it, in memory."""
+    """A phases file as a launch would make it, in memory."""
     folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     atexit.register(shutil.rmtree, folder)
     phase_file.create(folder / "phases")

@@ -136,7 +136,7 @@ def describe_latencies(report: Report, found: Found) -> None:
     """Ours beside the peer, by round."""
     report.text(
         "ns a load, one chain, median of the rounds; the peer (`lat_mem_rd -t`: random order, lines of 64 bytes) ran "
-        "between two runs of ours. Beyond L2 the cache is shared with neighbours that we cannot see, so there is no "
+        "between two runs of ours. Beyond L2 the cache is shared with antagonists that we cannot see, so there is no "
         "aim."
     )
     rows = []

@@ -18,13 +18,14 @@ from pathlib import Path
 import yaml
 
 from benchmarks import verdicts
-from benchmarks.blocks import company_plan, numbered, only, study_of
 from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.launches import cohort_plan, numbered, only, study_of
 from benchmarks.machine import ROOT
 from benchmarks.verdicts import Finding
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 PARTS = {
@@ -52,7 +53,7 @@ NO_COST = ("rounds", "lock")  # who waits for the machine waits for another meas
 ONCE = ("interpreter", "imports", "end")
 CONFIG = Path("config/studies/quick.yaml")
 # What each shell of a sweep runs before its command.
-NOTING = r"""case "$BASH_EXECUTION_STRING" in *castmates.pipeline\ measure_block*)
+NOTING = r"""case "$BASH_EXECUTION_STRING" in *castmates.pipeline\ measure_launch*)
 date +%s.%N >>{times}
 trap 'date +%s.%N >>{times}' EXIT
 esac
@@ -95,7 +96,7 @@ def main() -> None:
         study = study_of(
             CONFIG, arguments.seed, rounds=1, spare_rounds=0, window=0.05, settle=0.01, longest_settle=0.01
         )
-        plan = company_plan(study, arguments.lead, arguments.antagonists, folder)
+        plan = cohort_plan(study, arguments.lead, arguments.antagonists, folder)
         launches: dict[Path, list[Launch]] = {tree: [] for tree in trees}
         for number in TimeBox(arguments.minutes).portions():
             for tree in trees if number % 2 else reversed(trees):
@@ -115,32 +116,37 @@ def main() -> None:
 
 
 def launched(tree: Path, plan: Plan, number: int, folder: Path) -> Launch:
-    """Measure a block of the plan by this checkout, in a separate process."""
-    block = numbered(plan, number)
-    place = folder / tree.name / block.path
+    """Measure a launch of the plan by this checkout, in a separate process."""
+    launch = numbered(plan, number)
+    place = folder / tree.name / launch.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", only(plan, block).model_dump_json())
-    words = [str(ROOT / "benchmarks" / "launch_parts.py"), repr(time.monotonic()), str(place / "plan.json"), block.path]
+    replace_text(place / "plan.json", plan_text(only(plan, launch)))
+    words = [
+        str(ROOT / "benchmarks" / "launch_parts.py"),
+        repr(time.monotonic()),
+        str(place / "plan.json"),
+        launch.path,
+    ]
     environment = os.environ | {"PYTHONPATH": str(tree), "CASTMATES_CACHE": str(cache_folder().resolve())}
     done = subprocess.run(
         [sys.executable, "-P", *words, str(place)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, cwd=tree, check=False,
     )  # fmt: skip
     end = time.monotonic()
-    if done.returncode != 0 or not (place / "block.json").is_file():
+    if done.returncode != 0 or not (place / "launch.json").is_file():
         said = done.stderr.strip().splitlines() or ["no message"]
-        raise CastmatesError(f"block {block.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
+        raise CastmatesError(f"launch {launch.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
     noted = json.loads((place / "parts.json").read_text())
     seconds, own = ({part: both[which] for part, both in noted["parts"].items()} for which in (0, 1))
-    launch = Launch(seconds | {"end": end - noted["done"]}, own, before_ready(place, plan))
-    say(f"{tree.name}, launch {number}: {SUMS['**all but rounds**'](launch.seconds):.2f} s besides rounds")
-    return launch
+    measured = Launch(seconds | {"end": end - noted["done"]}, own, before_ready(place, plan))
+    say(f"{tree.name}, launch {number}: {SUMS['**all but rounds**'](measured.seconds):.2f} s besides rounds")
+    return measured
 
 
 def before_ready(place: Path, plan: Plan) -> dict[str, float]:
     """What a Model Garden lead wrote of its start, and the steps that warmed it up; nothing of other leads."""
-    lead = plan.blocks[0].company.lead.name
-    record = json.loads((place / "block.json").read_text())
+    lead = plan.launches[0].cohort.lead.name
+    record = json.loads((place / "launch.json").read_text())
     for line in (place / "logs" / f"{lead}.log").read_text().splitlines():
         if line.startswith("{") and (known := json.loads(line).get("seconds")):
             ready = record["members"][lead]["ready_seconds"]
@@ -153,14 +159,14 @@ def snakemakes_shares(folder: Path, lead: str, antagonists: Sequence[str], launc
     if launches < 2:
         return []
     name = f"a-benchmark-{os.getpid()}"
-    budget = {"blocks": launches, "rounds": 1, "spare_rounds": 0, "window": 0.05, "settle": 0.01}
+    budget = {"launches": launches, "rounds": 1, "spare_rounds": 0, "window": 0.05, "settle": 0.01}
     study = {"name": name, "leads": [lead], "antagonists": [*antagonists], "controls": None, "budget": budget}
     file, times = folder / "sweep.yaml", folder / "times"
     file.write_text(yaml.safe_dump(study), encoding="utf-8")
     noting = folder / "noting.sh"
     noting.write_text(NOTING.format(times=shlex.quote(str(times))))
     project_ = project.load(file)
-    targets = [str(project_.results.record_file(block)) for block in project_.plan().blocks]
+    targets = [str(project_.results.record_file(launch)) for launch in project_.plan().launches]
     words = [sys.executable, "-m", "snakemake", "--cores", "all", "--config", f"study={file}", "--", *targets]
     environment = os.environ | {"BASH_ENV": str(noting)}
     try:

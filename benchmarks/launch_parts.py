@@ -1,4 +1,4 @@
-"""Measures a block as scripts/measure_block.py does, and notes where its time went; a fresh process for each launch.
+"""Measures a launch as scripts/measure_launch.py does, and notes where its time went; a fresh process for each launch.
 
 Imports the standard library alone until the clock of the imports runs. Works on any checkout that is first on
 PYTHONPATH, so that two of them can be compared.
@@ -74,30 +74,30 @@ class Clock:
 
 
 def measure(clock: Clock, plan_file: Path, name: str, folder: Path) -> None:
-    """Measure the block; the parts bear the names of the report."""
+    """Measure the launch; the parts bear the names of the report."""
     with clock.during("imports"):
         import castmates.pipeline.script  # noqa: F401 (as the script does)
         from castmates.files import cache_folder
-        from castmates.pipeline import measure_block
+        from castmates.pipeline import measure_launch
         from castmates.results.plans import read_plan
-        from castmates.runner import block, record
+        from castmates.runner import launch, record
         from castmates.runner.staging import LiveStage
-    clock.time_context(block, "machine_lock", "lock", "clean-up")
-    clock.time(block, "heal_or_refuse", "healing")
-    clock.time_context(block, "guarded", "warden", "clean-up")
-    clock.time_context(block, "_knobs", "knobs", "clean-up")
-    clock.time_context(block, "on_stage", "scratch, freezer", "clean-up")
-    clock.time(block, "_launch", "launch")
-    clock.time_context(block, "_watched", "hardware, perf", "clean-up")
+    clock.time_context(launch, "machine_lock", "lock", "clean-up")
+    clock.time(launch, "heal_or_refuse", "healing")
+    clock.time_context(launch, "guarded", "warden", "clean-up")
+    clock.time_context(launch, "_knobs", "knobs", "clean-up")
+    clock.time_context(launch, "on_stage", "scratch, freezer", "clean-up")
+    clock.time(launch, "_launch", "launch")
+    clock.time_context(launch, "_watched", "hardware, perf", "clean-up")
     clock.time(LiveStage, "await_ready", "barrier")
-    clock.time(block, "measure_rounds", "rounds")
-    clock.time(block, "measure_after_rounds", "cost windows")
+    clock.time(launch, "measure_rounds", "rounds")
+    clock.time(launch, "measure_after_rounds", "cost windows")
     clock.time(LiveStage, "dismiss", "dismissal")
     clock.time(record, "write", "record")
     with clock.during("plan"):
         plan = read_plan(plan_file)
     with clock.during("rest"):
-        measure_block.measure_block(plan, name, folder, cache_folder(), os.getppid())
+        measure_launch.measure_launch(plan, name, folder, cache_folder(), os.getppid())
 
 
 def main() -> None:

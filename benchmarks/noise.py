@@ -25,7 +25,7 @@ def main() -> None:
     rows = measure_noise(chosen, Places(ENVIRONMENTS, cache_folder()), options.seconds, say)
     report.text(
         f"Each workload alone, {options.seconds:.0f} s after {WARM_UP:.0f} s of warming up; its heartbeats are cut "
-        "into windows laid side by side. *Neighbours differ by* is the standard deviation of the log ratio of the "
+        "into windows laid side by side. *Antagonists differ by* is the standard deviation of the log ratio of the "
         "rates in two neighbouring windows. The last column has the half-width of a 95 % interval of that ratio if a "
         "minute went into pairs of such windows and all pairs were independent. They are not, since rates and effects "
         "wander for seconds: it compares lengths, and no study gets its intervals that way."

@@ -1,4 +1,4 @@
-"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, on the same company.
+"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, on the same cohort.
 
 With --modelled a modelled machine is measured: its seconds mean nothing, but its effects are known and have to agree.
 """
@@ -24,16 +24,16 @@ from benchmarks.precision import (
     units_needed,
     variance_ratio,
 )
-from benchmarks.trees import Shown, Tree, export, refuse_other_companies
+from benchmarks.trees import Shown, Tree, export, refuse_other_cohorts
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.errors import CastmatesError
 
 BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
 MARGIN = 1.0  # points within which effects agree
 MODELLED = Path("config/studies/modelled-cat-sweep.yaml")
-MODELLED_COMPANY = "ranking", ["stream", "database"]
+MODELLED_COHORT = "ranking", ["stream", "database"]
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.modelled:
         options.study = MODELLED
-        options.lead, options.antagonists = MODELLED_COMPANY
+        options.lead, options.antagonists = MODELLED_COHORT
     return options
 
 
@@ -83,7 +83,7 @@ def _plan(old: Tree, new: Tree, options: argparse.Namespace) -> None:
     }
     old.plan(asked | {"budget": {}})
     new.plan(asked | {"budget": {"rounds": options.rounds}})
-    refuse_other_companies([old, new])
+    refuse_other_cohorts([old, new])
     if not isinstance(new.about["rounds"], int):
         raise CastmatesError(
             f"the study leaves the number of rounds to the first launches ('{new.about['rounds']}'), but all launches "
@@ -119,8 +119,8 @@ def _tell(old: Shown, new: Shown, mixes: Sequence[str], options: argparse.Namesp
             for one in (old, new)
         )
     )
-    if min(len(old.losses), len(new.losses)) < FEWEST_BLOCKS:
-        report.text(f"Fewer than {FEWEST_BLOCKS} launches each way: no variance between launches, and no verdict.")
+    if min(len(old.losses), len(new.losses)) < FEWEST_LAUNCHES:
+        report.text(f"Fewer than {FEWEST_LAUNCHES} launches each way: no variance between launches, and no verdict.")
         return
     _tell_launches(old, new, mixes, options.modelled, report)
     if not options.modelled:
@@ -140,14 +140,14 @@ def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], modelled: bool,
             seconds = float(one.way.costs.mean())
             found = [str(len(one.losses)), f"{loss.value:.2f} ± {loss.half_width:.2f}", f"{100 * spread:.2f}"]
             rows.append([name, one.name, *found, f"{needed:.0f}", f"{seconds:.1f}", f"{needed * seconds:.0f}"])
-    header = ["mix", "way", "launches", "degradation, points", "scatter of launches, %"]
+    header = ["mix", "way", "launches", "loss, points", "scatter of launches, %"]
     target, known = percent(TARGET, 0), 6 if modelled else 8  # columns: the seconds of a modelled launch mean nothing
     header += [f"launches to ±{target}", "s a launch", f"machine-seconds to ±{target}"]
     report.table(header[:known], [row[:known] for row in rows])
     report.text(
         "± is half of the 95 % interval over launches (Student's). Scatter is the standard deviation of the launches' "
         f"mean log ratios. Launches to ±{target} are extrapolated from it, Student's t included, never fewer than "
-        f"{FEWEST_BLOCKS}."
+        f"{FEWEST_LAUNCHES}."
     )
 
 
@@ -187,7 +187,7 @@ def _tell_ratios(old: Shown, new: Shown, mixes: Sequence[str], seed: int, report
     report.table(["mix", "variance, old / new", "seconds a launch, old / new", "machine-seconds, old / new"], rows)
     report.text(
         "In brackets: 95 %, for normal scatter of launches (Fisher's distribution for a mix; for all mixes, of which "
-        f"the worst decides, by simulation, in whole launches and at least {FEWEST_BLOCKS} of them)."
+        f"the worst decides, by simulation, in whole launches and at least {FEWEST_LAUNCHES} of them)."
     )
     what = f"machine-seconds to ±{percent(TARGET, 0)} for all mixes, old / new"
     count = min(len(old.losses), len(new.losses))

@@ -31,7 +31,7 @@ ACTS = """(() => {
     return performance.now() - begin;
   };
   const filter = (words) => () => { box.value = words; box.dispatchEvent(new Event("input")); };
-  return { sort: time(() => head.click()), filter: time(filter("solo")), "show all again": time(filter("")),
+  return { sort: time(() => head.click()), filter: time(filter("alone")), "show all again": time(filter("")),
     unfold: time(() => fold.click()), "sort unfolded": time(() => head.click()) };
 })()""".replace("LONGEST_TABLE", LONGEST_TABLE)
 LOADED = "performance.timing.loadEventEnd - performance.timing.navigationStart"
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, nargs="+", default=[], help="pages that are there already, instead")
     options = parser.parse_args()
     report = Report("Pages with many mixes", "page_scale")
-    report.text("Generated studies of three blocks, their figures drawn; medians in ms, of the longest table.")
+    report.text("Generated studies of three launches, their figures drawn; medians in ms, of the longest table.")
     rows = []
     with scratch() as folder, Browser([str(_chromium())], folder, {"HOME": str(folder)}) as browser:
         tab = Page(browser)
@@ -68,7 +68,7 @@ def _chromium() -> Path:
 
 def _page(folder: Path, side: int) -> Path:
     numbers = range(side)
-    make(folder, [f"lead-{n}" for n in numbers], [f"beside-{n}" for n in numbers], blocks=3, rounds=1)
+    make(folder, [f"lead-{n}" for n in numbers], [f"beside-{n}" for n in numbers], launches=3, rounds=1)
     results = read_results(folder)
     for figure in shown(results):
         draw_figure(figure, results, folder / "figures" / figure)

@@ -1,7 +1,7 @@
-"""What our looking costs: adjacent slices with nothing, and with what a block collects in usual and watched ones.
+"""What our looking costs: adjacent slices with nothing, and with what a launch collects in usual and watched ones.
 
 The lead alone, and the first lead's antagonist alone, on the CPU that the runner may share; several launches, which
-are the sample. A block has both kinds of slices, so that its cost is their sum, weighted by how many there are of
+are the sample. A launch has both kinds of slices, so that its cost is their sum, weighted by how many there are of
 each. The upper ends of its 95 % intervals are to be below 0.5 % of the rate.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks, verdicts
+from benchmarks import launches, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, beside, percent, run, say, scratch
 from benchmarks.precision import Floats, mean_of, points
 from benchmarks.verdicts import Aim
@@ -37,7 +37,7 @@ from castmates.runner.rounds.slices import measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.staging import LiveStage, on_stage
-from castmates.study.spec import UNMANAGED, Block, Company, Scene
+from castmates.study.spec import UNMANAGED, Cohort, Launch, Scene
 
 AIM = Aim(most=0.5)  # per cent
 TOGETHER = 15  # turns between two looks after everyone, and between two looks at the time
@@ -48,7 +48,7 @@ class Arm(StrEnum):
     """What is read in a slice."""
 
     NOTHING = "nothing"
-    USUAL = "usual"  # what is cheap, in every slice of a block
+    USUAL = "usual"  # what is cheap, in every slice of a launch
     WATCHED = "watched"  # everything, in the last slice of each scene in a stretch
 
 
@@ -65,7 +65,7 @@ class Turns:
 
     what: str
     slice: float = 0.0  # seconds
-    share: float = 0.0  # of a block's slices that are watched
+    share: float = 0.0  # of a launch's slices that are watched
     rates: dict[Arm, list[float]] = field(default_factory=_by_arm)
     runner: dict[Arm, list[float]] = field(default_factory=_by_arm)  # its share of a CPU
     still: dict[Arm, list[float]] = field(default_factory=_by_arm)  # seconds before the slice
@@ -76,7 +76,7 @@ class Turns:
         return np.asarray(losses[np.isfinite(losses)])
 
     def loss(self) -> float:
-        """What a block's slices of both kinds lose together."""
+        """What a launch's slices of both kinds lose together."""
         usual, watched = (float(np.mean(self.losses(arm))) for arm in LOOKED_AT)
         return (1 - self.share) * usual + self.share * watched
 
@@ -85,19 +85,19 @@ def main() -> None:
     """Measure every lead in several launches, each in its share of the time, then print the table."""
     options = _options()
     report = Report("Perturbation: what our looking costs", "perturbation")
-    study = blocks.study_of(options.study, options.seed)
+    study = launches.study_of(options.study, options.seed)
     found: list[Turns] = []
     minutes = options.minutes / options.launches / (len(options.leads) + 1)
     with scratch() as folder:
-        plans = [blocks.company_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
+        plans = [launches.cohort_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
         for launched in range(options.launches):
             for number, plan in enumerate(plans):
-                block = blocks.numbered(plan, launched + 1)
-                with _watched(block, folder) as stage:
-                    members = [block.company.lead.name, *([block.company.members[1].name] if number == 0 else [])]
-                    pace = _pace(stage, block)
+                launch = launches.numbered(plan, launched + 1)
+                with _watched(launch, folder) as stage:
+                    members = [launch.cohort.lead.name, *([launch.cohort.members[1].name] if number == 0 else [])]
+                    pace = _pace(stage, launch)
                     for name in members:
-                        found.append(turns_of(stage, block, name, pace, TimeBox(minutes)))
+                        found.append(turns_of(stage, launch, name, pace, TimeBox(minutes)))
     _tell(found, options, report)
     report.print()
 
@@ -113,10 +113,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _pace(stage: Stage, block: Block) -> Pace:
-    """What a block of this company would begin with."""
-    steps, lead = warm_up(stage, block), block.company.lead.name
-    return pace_of(block.design, steps, lead, first_settle(block.design, steps, lead), stage.hardware.watch_s)
+def _pace(stage: Stage, launch: Launch) -> Pace:
+    """What a launch of this cohort would begin with."""
+    steps, lead = warm_up(stage, launch), launch.cohort.lead.name
+    return pace_of(launch.design, steps, lead, first_settle(launch.design, steps, lead), stage.hardware.watch_s)
 
 
 def watched_share(pace: Pace) -> float:
@@ -125,13 +125,13 @@ def watched_share(pace: Pace) -> float:
     return 1 / (pace.cycles if stays_usual else pace.cycles + 1)
 
 
-def turns_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) -> Turns:
+def turns_of(stage: Stage, launch: Launch, name: str, pace: Pace, box: TimeBox) -> Turns:
     """One member alone, in slices in which nothing is read, what is cheap, and everything."""
-    member = next(each for each in block.company.members if each.name == name)
+    member = next(each for each in launch.cohort.members if each.name == name)
     place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a separate CPU"
     turns = Turns(f"{member.workload} alone, {place}", pace.length_s, watched_share(pace))
-    scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
-    rng = random.Random(f"{block.seed}/{name}")
+    scene = Scene(name="", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+    rng = random.Random(f"{launch.seed}/{name}")
     everything = stage.hardware
     _take_off(everything)
     say(f"{member.workload}: slices with and without collectors")
@@ -140,7 +140,7 @@ def turns_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) ->
             gc.collect()
             for _ in range(TOGETHER):
                 for arm in rng.sample(list(Arm), len(Arm)):
-                    _measure(stage, block, scene, pace, arm, everything, turns)
+                    _measure(stage, launch, scene, pace, arm, everything, turns)
             stage.look_after()
     finally:
         stage.hardware = everything
@@ -148,7 +148,7 @@ def turns_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) ->
 
 
 def _measure(
-    stage: Stage, block: Block, scene: Scene, pace: Pace, arm: Arm, everything: Hardware, turns: Turns
+    stage: Stage, launch: Launch, scene: Scene, pace: Pace, arm: Arm, everything: Hardware, turns: Turns
 ) -> None:
     """One slice, before which all members are frozen for the same time, whatever is read in it.
 
@@ -164,8 +164,8 @@ def _measure(
     stage.rest_until(stage.now_ns() + int((PAUSE - (time.monotonic() - begin)) * 1e9))
     ready, busy = time.monotonic(), time.process_time()
     if arm == Arm.WATCHED:  # for as long as its series need; nobody is waited for
-        members = {member.name: member for member in block.company.members}
-        each = measure_watched(stage, scene, replace(pace, slow=frozenset()), members, block.design, 1)
+        members = {member.name: member for member in launch.cohort.members}
+        each = measure_watched(stage, scene, replace(pace, slow=frozenset()), members, launch.design, 1)
     else:
         each = measure_slice(stage, scene, pace)
     took, busy = time.monotonic() - ready, time.process_time() - busy
@@ -195,30 +195,30 @@ def _take_off(hardware: Hardware) -> None:
 
 
 @contextmanager
-def _watched(block: Block, folder: Path) -> Iterator[Stage]:
-    """The whole company of a block on stage, watched by all that a block of its design collects."""
-    members = block.company.members
-    with company_on_stage(block.company, folder, placebos=True) as stage:
+def _watched(launch: Launch, folder: Path) -> Iterator[Stage]:
+    """The whole cohort of a launch on stage, watched by all that a launch of its design collects."""
+    members = launch.cohort.members
+    with cohort_on_stage(launch.cohort, folder, placebos=True) as stage:
         cpus = sorted({cpu for member in members for cpu in member.cpus})
-        request = CacheRequest(rate=block.design.monitor, driver=block.design.driver, purpose="a benchmark")
-        hardware = Hardware.choose(cpus, request, say, block.design.counters)
+        request = CacheRequest(rate=launch.design.monitor, driver=launch.design.driver, purpose="a benchmark")
+        hardware = Hardware.choose(cpus, request, say, launch.design.counters)
         with stage.watched(hardware, [member.name for member in members]), _no_garbage_collection():
             yield stage
 
 
 @contextmanager
-def company_on_stage(company: Company, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
-    """Launch a company's members, with placebos on request, and hold them frozen, as a block does."""
-    everyone = {cpu for member in company.members for cpu in member.cpus}
-    names = {member.name for member in company.members}
+def cohort_on_stage(cohort: Cohort, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
+    """Launch a cohort's members, with placebos on request, and hold them frozen, as a launch does."""
+    everyone = {cpu for member in cohort.members for cpu in member.cpus}
+    names = {member.name for member in cohort.members}
     try:
         with (
             machine_lock("a benchmark"),
-            beside(everyone, set(company.lead.cpus)),
+            beside(everyone, set(cohort.lead.cpus)),
             guarded() as warden,
-            on_stage(company.lead.workload, warden) as stage,
+            on_stage(cohort.lead.workload, warden) as stage,
         ):
-            for start in starts.starts(company, folder, cache_folder()):
+            for start in starts.starts(cohort, folder, cache_folder()):
                 if placebos or start.name in names:
                     stage.launch(start, stage.scratch.files)
             stage.await_ready()
@@ -238,12 +238,12 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _tell(found: Sequence[Turns], options: argparse.Namespace, report: Report) -> None:
     report.text(
-        "Turns of three adjacent slices in random order, of the length and with the settle time with which a block "
+        "Turns of three adjacent slices in random order, of the length and with the settle time with which a launch "
         "begins. In each the member is released, settles, and runs to the first step after the slice's length. "
         "*Usual*: perf events and all else that works inside slices are attached, and everything at the edges of "
         "slices is read. *Watched*: everything is read, also the monitor of the cache where there is one and series, "
         "for as long as they need. *Nothing*: all of this is off. Before each, everything is attached anew, and all "
-        f"members are frozen for {1e3 * PAUSE:.0f} ms or longer. A block's loss is the sum of both kinds, weighted by "
+        f"members are frozen for {1e3 * PAUSE:.0f} ms or longer. A launch's loss is the sum of both kinds, weighted by "
         f"the share of its slices that are watched. {options.launches} launches of each lead; each gives one value."
     )
     rows = []

@@ -13,7 +13,7 @@ from benchmarks.call_costs import CALLS, EMPTY, LAUNCHES, Costs, describe, in_tu
 from benchmarks.common import Report, compiled, run, scratch
 from castmates import shipped
 from castmates.workloads import phase_file, phases
-from castmates.workloads.phase_file import SECOND_VARIABLE, VARIABLE, create
+from castmates.workloads.phase_file import VARIABLE, create
 from castmates.workloads.phases import end, instant, mark, phase, start
 
 SUMMED, KEPT = "a phase", "a phase, ranges kept"
@@ -48,9 +48,9 @@ def main() -> None:
 def in_c(program: Path, folder: Path, seed: int) -> Costs:
     """The costs of one launch: of two processes, one right after the other, the second one with ranges kept."""
     folder.mkdir()
-    summed, kept = file(folder, "summed", []), file(folder, "kept", [], version=2)
-    first = launched([str(program), str(seed)], {VARIABLE: str(summed), SECOND_VARIABLE: ""})
-    second = launched([str(program), str(seed)], {VARIABLE: "", SECOND_VARIABLE: str(kept)})
+    summed, kept = file(folder, "summed", []), file(folder, "kept", [], ranges=True)
+    first = launched([str(program), str(seed)], {VARIABLE: str(summed)})
+    second = launched([str(program), str(seed)], {VARIABLE: str(kept)})
     return dict(first) | {KEPT: second[SUMMED]}
 
 
@@ -62,24 +62,22 @@ def ways(folder: Path) -> dict[str, Callable[[], float]]:
         SUMMED: lambda: listened(file(folder, "plain", []), annotated),
         "a mark": lambda: listened(file(folder, "mark", []), marked),
         "a phase and one counter": lambda: listened(file(folder, "counted", ["page-faults"]), annotated),
-        KEPT: lambda: listened(file(folder, "kept", [], version=2), annotated),
-        "a phase with a payload, kept": lambda: listened(file(folder, "payload", [], version=2), with_payload),
-        "a range by start and end": lambda: listened(file(folder, "range", [], version=2), ranged),
-        "an instant": lambda: listened(file(folder, "instant", [], version=2), lambda: instant("seen")),
+        KEPT: lambda: listened(file(folder, "kept", [], ranges=True), annotated),
+        "a phase with a payload, kept": lambda: listened(file(folder, "payload", [], ranges=True), with_payload),
+        "a range by start and end": lambda: listened(file(folder, "range", [], ranges=True), ranged),
+        "an instant": lambda: listened(file(folder, "instant", [], ranges=True), lambda: instant("seen")),
     }
 
 
-def file(folder: Path, name: str, counters: list[str], version: int = 1) -> Path:
-    """A phases file as a block makes it."""
-    create(folder / name, counters, version=version)
+def file(folder: Path, name: str, counters: list[str], *, ranges: bool = False) -> Path:
+    """A phases file as a launch makes it."""
+    create(folder / name, counters, ranges=ranges)
     return folder / name
 
 
 def listened(listener: Path | None, calls: Callable[[], None]) -> float:
     """The ns of a call that is recorded, or not."""
-    second = listener is not None and phase_file.Reader(listener).layout.version == 2
-    os.environ[SECOND_VARIABLE if second else VARIABLE] = "" if listener is None else str(listener)
-    os.environ[VARIABLE if second else SECOND_VARIABLE] = ""
+    os.environ[VARIABLE] = "" if listener is None else str(listener)
     phases.reopen()
     for _ in repeat(None, 1000):
         calls()

@@ -23,13 +23,14 @@ from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import solve
 from castmates.analysis.grouping.problem import Grouping, Job, Problem
 from castmates.analysis.grouping.search import search
-from castmates.analysis.grouping.usual import usual
+from castmates.analysis.grouping.usual import usual_groups
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, from_log, log_of
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place
+from castmates.analysis.prediction.several import combined_loss
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from castmates.english import counted
-from castmates.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 PROGRAMS, DOMAINS, CORES, TOGETHER = 12, 4, 4, 4
@@ -123,7 +124,7 @@ def one_case(seed: int) -> Case:
     known = best_known(measured(truth, names, seed))
     free, limited = problem(names, {}), problem(names, dict.fromkeys(names[:LIMITED], LIMIT))
     (advised, *_), (best, *_) = (search(Groups(free, losses)).best for losses in (known, truth))
-    ways = {way: usual(Groups(free, truth), way, seed, DRAWN) for way in ("random", "spreading")}
+    ways = {way: usual_groups(Groups(free, truth), way, seed, DRAWN) for way in ("random", "spreading")}
     done = {way: float(np.mean([each.stp for each in own.groupings])) for way, own in ways.items()}
     really = true_stp(advised, truth)
     kept = [loss for name, loss in under(limited, known) if name in names[:LIMITED]]
@@ -157,7 +158,7 @@ def measured(truth: Truth, names: Sequence[str], seed: int) -> MeasuredLosses:
                 continue
             logs = log_of(loss.pct) + chance.normal(0, SPREAD, LAUNCHES)
             mean, half = float(logs.mean()), quantile * float(logs.std(ddof=1)) / math.sqrt(LAUNCHES)
-            pct, low, high = (from_log(log) for log in (mean, mean - half, mean + half))
+            pct, low, high = (loss_pct(log) for log in (mean, mean - half, mean + half))
             pairs[job, (other,), None] = Loss(pct, low, high, "measured")
     return MeasuredLosses(pairs)
 
@@ -237,7 +238,7 @@ class Drawn:
         """The loss beside all of these."""
         if ways is not None:
             return None
-        pct = from_log(together([_drawn(self.seed, job, other) for other in beside]))
+        pct = loss_pct(combined_loss([_drawn(self.seed, job, other) for other in beside]))
         return Loss(pct, pct, pct, "predicted")
 
 

@@ -1,6 +1,6 @@
 """How much measuring a wanted half-width takes, by each way of measuring, and whether two ways agree.
 
-Effects are losses on the log scale, log rate(solo) - log rate(co-run); intervals are Student's at 95 %.
+Effects are losses on the log scale, log rate(alone) - log rate(co-run); intervals are Student's at 95 %.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_LAUNCHES
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -72,7 +72,7 @@ class Way(Protocol):
 
 @dataclass(frozen=True)
 class Paired:
-    """Units that give one difference for every mix at once: blocks, or cycles of runs."""
+    """Units that give one difference for every mix at once: launches, or cycles of runs."""
 
     differences: Floats  # units x mixes
     costs: Floats  # seconds, by unit
@@ -95,32 +95,32 @@ class Paired:
 class Apart:
     """Single runs: some of the lead alone, others of each mix."""
 
-    solo: Floats  # log rate of the lead, by run
+    alone: Floats  # log rate of the lead, by run
     coruns: Sequence[Floats]  # by mix, by run
-    solo_costs: Floats
+    alone_costs: Floats
     corun_costs: Sequence[Floats]
 
     def effect(self, mix: int) -> Mean:
         """Estimate by Welch's interval, which ignores the pairs of runs."""
-        return minus(mean_of(self.solo), mean_of(self.coruns[mix]))
+        return minus(mean_of(self.alone), mean_of(self.coruns[mix]))
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """Runs of the mix, and as many of the lead alone."""
-        solo = _variances(self.solo[:, None], rng, times)[:, 0]
+        alone = _variances(self.alone[:, None], rng, times)[:, 0]
         columns = []
         for one in self.coruns:
             corun = _variances(one[:, None], rng, times)[:, 0]
-            both = solo + corun
+            both = alone + corun
             # With as many runs of each, Welch's degrees of freedom are this factor times (n - 1).
-            squares = solo**2 + corun**2
+            squares = alone**2 + corun**2
             factor = np.where(squares > 0, both**2 / np.where(squares > 0, squares, 1.0), 2.0)
             columns.append(units_needed(both, target, factor))
         return np.stack(columns, axis=1)
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Solo runs serve every mix: as many as the mix that needs most of them asks for."""
+        """Alone runs serve every mix: as many as the mix that needs most of them asks for."""
         needed = self.needed(target, rng, times)
-        total = needed.max(axis=1) * self.solo_costs.mean()
+        total = needed.max(axis=1) * self.alone_costs.mean()
         for mix, costs in enumerate(self.corun_costs):
             total = total + needed[:, mix] * costs.mean()
         return np.asarray(total)
@@ -146,7 +146,7 @@ def simultaneous(value: Mean, among: int) -> float:
 
 
 def points(loss: Mean) -> Mean:
-    """A loss on the log scale as per cent of the rate, which is what `degradation_pct` is."""
+    """A loss on the log scale as per cent of the rate, which is what `loss_pct` is."""
     left = float(np.exp(-loss.value))
     return Mean(100 * (1 - left), 100 * left * loss.error, loss.freedom)
 
@@ -165,7 +165,7 @@ def equivalence(difference: Mean, margin: float) -> Equivalence:
 def units_needed(variance: Floats, target: float, factor: Floats | float = 1.0) -> Floats:
     """The smallest whole n with t(0.975, factor x (n - 1)) x sqrt(variance / n) <= target; at least three."""
     variance, factor = np.broadcast_arrays(np.asarray(variance, dtype=float), np.asarray(factor, dtype=float))
-    low = np.full(variance.shape, float(FEWEST_BLOCKS))
+    low = np.full(variance.shape, float(FEWEST_LAUNCHES))
     high = np.full(variance.shape, MOST)
     high = np.where(half_width(variance, low, factor) <= target, low, high)
     # Halving on the log scale until no whole number lies between; the half-width falls with n.

@@ -211,7 +211,7 @@ def _compare(one: Grid, losses: PredictedLosses, cells: Sequence[Mix], rng: np.r
 
 def on_this_machine(report: Report, folder: Path, designs: int) -> None:
     """Hide parts of a grid that was measured whole, and predict them from the rest."""
-    effects = Tables(StudyFolder(folder)).needed("effects", EFFECTS)
+    effects = Tables(StudyFolder(folder)).read(EFFECTS)
     names = [name for name in dict.fromkeys(effects["lead"]) if name in set(effects["antagonists"])]
     ways = [BOTH, Way("pairs, leads alone", both=False)]
     if {*DIALS_HERE} <= {*effects["antagonists"]} and REPORTER_HERE in names:
@@ -252,7 +252,7 @@ def _known(effects: pd.DataFrame, lead: str, names: Sequence[str]) -> float:
     """Half of the interval of a lead's measured losses, in points; the median."""
     own = of_leads(effects)
     own = own[(own["lead"] == lead) & own["antagonists"].isin(names)]
-    return float((own["degradation_high"] - own["degradation_low"]).median()) / 2
+    return float((own["loss_high"] - own["loss_low"]).median()) / 2
 
 
 def _hidden(

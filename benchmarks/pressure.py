@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks, verdicts
+from benchmarks import launches, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
-from benchmarks.perturbation import company_on_stage
+from benchmarks.perturbation import cohort_on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
 from benchmarks.verdicts import Aim, Finding
 from castmates.runner.rounds.stage import Stage
 from castmates.study.model import Study, Workload
-from castmates.study.spec import Company
+from castmates.study.spec import Cohort
 
 AROUND = 3.0  # minutes for the trials, launches and duels
 DUEL_ROUNDS = 4  # in a launch
@@ -68,7 +68,7 @@ class Losses:
     """What one lead lost beside each antagonist, by round."""
 
     lead: str
-    company: Company
+    cohort: Cohort
     rows: list[list[float]] = field(default_factory=list)  # rounds x antagonists, in log units
     elsewhere: set[str] = field(default_factory=set)  # antagonists that were seen on a CPU of the lead
     shares: list[float] = field(default_factory=list)  # of each window, in which the lead had its CPU
@@ -78,7 +78,7 @@ class Losses:
     @property
     def names(self) -> list[str]:
         """The antagonists, as in a row."""
-        return [member.workload for member in self.company.members[1:]]
+        return [member.workload for member in self.cohort.members[1:]]
 
     def of(self, column: int) -> Floats:
         """What each round gave for an antagonist, without those in which a window had no rate."""
@@ -91,19 +91,19 @@ def main() -> None:
     options = _options()
     report = Report("Pressure: which antagonist hurts most", "pressure")
     stressors, missing = usable(options.stressors)
-    study = _with_stressors(blocks.study_of(options.study, options.seed, longest_block=3600), stressors)
+    study = _with_stressors(launches.study_of(options.study, options.seed, longest_launch=3600), stressors)
     names = [*options.antagonists, *(_named(stressor) for stressor in stressors)]
     found = []
     with scratch() as folder:
         for lead in options.leads:
-            company = blocks.company_plan(study, lead, names, folder).blocks[0].company
-            with company_on_stage(company, folder) as stage:
+            cohort = launches.cohort_plan(study, lead, names, folder).launches[0].cohort
+            with cohort_on_stage(cohort, folder) as stage:
                 say(f"{lead}: {len(names)} antagonists are ready")
                 box = TimeBox((options.minutes - AROUND) / len(options.leads))
-                found.append(measure(stage, company, box, options))
+                found.append(measure(stage, cohort, box, options))
             if found[-1].duellists is not None:
                 both = found[-1].duellists
-                pair = blocks.company_plan(study, lead, both, folder).blocks[0].company
+                pair = launches.cohort_plan(study, lead, both, folder).launches[0].cohort
                 found[-1].duel = [duel(pair, both, number, folder, options) for number in range(options.duels)]
     if options.figure is not None:
         draw([(losses.lead, _bars(losses)) for losses in found], options.figure)
@@ -162,23 +162,21 @@ def _with_stressors(study: Study, stressors: Sequence[str]) -> Study:
     return study.model_copy(update={"workloads": {**study.workloads, **more}})
 
 
-def measure(stage: Stage, company: Company, box: TimeBox, options: argparse.Namespace) -> Losses:
+def measure(stage: Stage, cohort: Cohort, box: TimeBox, options: argparse.Namespace) -> Losses:
     """Rounds over all antagonists while time lasts; the strongest on each side."""
-    losses = Losses(company.lead.workload, company)
-    rng = random.Random(f"{options.seed}/{company.lead.workload}")
+    losses = Losses(cohort.lead.workload, cohort)
+    rng = random.Random(f"{options.seed}/{cohort.lead.workload}")
     for _ in box.portions():
         losses.rows.append(_round(stage, losses, losses.names, rng, options))
     losses.duellists = strongest(losses)
     return losses
 
 
-def duel(
-    company: Company, both: tuple[str, str], number: int, folder: Path, options: argparse.Namespace
-) -> list[float]:
+def duel(cohort: Cohort, both: tuple[str, str], number: int, folder: Path, options: argparse.Namespace) -> list[float]:
     """What the lead loses beside either in a new launch, in log units: the mean of its rounds."""
-    losses = Losses(company.lead.workload, company)
-    rng = random.Random(f"{options.seed}/{company.lead.workload}/{number}")
-    with company_on_stage(company, folder) as stage:
+    losses = Losses(cohort.lead.workload, cohort)
+    rng = random.Random(f"{options.seed}/{cohort.lead.workload}/{number}")
+    with cohort_on_stage(cohort, folder) as stage:
         say(f"{losses.lead}: {' against '.join(both)}, launch {number + 1} of {options.duels}")
         for _ in range(DUEL_ROUNDS):
             losses.rows.append(_round(stage, losses, both, rng, options))
@@ -190,8 +188,8 @@ def _round(
     stage: Stage, losses: Losses, workloads: Sequence[str], rng: random.Random, options: argparse.Namespace
 ) -> list[float]:
     """What the lead loses beside each of them, in log units, measured in random order."""
-    lead, found = losses.company.lead, dict.fromkeys(workloads, np.nan)
-    members = [member for member in losses.company.members[1:] if member.workload in found]
+    lead, found = losses.cohort.lead, dict.fromkeys(workloads, np.nan)
+    members = [member for member in losses.cohort.members[1:] if member.workload in found]
     for one in rng.sample(members, len(members)):
         rates = {}
         for running in rng.sample([False, True], 2):
@@ -205,7 +203,7 @@ def _round(
 
 def _rate(stage: Stage, losses: Losses, options: argparse.Namespace) -> float:
     """Units per second of the lead's CPU time: programs that take its CPU on a shared machine are not antagonists."""
-    lead = stage.cast[losses.company.lead.name]
+    lead = stage.cast[losses.cohort.lead.name]
     stage.forget_beats()  # before it settles: the last beat before the window shows what was done by then
     stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
     begin, ran = time.monotonic_ns(), _ran_ns(lead.pid)

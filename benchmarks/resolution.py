@@ -1,4 +1,4 @@
-"""Machine-seconds to a 95 % half-width of 1 %: our blocks against the usual way, in turns, on the same mixes.
+"""Machine-seconds to a 95 % half-width of 1 %: our launches against the usual way, in turns, on the same mixes.
 
 Also what mixes save that share a launch, and whether the ways agree.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-from benchmarks import blocks, resolution_report, usual
+from benchmarks import launches, resolution_report, usual
 from benchmarks.campaign import Campaign
 from benchmarks.common import Report, TimeBox, arguments_of, run, scratch
 from castmates.study.model import Study
@@ -19,14 +19,14 @@ from castmates.workloads.environments import NATIVE
 NATIVE_LENGTHS = (0.5, 2.0, 8.0)
 SLOW_START_LENGTHS = (0.5, 2.0, 8.0, 16.0)
 WARM_UPS = (0.05, 1.0)
-FIRST_SHARE = 20.0  # seconds of the usual way before our first block has shown how long one takes
+FIRST_SHARE = 20.0  # seconds of the usual way before our first launch has shown how long one takes
 
 
 def main() -> None:
     """Measure in turns until the time is over, then print what it came to."""
     options = _options()
     changes = {key: getattr(options, key) for key in ("rounds", "window", "settle")}
-    study = blocks.study_of(options.budget_of, options.seed, **changes)
+    study = launches.study_of(options.budget_of, options.seed, **changes)
     report = Report(f"Resolution: {options.lead} beside {', '.join(options.antagonists)}", "resolution")
     with scratch() as folder:
         campaign = _campaign(study, options, folder)
@@ -47,31 +47,31 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="instead of the study's")
     parser.add_argument("--window", type=float, help="seconds, instead of the study's")
     parser.add_argument("--settle", type=float, help="seconds, instead of the study's")
-    parser.add_argument("--solos-first", action="store_true", help="also the usual way that does all solo runs first")
+    parser.add_argument("--alone-first", action="store_true", help="also the usual way that does all runs alone first")
     parser.add_argument("--sharing-every", type=int, default=1, help="portions; 0: not at all")
     parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 3, or 10 where the lead is not native")
     return parser.parse_args()
 
 
 def _campaign(study: Study, options: argparse.Namespace, folder: Path) -> Campaign:
-    together = blocks.company_plan(study, options.lead, options.antagonists, folder)
+    together = launches.cohort_plan(study, options.lead, options.antagonists, folder)
     single = []
     if options.sharing_every and len(options.antagonists) > 1:
-        single = [blocks.company_plan(study, options.lead, [one], folder) for one in options.antagonists]
-    design = together.blocks[0].design
-    native = together.blocks[0].company.lead.environment == NATIVE
+        single = [launches.cohort_plan(study, options.lead, [one], folder) for one in options.antagonists]
+    design = together.launches[0].design
+    native = together.launches[0].cohort.lead.environment == NATIVE
     choices = [usual.Choice(*one) for one in product(WARM_UPS, NATIVE_LENGTHS if native else SLOW_START_LENGTHS)]
     return Campaign(together, single, usual.Windows(tuple(choices), design.steps, design.longest_window), folder)
 
 
 def _portion(campaign: Campaign, number: int, expected: int, options: argparse.Namespace) -> None:
-    """A block, and runs of the usual ways that take about as long; for the sharing, a block of each mix.
+    """A launch, and runs of the usual ways that take about as long; for the sharing, a launch of each mix.
 
     In random order. A turn of the usual way may take several portions, so that the time box can be filled evenly.
     """
     rng = random.Random(f"{options.seed}/{number}")
     arms = list(range(campaign.arms))
-    # Solos first: way A goes through its arms once in the whole time, and never back.
+    # Alone first: way A goes through its arms once in the whole time, and never back.
     arm = max([min(number * len(arms) // expected, len(arms) - 1), *campaign.apart])
 
     def way_a() -> None:
@@ -84,14 +84,14 @@ def _portion(campaign: Campaign, number: int, expected: int, options: argparse.N
             left -= campaign.measure_next(rng)
 
     def together() -> None:
-        campaign.ours.append(blocks.measure(campaign.plan, number + 1, campaign.folder / "together"))
+        campaign.ours.append(launches.measure(campaign.plan, number + 1, campaign.folder / "together"))
 
     def alone(mix: int) -> Callable[[], None]:
         place = campaign.folder / f"alone-{mix}"
         measured = campaign.alone.setdefault(mix, [])
-        return lambda: measured.append(blocks.measure(campaign.single[mix], number + 1, place))
+        return lambda: measured.append(launches.measure(campaign.single[mix], number + 1, place))
 
-    parts = [together, way_b, *([way_a] if options.solos_first else [])]
+    parts = [together, way_b, *([way_a] if options.alone_first else [])]
     if options.sharing_every and number % options.sharing_every == 0:
         parts += [alone(mix) for mix in range(len(campaign.single))]
     rng.shuffle(parts)

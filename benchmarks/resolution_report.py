@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from benchmarks import blocks
+from benchmarks import launches
 from benchmarks.campaign import OURS, ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
 from benchmarks.common import Report, percent
 from benchmarks.precision import DRAWS, Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
 
@@ -21,30 +21,30 @@ BARE = f"{OURS}, without our controls"
 
 def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> None:
     """Turn what was measured into tables and sentences."""
-    windows, design = campaign.windows, campaign.plan.blocks[0].design
+    windows, design = campaign.windows, campaign.plan.launches[0].design
     report.text(
-        f"Ours: blocks of {design.rounds} rounds, windows of {design.window:g} s in slices{_lengths(campaign)}, their "
-        "whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not Snakemake's own "
-        "time). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, which the "
-        "usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
-        "charge: a company without them was not measured. The study's positive and negative control are off in these "
-        "blocks.",
+        f"Ours: launches with {design.rounds} rounds, windows of {design.window:g} s in slices{_lengths(campaign)}, "
+        "their whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not the "
+        "time of Snakemake). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, "
+        "which the usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
+        "charge: a cohort without them was not measured. The study's positive and negative control are off in these "
+        "launches.",
         f"Usual way: fresh processes for every run, until ready, a warm-up, one window, kill; it has no limits, so "
         f"nothing is rejected. Warm-ups of {_list(one.warm_up for one in windows.choices)} s and windows of "
         f"{_list(one.length for one in windows.choices)} s are cut from the same recording, each charged only what a "
         "run that ends with it takes, and the cheapest combination is the one in the tables: chosen with the figures "
-        "in hand, which favours the usual way. `Interleaved` takes turns between solo and the mixes, each in a random "
+        "in hand, which favours the usual way. `Interleaved` takes turns between alone and the mixes, each in a random "
         "order (Welch's interval, with the runs of a turn that was not finished too; or paired, by complete turns). "
         "All ways took turns in time.",
     )
     if campaign.apart:
-        report.text("`Solos first` does all solo runs, then the co-runs of each mix (Welch's interval).")
+        report.text("`Alone first` does all runs alone, then the co-runs of each mix (Welch's interval).")
     ways = known_ways(campaign)
     names = [mix.name for mix in campaign.plan.mixes]
     if len(ways) < 2 or ways[0].name != OURS:
         report.text(f"Too little was measured to compare the ways ({_counts(campaign)}): give it more minutes.")
         return
-    lead = campaign.plan.blocks[0].company.lead
+    lead = campaign.plan.launches[0].cohort.lead
     _tell_effects(ways, names, report)
     aim = aim or (AIM_NATIVE if lead.environment == NATIVE else AIM_SLOW_START)
     _tell_seconds(ways, without_controls(campaign), seed, aim, report)
@@ -53,12 +53,12 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
     _tell_agreement([ways[0], *_longest(every[1:])], names, report)
     if campaign.alone:
         _tell_sharing(campaign, names, seed, report)
-    report.text(*blocks.doubts([*campaign.ours, *(one for measured in campaign.alone.values() for one in measured)]))
+    report.text(*launches.doubts([*campaign.ours, *(one for measured in campaign.alone.values() for one in measured)]))
 
 
 def _counts(campaign: Campaign) -> str:
-    usable = len(blocks.losses(campaign.plan, campaign.ours)[1])
-    return f"{usable} of {len(campaign.ours)} blocks usable, {len(campaign.turns)} complete turns of the usual way"
+    usable = len(launches.losses(campaign.plan, campaign.ours)[1])
+    return f"{usable} of {len(campaign.ours)} launches usable, {len(campaign.turns)} complete turns of the usual way"
 
 
 def _tell_effects(ways: Sequence[Known], names: Sequence[str], report: Report) -> None:
@@ -70,11 +70,11 @@ def _tell_effects(ways: Sequence[Known], names: Sequence[str], report: Report) -
             rows.append(
                 [known.name, _choice(known), known.units, name, _plus_minus(points(loss)), f"{needed[mix]:.0f}"]
             )
-    report.table(["way", "warm-up + window", "measured", "mix", "degradation, points", "units needed"], rows)
+    report.table(["way", "warm-up + window", "measured", "mix", "loss, points", "units needed"], rows)
     report.text(
-        f"± is half of the 95 % interval. `units needed`: blocks, runs of each kind, or turns until the half-width is "
-        f"{percent(TARGET, 0)} of the slowdown, from the variance of the measured ones, Student's t included, never "
-        f"fewer than {FEWEST_BLOCKS}."
+        f"± is half of the 95 % interval. `units needed`: launches, runs of each kind, or turns until the half-width "
+        f"is {percent(TARGET, 0)} of the slowdown, from the variance of the measured ones, Student's t included, never "
+        f"fewer than {FEWEST_LAUNCHES}."
     )
 
 
@@ -103,8 +103,8 @@ def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, repor
     report.text(
         "Extrapolated from the measured variance, as if both ways were stopped by an oracle that knows it: neither "
         "way was continued to that width. The stopping rule of a study knows "
-        f"no variance: it needs {CONFIRMED_AFTER} more blocks after the first look with a narrow interval, which is "
-        "not counted here. In brackets: 95 %, from the number of blocks, runs or turns, for normal scatter."
+        f"no variance: it needs {CONFIRMED_AFTER} more launches after the first look with a narrow interval, which is "
+        "not counted here. In brackets: 95 %, from the number of launches, runs or turns, for normal scatter."
     )
     cheapest = min((known.name for known in ways[1:]), key=lambda name: ratios[name][0])
     (times, (low, high)), share = ratios[cheapest], ratios[BARE][0]
@@ -175,18 +175,18 @@ def _agreement(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _tell_sharing(campaign: Campaign, names: Sequence[str], seed: int, report: Report) -> None:
-    """The same mix in a company and in a separate one."""
-    shared, shared_costs = blocks.losses(campaign.plan, campaign.ours)
+    """The same mix in a cohort and in a separate one."""
+    shared, shared_costs = launches.losses(campaign.plan, campaign.ours)
     together, rows, apart = Paired(shared, shared_costs), [], []
     for mix, name in enumerate(names):
-        alone, costs = blocks.losses(campaign.single[mix], campaign.alone[mix])
-        if len(costs) < FEWEST_BLOCKS:
-            report.text("Too few blocks were measured to show what sharing a launch saves: give it more minutes.")
+        alone, costs = launches.losses(campaign.single[mix], campaign.alone[mix])
+        if len(costs) < FEWEST_LAUNCHES:
+            report.text("Too few launches were measured to show what sharing a launch saves: give it more minutes.")
             return
         apart.append(Paired(alone, costs))
         here, there = points(together.effect(mix)), points(apart[-1].effect(0))
         rows.append([name, _plus_minus(here), _plus_minus(there), f"{len(costs)}", *_equivalent(minus(here, there))])
-    header = ["mix", "in a company, points", "alone in a launch, points", "blocks alone"]
+    header = ["mix", "in a cohort, points", "alone in a launch, points", "launches alone"]
     report.table([*header, "difference (90 %)", "p (TOST)", f"within ±{MARGIN:g} point"], rows)
     report.text(f"**Verdict.** {_saving(together, apart, seed)} {_agreement(rows)}")
 

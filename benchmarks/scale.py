@@ -24,16 +24,15 @@ from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.results.bundle_names import bundles
-from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
 
 CORES = 2
 AIM_SECONDS, AIM_GB = Aim(most=60.0), Aim(most=4.0)  # of the largest study
 LOOK = 0.25  # seconds
-AIM_GROWTH = Aim(most=2.2)  # twice the blocks, twice the time; the start of each process is the same
+AIM_GROWTH = Aim(most=2.2)  # twice the launches, twice the time; the start of each process is the same
 GATHERING, TABLES, FIGURES, PAGE = "bundles", "tables", "figures", "page"
 
 
@@ -52,7 +51,7 @@ class Step:
 class Run:
     """One study, analysed and drawn."""
 
-    blocks: int
+    launches: int
     steps: tuple[Step, ...]
     seconds: float  # of tables, figures and page, so many processes at a time
     bundles_seconds: (
@@ -69,16 +68,16 @@ class Run:
 def main() -> None:
     """Generate, analyse, draw, report."""
     parser = arguments_of(__doc__, minutes=30)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[1000, 10000], help="studies, each of so many")
+    parser.add_argument("--launches", type=int, nargs="+", default=[1000, 10000], help="studies, each of so many")
     parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")
     parser.add_argument("--keep", type=Path, help="a folder for the generated studies; used again if it is there")
     parser.add_argument("--times", type=int, default=3, help="that each study is analysed and drawn, in turns")
     given = parser.parse_args()
     with scratch() as folder:
         home = (given.keep or folder).resolve()
-        report = Report("Scale: a study of many blocks", "scale")
-        plan = _generated(home, Scale(max(given.blocks), given.mixes))
-        rounds = [[_analysed(plan, home, blocks) for blocks in sorted(given.blocks)] for _ in range(given.times)]
+        report = Report("Scale: a study of many launches", "scale")
+        plan = _generated(home, Scale(max(given.launches), given.mixes))
+        rounds = [[_analysed(plan, home, launches) for launches in sorted(given.launches)] for _ in range(given.times)]
     describe(report, plan, rounds)
     report.found(*findings(rounds))
     report.print()
@@ -94,19 +93,17 @@ def _generated(home: Path, scale: Scale) -> Plan:
     if not (home / NAME / "plan.json").exists():
         begin = time.monotonic()
         make_study(plan, home / NAME)
-        say(f"{len(plan.blocks)} blocks generated in {time.monotonic() - begin:.0f} s")
+        say(f"{len(plan.launches)} launches generated in {time.monotonic() - begin:.0f} s")
     return plan
 
 
-def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
-    results = home / str(blocks) / NAME
+def _analysed(plan: Plan, home: Path, launches: int) -> Run:
+    results = home / str(launches) / NAME
     if not results.exists():
-        part_of_study(plan, home / NAME, blocks, results)
-    drawn = read(Study, (home / "drawn.yaml").read_text(), "drawn.yaml")
-    watched = plan.cache is not None and bool(plan.cache.events)
-    names = figure_names(drawn, partitioned=True, phases=True, watched=watched)
+        part_of_study(plan, home / NAME, launches, results)
+    names = figures_of(plan, StudyFolder(results))
     begin = time.monotonic()
-    # What the rules of the workflow run, as `--cores 2` would: a bundle is gathered when its blocks are measured.
+    # What the rules of the workflow run, as `--cores 2` would: a bundle is gathered when its launches are measured.
     steps = [] if (results / "bundles").exists() else _in_turns(_gatherings(results))
     gathered = time.monotonic()
     steps += _in_turns([(TABLES, "estimate_effects", _tables(results))])
@@ -123,8 +120,8 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
     ]
     steps += _in_turns([(PAGE, "write_report", page)])
     seconds = time.monotonic() - gathered
-    say(f"{blocks} blocks: {seconds:.1f} s, and {gathered - begin:.1f} s for the bundles")
-    return Run(blocks, tuple(steps), seconds, gathered - begin)
+    say(f"{launches} launches: {seconds:.1f} s, and {gathered - begin:.1f} s for the bundles")
+    return Run(launches, tuple(steps), seconds, gathered - begin)
 
 
 def _tables(results: Path) -> list[str]:
@@ -149,9 +146,11 @@ def _advice(results: Path) -> list[str]:
 def _gatherings(results: Path) -> list[tuple[str, str, list[str]]]:
     def words(name: str) -> list[str]:
         output = results / "bundles" / name
-        return ["gather_blocks", name, "--plan", str(results / "plan.json"), "--output", str(output)]
+        return ["gather_launches", name, "--plan", str(results / "plan.json"), "--output", str(output)]
 
-    names = bundles(f"{file.parent.parent.name}/{file.parent.name}" for file in results.glob("blocks/*/*/block.json"))
+    names = bundles(
+        f"{file.parent.parent.name}/{file.parent.name}" for file in results.glob("launches/*/*/launch.json")
+    )
     return [(GATHERING, name, words(name)) for name in names]
 
 
@@ -207,19 +206,19 @@ def _cpu(usage: resource.struct_rusage) -> float:
 
 def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> None:
     """A row for each size, and the dearest processes of the largest."""
-    windows = len(plan.blocks[0].company.scenes) * plan.blocks[0].design.rounds
-    companies = {block.company.id for block in plan.blocks}
+    windows = len(plan.launches[0].cohort.scenes) * plan.launches[0].design.rounds
+    cohorts = {launch.cohort.id for launch in plan.launches}
     report.text(
-        f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
-        f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
+        f"A generated study of {len(cohorts)} cohorts and {len(plan.mixes)} mixes (each partition is one), "
+        f"{windows} windows in each launch, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
         f"Each script runs as its rule would on {CORES} cores, one after the other, bundles {CORES} at a time and only "
         f"in the first of {len(rounds)} rounds over all sizes. Seconds are the medians of the rounds. Memory: the most "
         f"that was seen of a script and its processes together, every {LOOK:g} s."
     )
-    header = ["blocks", "bundles s, while measured", "tables s", "figures s", "page s", "tables to page s", "CPU s"]
+    header = ["launches", "bundles s, while measured", "tables s", "figures s", "page s", "tables to page s", "CPU s"]
     report.table([*header, "memory GB"], [_row(runs) for runs in zip(*rounds, strict=True)])
     largest = rounds[0][-1]
-    report.text(f"The dearest processes at {largest.blocks} blocks, in the first round:")
+    report.text(f"The dearest processes at {largest.launches} launches, in the first round:")
     rows = [
         [f"{step.part}: {step.name}", f"{step.seconds:.1f}", f"{step.cpu_seconds:.1f}", f"{step.most_bytes / 1e9:.2f}"]
         for step in sorted(largest.steps, key=lambda step: -step.cpu_seconds)[:8]
@@ -228,17 +227,17 @@ def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> Non
 
 
 def findings(rounds: Sequence[Sequence[Run]]) -> Iterator[Finding]:
-    """What the largest study takes, and what each further block does, over rounds."""
-    largest = rounds[0][-1].blocks
+    """What the largest study takes, and what each further launch does, over rounds."""
+    largest = rounds[0][-1].launches
     seconds, memory = [runs[-1].seconds for runs in rounds], [runs[-1].gigabytes for runs in rounds]
-    yield verdicts.mean(f"tables to page of {largest} blocks on {CORES} cores", seconds, "s", "rounds", AIM_SECONDS)
-    yield verdicts.mean(f"memory for {largest} blocks on {CORES} cores", memory, "GB", "rounds", AIM_GB)
+    yield verdicts.mean(f"tables to page of {largest} launches on {CORES} cores", seconds, "s", "rounds", AIM_SECONDS)
+    yield verdicts.mean(f"memory for {largest} launches on {CORES} cores", memory, "GB", "rounds", AIM_GB)
     for place in range(1, len(rounds[0])):
-        before, after = rounds[0][place - 1].blocks, rounds[0][place].blocks
+        before, after = rounds[0][place - 1].launches, rounds[0][place].launches
         more = [1e3 * (runs[place].seconds - runs[place - 1].seconds) / (after - before) for runs in rounds]
-        yield verdicts.mean(f"each block between {before} and {after}", more, "ms", "rounds")
+        yield verdicts.mean(f"each launch between {before} and {after}", more, "ms", "rounds")
         grown = [_growth(runs[place], runs[place - 1]) for runs in rounds]
-        what = f"time for twice the blocks, between {before} and {after}"
+        what = f"time for twice the launches, between {before} and {after}"
         yield verdicts.ratio(what, grown, "rounds", AIM_GROWTH)
 
 
@@ -251,12 +250,16 @@ def _row(runs: Sequence[Run]) -> list[str]:
     cpu = median(sum(step.cpu_seconds for step in run.steps if step.part != GATHERING) for run in runs)
     whole = median(run.seconds for run in runs)
     numbers = [runs[0].bundles_seconds, *map(seconds, (TABLES, FIGURES, PAGE)), whole, cpu]
-    return [str(runs[0].blocks), *(f"{number:.1f}" for number in numbers), f"{max(run.gigabytes for run in runs):.2f}"]
+    return [
+        str(runs[0].launches),
+        *(f"{number:.1f}" for number in numbers),
+        f"{max(run.gigabytes for run in runs):.2f}",
+    ]
 
 
 def _growth(run: Run, before: Run) -> float:
-    """By how much the time grew, as if there had been twice the blocks."""
-    return float((run.seconds / before.seconds) ** (1 / log2(run.blocks / before.blocks)))
+    """By how much the time grew, as if there had been twice the launches."""
+    return float((run.seconds / before.seconds) ** (1 / log2(run.launches / before.launches)))
 
 
 if __name__ == "__main__":

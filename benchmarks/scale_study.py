@@ -1,6 +1,6 @@
-"""A generated study of thousands of blocks, in the files that the runner leaves; nothing in it was measured.
+"""A generated study of thousands of launches, in the files that the runner leaves; nothing in it was measured.
 
-One block of each company is played on the modelled machine and written by the runner's own code; the others are copies
+One launch of each cohort is played on the modelled machine and written by the runner's own code; the others are copies
 of it with their own numbers, seeds and noise. What a modelled machine does not count is made up by chance.
 """
 
@@ -20,12 +20,14 @@ from pyarrow import parquet
 
 from castmates import project
 from castmates.files import make_folder, replace_text
-from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS, LAUNCH_TABLES, LAYERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.event_sets import SETS
-from castmates.study.plan_text import text_of
-from castmates.study.spec import Block, Plan
+from castmates.study.plan_text import plan_text
+from castmates.study.reasons import ReasonKind
+from castmates.study.spec import Launch, Plan
 from castmates.study.topdown_tree import TREE
 
 NAME = "scale"
@@ -43,11 +45,11 @@ PARTITIONS = "{split: [2, 4, 6, 8, 10]}"
 class Scale:
     """How large the study is."""
 
-    blocks: int
+    launches: int
     mixes: int = 40
 
 
-def study_text(scale: Scale, per_company: int) -> str:
+def study_text(scale: Scale, per_cohort: int) -> str:
     """The study file: modelled, so that it can be planned and played anywhere; its own words for every workload."""
     leads = max(1, scale.mixes // len(ANTAGONISTS))
     names = [LEADS[number % len(LEADS)] + (f"-{number // len(LEADS)}" if number >= len(LEADS) else "")
@@ -65,53 +67,53 @@ def study_text(scale: Scale, per_company: int) -> str:
         )
     return "\n".join([
         *lines, "cache:", "  monitor: 5", f"  sweeps: [{PARTITIONS}]", "controls: null",
-        f"budget: {{blocks: {per_company}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, company: 1, "
-        "longest_block: 3600}", "seed: 20261122", "",
+        f"budget: {{launches: {per_cohort}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, mixes_per_launch: 1, "
+        "longest_launch: 3600}", "seed: 20261122", "",
     ])  # fmt: skip
 
 
 def make_plan(scale: Scale, home: Path) -> Plan:
-    """The plan of a study of exactly so many blocks, its file `study.yaml` in `home`."""
-    companies = max(1, scale.mixes // len(ANTAGONISTS)) * len(ANTAGONISTS)
-    replace_text(home / "study.yaml", study_text(scale, -(-scale.blocks // companies)))
+    """The plan of a study of exactly so many launches, its file `study.yaml` in `home`."""
+    cohorts = max(1, scale.mixes // len(ANTAGONISTS)) * len(ANTAGONISTS)
+    replace_text(home / "study.yaml", study_text(scale, -(-scale.launches // cohorts)))
     plan = project.load(home / "study.yaml").plan()
-    kept = sorted(plan.blocks, key=lambda block: (block.number, block.company.id))[: scale.blocks]
-    return plan.model_copy(update={"blocks": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
+    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.cohort.id))[: scale.launches]
+    return plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.cohort.id, one.number)))})
 
 
 def make_study(plan: Plan, results: Path) -> None:
-    """Write plan.json, machine.json and all blocks of the plan below `results`."""
+    """Write plan.json, machine.json and all launches of the plan below `results`."""
     make_folder(results)
-    replace_text(results / "plan.json", text_of(plan))
+    replace_text(results / "plan.json", plan_text(plan))
     machine = {"hostname": "generated", "cpu_model": "generated", "kernel": "generated", "topology": {}}
     replace_text(results / "machine.json", json.dumps(machine))
-    companies: dict[str, list[Block]] = {}
-    for block in plan.blocks:
-        companies.setdefault(block.company.id, []).append(block)
+    cohorts: dict[str, list[Launch]] = {}
+    for launch in plan.launches:
+        cohorts.setdefault(launch.cohort.id, []).append(launch)
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
-        for done in [processes.submit(_make_company, blocks, results) for blocks in companies.values()]:
+        for done in [processes.submit(_make_cohort, launches, results) for launches in cohorts.values()]:
             done.result()
 
 
-def _make_company(blocks: Sequence[Block], results: Path) -> None:
-    first, *others = blocks
-    plan = Plan(study=NAME, titles={}, mixes=(), controls=(), blocks=(first,))
-    home = results / "blocks" / first.path
-    measure_block(plan, first.path, home, Path())
-    record = json.loads((home / "block.json").read_bytes())
+def _make_cohort(launches: Sequence[Launch], results: Path) -> None:
+    first, *others = launches
+    plan = Plan(study=NAME, titles={}, mixes=(), controls=(), launches=(first,))
+    home = results / "launches" / first.path
+    measure_launch(plan, first.path, home, Path())
+    record = json.loads((home / "launch.json").read_bytes())
     record["costs"] = {name: _cost(np.random.default_rng(number)) for number, name in enumerate(("perf", "monitor"))}
     record["spec"] |= {"number": "NUMBER", "seed": "SEED"}
     text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-    tables = _made_up({name: pd.read_parquet(home / f"{name}.parquet") for name in BLOCK_TABLES}, first)
+    tables = _made_up({name: pd.read_parquet(home / f"{name}.parquet") for name in LAUNCH_TABLES}, first)
     templates = {name: pa.Table.from_pandas(table, preserve_index=False) for name, table in tables.items()}
-    for block in (first, *others):
-        place = results / "blocks" / block.path
+    for launch in (first, *others):
+        place = results / "launches" / launch.path
         place.mkdir(parents=True, exist_ok=True)
-        dice = np.random.default_rng(block.seed)
+        dice = np.random.default_rng(launch.seed)
         for name, table in templates.items():
-            parquet.write_table(_copy(table, name, block, dice), place / f"{name}.parquet")
-        (place / "block.json").write_text(
-            text.replace('"NUMBER"', str(block.number)).replace('"SEED"', str(block.seed))
+            parquet.write_table(_copy(table, name, launch, dice), place / f"{name}.parquet")
+        (place / "launch.json").write_text(
+            text.replace('"NUMBER"', str(launch.number)).replace('"SEED"', str(launch.seed))
         )
 
 
@@ -120,10 +122,10 @@ def _cost(dice: np.random.Generator) -> dict[str, Any]:
     return {"pairs": 2, "change_pct": 0.1, "low": -1.0, "high": 1.0, "of": "rate", "logs": logs, "seconds": None}
 
 
-def _made_up(tables: dict[str, pd.DataFrame], block: Block) -> dict[str, pd.DataFrame]:
+def _made_up(tables: dict[str, pd.DataFrame], launch: Launch) -> dict[str, pd.DataFrame]:
     """What the modelled machine has no word for: counters, Top-Down, layers and phases."""
-    windows, dice = tables["windows"], np.random.default_rng(block.seed)
-    place = ["study", "company", "block", "window", "round", "scene", "member", "platform"]
+    windows, dice = tables["windows"], np.random.default_rng(launch.seed)
+    place = ["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]
     rows = windows[place].to_dict("records")
     counted = {"status": "counted", "running": 1.0, "scope": "cgroup", "source": "perf_event_open", "note": ""}
     counters = [
@@ -138,7 +140,7 @@ def _made_up(tables: dict[str, pd.DataFrame], block: Block) -> dict[str, pd.Data
         if one.level == 1
     ]
     leads = windows[windows["role"] == "lead"].drop_duplicates("scene")
-    about = ["study", "company", "block", "scene", "mix", "partition", "member", "platform"]
+    about = ["study", "cohort", "launch", "scene", "mix", "partition", "member", "platform"]
     layers = [
         {**row, "layer": f"{kind}_{number}", "kind": kind, "direction": direction, "calls": 1.0, "share": 1 / 32,
          "ms_per_step": float(dice.lognormal(0, 0.1)), "steps": 10}
@@ -154,13 +156,13 @@ def _made_up(tables: dict[str, pd.DataFrame], block: Block) -> dict[str, pd.Data
     return (
         tables
         | {name: frame(rows, columns) for name, rows, columns in made}
-        | {"steps": _with_phases(tables["steps"], block)}
+        | {"steps": _with_phases(tables["steps"], launch)}
     )
 
 
-def _with_phases(steps: pd.DataFrame, block: Block) -> pd.DataFrame:
+def _with_phases(steps: pd.DataFrame, launch: Launch) -> pd.DataFrame:
     """The steps of the lead with their begin and their phases."""
-    lead = steps["member"] == block.company.lead.name
+    lead = steps["member"] == launch.cohort.lead.name
     length = steps.groupby(["window", "member"])["t_ns"].diff()
     steps["begin_ns"] = (steps["t_ns"] - length).where(lead).astype("Int64")
     for name in PHASES:
@@ -168,10 +170,10 @@ def _with_phases(steps: pd.DataFrame, block: Block) -> pd.DataFrame:
     return steps
 
 
-def _copy(table: pa.Table, name: str, block: Block, dice: np.random.Generator) -> pa.Table:
-    """The table of another block of the company."""
+def _copy(table: pa.Table, name: str, launch: Launch, dice: np.random.Generator) -> pa.Table:
+    """The table of another launch of the cohort."""
     rows = table.num_rows
-    table = _with(table, "block", np.full(rows, block.number))
+    table = _with(table, "launch", np.full(rows, launch.number))
     if name == "windows":
         # The launch's own speed of each scene, and each window's noise.
         scenes, codes = np.unique(table["scene"].to_numpy(zero_copy_only=False), return_inverse=True)
@@ -179,7 +181,8 @@ def _copy(table: pa.Table, name: str, block: Block, dice: np.random.Generator) -
         valid = dice.random(rows // 2 + 1)[table["window"].to_numpy() % (rows // 2 + 1)] >= REJECTED
         table = _with(table, "rate", table["rate"].to_numpy() * np.exp(shift))
         table = _with(table, "valid", valid)
-        return _with(table, "reasons", np.where(valid, "", "steal: 4.0 % of cpu1"))
+        table = _with(table, "reasons", np.where(valid, "", "steal: 4.0 % of cpu1"))
+        return _with(table, "reason_kinds", np.where(valid, "", ReasonKind.STEAL))
     if name in NOISY:
         table = _with(table, NOISY[name], table[NOISY[name]].to_numpy() * np.exp(dice.normal(0, NOISE, rows)))
     return table
@@ -194,15 +197,15 @@ def _with(table: pa.Table, column: str, values: Any) -> pa.Table:  # noqa: ANN40
     return table.set_column(place, field, pa.array(values, field.type))
 
 
-def part_of_study(plan: Plan, results: Path, blocks: int, folder: Path) -> Plan:
-    """A smaller study of the same companies in `folder`; its blocks are links."""
-    kept = sorted(plan.blocks, key=lambda block: (block.number, block.company.id))[:blocks]
-    part = plan.model_copy(update={"blocks": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
+def part_of_study(plan: Plan, results: Path, launches: int, folder: Path) -> Plan:
+    """A smaller study of the same cohorts in `folder`; its launches are links."""
+    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.cohort.id))[:launches]
+    part = plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.cohort.id, one.number)))})
     make_folder(folder)
-    replace_text(folder / "plan.json", text_of(part))
+    replace_text(folder / "plan.json", plan_text(part))
     replace_text(folder / "machine.json", (results / "machine.json").read_text())
-    for block in part.blocks:
-        place = folder / "blocks" / block.path
+    for launch in part.launches:
+        place = folder / "launches" / launch.path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(results / "blocks" / block.path)
+        place.symlink_to(results / "launches" / launch.path)
     return part

@@ -1,4 +1,4 @@
-"""How much of a block's time after the barrier is in slices that count, and where the rest goes, for each lead."""
+"""How much of a launch's time after the barrier is in slices that count, and where the rest goes, for each lead."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import blocks, verdicts
+from benchmarks import launches, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.launch_cost import launched
 from benchmarks.machine import ROOT
@@ -34,7 +34,7 @@ PARTS = {
 
 
 def breakdown(slices: pd.DataFrame, after: Mapping[str, float]) -> dict[str, float]:
-    """Where a block's seconds after the barrier went, by part.
+    """Where a launch's seconds after the barrier went, by part.
 
     `after` has the seconds of its rounds, and of what came after them.
     """
@@ -62,14 +62,14 @@ def breakdown(slices: pd.DataFrame, after: Mapping[str, float]) -> dict[str, flo
 
 
 def main() -> None:
-    """Measure blocks of every lead in turns; print their shares and the breakdown."""
+    """Measure launches of every lead in turns; print their shares and the breakdown."""
     options = _options()
-    study = blocks.study_of(options.study, options.seed)
+    study = launches.study_of(options.study, options.seed)
     antagonists = options.antagonists or study.antagonists
     report = Report("Share of the time in slices that count", "share")
     found: dict[str, list[tuple[dict[str, float], dict[str, Any]]]] = {lead: [] for lead in options.leads}
     with scratch() as folder:
-        plans = {lead: blocks.company_plan(study, lead, antagonists, folder) for lead in options.leads}
+        plans = {lead: launches.cohort_plan(study, lead, antagonists, folder) for lead in options.leads}
         for number in TimeBox(options.minutes).portions():
             for lead in random.Random(f"{options.seed}/{number}").sample(options.leads, len(options.leads)):
                 found[lead].append(_measure(plans[lead], number + 1, folder))
@@ -86,10 +86,10 @@ def _options() -> argparse.Namespace:
 
 
 def _measure(plan: Plan, number: int, folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """A block's seconds by part, and its record."""
+    """A launch's seconds by part, and its record."""
     launch = launched(ROOT, plan, number, folder)
-    place = folder / ROOT.name / blocks.numbered(plan, number).path
-    record = json.loads((place / "block.json").read_text())
+    place = folder / ROOT.name / launches.numbered(plan, number).path
+    record = json.loads((place / "launch.json").read_text())
     return breakdown(pd.read_parquet(place / "slices.parquet"), launch.seconds), record
 
 
@@ -99,14 +99,14 @@ def _tell(
     plans: Mapping[str, Plan],
     report: Report,
 ) -> None:
-    design = next(iter(plans.values())).blocks[0].design
+    design = next(iter(plans.values())).launches[0].design
     report.text(
-        f"Blocks of {design.rounds} rounds with windows of {design.window:g} s, beside {', '.join(antagonists)}, a "
+        f"Launches of {design.rounds} rounds with windows of {design.window:g} s, beside {', '.join(antagonists)}, a "
         "launch of each lead in turns. The time after the barrier is everything from `all ready` to the end of the "
-        "block, clean-up included; writing the tables is not in it."
+        "launch, clean-up included; writing the tables is not in it."
     )
-    records = {lead: [record for _, record in blocks_] for lead, blocks_ in found.items()}
-    sums = {lead: _sum([parts for parts, _ in blocks_]) for lead, blocks_ in found.items()}
+    records = {lead: [record for _, record in launches_] for lead, launches_ in found.items()}
+    sums = {lead: _sum([parts for parts, _ in launches_]) for lead, launches_ in found.items()}
     rows = [
         ["launches", *(str(len(one)) for one in found.values())],
         ["slice, ms", *(_lengths(records[lead]) for lead in found)],
@@ -120,8 +120,8 @@ def _tell(
         for part, label in PARTS.items()
     ]
     report.table(["", *found], rows)
-    for lead, blocks_ in found.items():
-        shares = [100 * parts["counted"] / sum(parts.values()) for parts, _ in blocks_]
+    for lead, launches_ in found.items():
+        shares = [100 * parts["counted"] / sum(parts.values()) for parts, _ in launches_]
         report.found(
             verdicts.mean(f"{lead}: time after the barrier in slices that count", shares, "%", "launches", AIM)
         )

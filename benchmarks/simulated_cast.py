@@ -1,4 +1,4 @@
-"""Who plays in simulated studies, and when: small companies, and the rounds that our schedule gives them."""
+"""Who plays in simulated studies, and when: small cohorts, and the rounds that our schedule gives them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import Orders, stretches
-from castmates.study.spec import PROTOCOL, REST, Block, Company, Member, Mix, Partition, Plan, Share
+from castmates.study.spec import PROTOCOL, REST, Cohort, Launch, Member, Mix, Partition, Plan, Share
 
 LEAD, FIRST, SECOND, THIRD = "lead@0", "first@1", "second@1", "third@1"
 SPLIT = "split-4"
@@ -30,7 +30,7 @@ class Slicing:
 
     cycles: int  # of a stretch
     slice: float  # seconds
-    twice: bool  # whether a solo that comes twice in a cycle is measured twice; without, intervals are wider
+    twice: bool  # whether a scene alone that comes twice in a cycle is measured twice; without, intervals are wider
 
 
 SHORT = Slicing(cycles=12, slice=0.06, twice=False)  # of a native lead, nearly
@@ -38,40 +38,40 @@ LONG = Slicing(cycles=2, slice=0.25, twice=True)  # of a Model Garden lead in th
 
 
 @cache
-def two_mixes() -> Company:
+def two_mixes() -> Cohort:
     """A lead beside each of two antagonists, in one stretch."""
-    return _company(_mix(FIRST), _mix(SECOND))
+    return _cohort(_mix(FIRST), _mix(SECOND))
 
 
 @cache
-def three_mixes() -> Company:
+def three_mixes() -> Cohort:
     """A lead beside each of three antagonists, in one stretch: the nine scenes of the default study."""
-    return _company(_mix(FIRST), _mix(SECOND), _mix(THIRD))
+    return _cohort(_mix(FIRST), _mix(SECOND), _mix(THIRD))
 
 
 @cache
-def one_partition() -> Company:
+def one_partition() -> Cohort:
     """A lead beside one antagonist, with and without a partition: two stretches."""
     mix = _mix(FIRST)
     low, high = 0b1111, 0b11110000
     shares = tuple(Share(member=name, ways=ways) for name, ways in ((LEAD, low), (FIRST, high), (REST, high)))
     partition = Partition(name=SPLIT, shares=shares)
-    return _company(mix, mix.model_copy(update={"identity": f"{FIRST}/{SPLIT}", "partitions": (partition,)}))
+    return _cohort(mix, mix.model_copy(update={"identity": f"{FIRST}/{SPLIT}", "partitions": (partition,)}))
 
 
-def plan_of(company: Company, launches: int) -> Plan:
-    """The plan of a study of this company."""
+def plan_of(cohort: Cohort, count: int) -> Plan:
+    """The plan of a study of this cohort."""
     design = design_of(Study(name="simulated"))
-    blocks = tuple(
-        Block(study="simulated", company=company, number=number, seed=number, design=design)
-        for number in range(1, launches + 1)
+    launches = tuple(
+        Launch(study="simulated", cohort=cohort, number=number, seed=number, design=design)
+        for number in range(1, count + 1)
     )
-    return Plan(study="simulated", titles={}, mixes=company.mixes, controls=(), blocks=blocks)
+    return Plan(study="simulated", titles={}, mixes=cohort.mixes, controls=(), launches=launches)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Launches of a company, slice after slice; of slices that are measured, in the same order in every round."""
+    """Launches of a cohort, slice after slice; of slices that are measured, in the same order in every round."""
 
     length: int  # slices of a round, with those that are left out at the begin of a stretch
     places: Counts  # launch x round x slice: which of its round it is
@@ -83,19 +83,19 @@ class Schedule:
 
 @cache
 def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
-    """What our scheduler gives one of the companies above."""
-    company = COMPANIES[which]()
-    blocks, numbers = plan_of(company, LAUNCHES).blocks, {scene.name: at for at, scene in enumerate(company.scenes)}
-    parts = sorted(stretches(blocks[0], 0), key=lambda part: part.seed)
-    measured = _measured(company, slicing)
+    """What our scheduler gives one of the cohorts above."""
+    cohort = COHORTS[which]()
+    launches, numbers = plan_of(cohort, LAUNCHES).launches, {scene.name: at for at, scene in enumerate(cohort.scenes)}
+    parts = sorted(stretches(launches[0], 0), key=lambda part: part.seed)
+    measured = _measured(cohort, slicing)
     shape = (LAUNCHES, rounds, len(measured))
     places, place = np.zeros(shape, dtype=np.int64), 0
-    cold = {member.name: np.zeros(shape) for member in company.members}
-    for launch, block in enumerate(blocks):
+    cold = {member.name: np.zeros(shape) for member in cohort.members}
+    for place_of_launch, launch in enumerate(launches):
         orders = Orders()
         for number in range(rounds):
             place = 0
-            for part in stretches(block, number):
+            for part in stretches(launch, number):
                 if len(parts) > 1:  # masks have changed: every scene runs once unmeasured
                     place += len(part.scenes)
                 state = dict.fromkeys(cold, 0.0)
@@ -105,22 +105,22 @@ def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
                         seen[scene.name] += 1
                         # Where a second slice is not measured, it stands for the first: no two are of one moment.
                         time = seen[scene.name] if slicing.twice else 1
-                        at = launch, number, measured[cycle, numbers[scene.name], time]
+                        at = place_of_launch, number, measured[cycle, numbers[scene.name], time]
                         places[at], place = place, place + 1
                         for name, own in cold.items():
                             own[at] = state[name]
                             state[name] = LEFT * state[name] if name in scene.active else 1.0
     cycles, scenes, _ = np.array(list(measured)).T
-    of_scene = [next(at for at, part in enumerate(parts) if scene in part.scenes) for scene in company.scenes]
+    of_scene = [next(at for at, part in enumerate(parts) if scene in part.scenes) for scene in cohort.scenes]
     return Schedule(place, places, cold, scenes, cycles, np.array(of_scene)[scenes])
 
 
-def _measured(company: Company, slicing: Slicing) -> dict[tuple[int, int, int], int]:
+def _measured(cohort: Cohort, slicing: Slicing) -> dict[tuple[int, int, int], int]:
     """The slices of a round that are measured: cycle, scene and first or second -> its number."""
-    scenes = {scene.name: at for at, scene in enumerate(company.scenes)}
+    scenes = {scene.name: at for at, scene in enumerate(cohort.scenes)}
     slices = [(cycle, scene, 1) for cycle in range(slicing.cycles) for scene in scenes.values()]
     if slicing.twice:
-        for part in stretches(plan_of(company, 1).blocks[0], 0):
+        for part in stretches(plan_of(cohort, 1).launches[0], 0):
             for cycle, order in enumerate(Orders().draw(part, slicing.cycles)):
                 counts = Counter(scene.name for scene in order)
                 slices += [(cycle, scenes[name], 2) for name, count in counts.items() if count == 2]
@@ -132,11 +132,11 @@ def _mix(antagonist: str) -> Mix:
     return Mix(name=name, identity=antagonist, lead=LEAD, antagonists=(antagonist,))
 
 
-def _company(*mixes: Mix) -> Company:
+def _cohort(*mixes: Mix) -> Cohort:
     names = dict.fromkeys([LEAD, *(name for mix in mixes for name in mix.antagonists)])
     members = {name: _member(name) for name in names}
-    return Company(
-        id="company", protocol=PROTOCOL, native_key="", members=tuple(members.values()), mixes=mixes,
+    return Cohort(
+        id="cohort", protocol=PROTOCOL, native_key="", members=tuple(members.values()), mixes=mixes,
         scenes=scenes_of(mixes, members),
     )  # fmt: skip
 
@@ -150,4 +150,4 @@ def _member(name: str) -> Member:
     )  # fmt: skip
 
 
-COMPANIES = {company.__name__: company for company in (two_mixes, three_mixes, one_partition)}
+COHORTS = {cohort.__name__: cohort for cohort in (two_mixes, three_mixes, one_partition)}

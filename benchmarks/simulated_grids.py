@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.statistics.intervals import Floats, quantile
-from castmates.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkingSet, WorkloadModel
 from castmates.study.spec import UNMANAGED
 
@@ -86,9 +86,7 @@ def measured(grid_: Grid, mixes: Iterable[Mix], rng: np.random.Generator, both: 
                 break
             role = "antagonist" if place else "lead"
             ends = _estimated(true + rng.normal(0, SCATTER, LAUNCHES))
-            rows.append(
-                {**about, "role": role, "member": f"{name}@{place}", "baseline": "alone" if place else "solo", **ends}
-            )
+            rows.append({**about, "role": role, "member": f"{name}@{place}", "baseline": "alone", **ends})
     return pd.DataFrame(rows)
 
 
@@ -97,11 +95,11 @@ def _estimated(logs: Floats) -> dict[str, float]:
     mean = float(logs.mean())
     half = float(quantile(np.array([len(logs) - 1.0]))[0] * logs.std(ddof=1) / math.sqrt(len(logs)))
     slowdowns = {"slowdown": mean, "slowdown_low": mean - half, "slowdown_high": mean + half}
-    losses = {"degradation_pct": mean, "degradation_low": mean - half, "degradation_high": mean + half}
+    losses = {"loss_pct": mean, "loss_low": mean - half, "loss_high": mean + half}
     return {
         **{name: math.exp(log) for name, log in slowdowns.items()},
         **{name: -100 * math.expm1(-log) for name, log in losses.items()},
-        "blocks": len(logs),
+        "launches": len(logs),
         "freedom": len(logs) - 1.0,
     }
 

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.signal import lfilter
 
-from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
+from benchmarks.simulated_cast import COHORTS, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
-from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
-from castmates.results.columns.block import SLICES, WINDOWS, Columns
-from castmates.study.spec import Company, Plan, Scene
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import SLICES, WINDOWS
+from castmates.study.reasons import ReasonKind
+from castmates.study.spec import Cohort, Plan, Scene
 
 SWITCH = 0.001  # seconds
 GAP = 1.0  # seconds between two rounds
@@ -33,7 +34,7 @@ LOSSES = {
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Antagonist:
     """A program outside that slows the running members, in this share of the slices of each kind of scene."""
 
     strikes: Mapping[str, float]
@@ -55,7 +56,7 @@ class Machine:
     carry_over: float = 0.0  # what a member loses in a slice after one in which it was frozen
     rejected: float = 0.02  # share of slices, of every scene
     spoilt: float = 0.0  # share of windows that are rejected as a whole
-    neighbour: Neighbour | None = None
+    antagonist: Antagonist | None = None
 
     def loss(self, scene: str, member: str = LEAD) -> float:
         """What a member loses in a scene, on average."""
@@ -64,7 +65,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Studies:
-    """Simulated studies of one company."""
+    """Simulated studies of one cohort."""
 
     plan: Plan
     windows: pd.DataFrame  # the column `platform` numbers the studies
@@ -76,7 +77,7 @@ class Studies:
 
 def simulate(
     machine: Machine,
-    company: Company,
+    cohort: Cohort,
     studies: int,
     launches: int,
     rounds: int,
@@ -86,15 +87,15 @@ def simulate(
 ) -> Studies:
     """Play so many studies, slice by slice; `also` may ask for `slices` and `beats`."""
     rng = np.random.default_rng(seed)
-    course = _Course(machine, company, slicing, (studies, launches, rounds + SPARE_ROUNDS), rng)
+    course = _Course(machine, cohort, slicing, (studies, launches, rounds + SPARE_ROUNDS), rng)
     rejected, counted = _judged(machine, course, rng)
     # A window counts by its cycles: a scene that comes twice in a cycle is not judged differently.
-    first = [counted[..., course.first_of(number)].mean(axis=3) for number in range(len(company.scenes))]
+    first = [counted[..., course.first_of(number)].mean(axis=3) for number in range(len(cohort.scenes))]
     valid = np.stack(first, axis=-1) >= LEAST_CYCLES
     valid = np.asarray(valid & (rng.random(valid.shape) >= machine.spoilt))
     played = _played(np.asarray(valid.all(axis=3)), rounds)
     windows, slices, beats = [], [], []
-    for number, scene in enumerate(company.scenes):
+    for number, scene in enumerate(cohort.scenes):
         for member in scene.active:
             slots = course.slices_of(number)
             counts, loses, holds = counted[..., slots], rejected[..., slots], valid[..., number]
@@ -106,7 +107,7 @@ def simulate(
             if "beats" in also and member == LEAD:
                 beats.append(own.beats(places, rng))
     return Studies(
-        plan_of(company, launches),
+        plan_of(cohort, launches),
         _with_columns(pd.concat(windows, ignore_index=True), WINDOWS),
         course.lasting,
         course.shown,
@@ -121,20 +122,20 @@ class _Course:
     def __init__(
         self,
         machine: Machine,
-        company: Company,
+        cohort: Cohort,
         slicing: Slicing,
         shape: tuple[int, int, int],
         rng: np.random.Generator,
     ) -> None:
-        plan = schedule(next(name for name, make in COMPANIES.items() if make() is company), slicing, shape[2])
+        plan = schedule(next(name for name, make in COHORTS.items() if make() is cohort), slicing, shape[2])
         drawn = rng.integers(0, LAUNCHES, shape[:2])
-        self.shape, self.company, self._slicing = shape, company, slicing
+        self.shape, self.cohort, self._slicing = shape, cohort, slicing
         self.places, self._cold, self._drawn = plan.places[drawn], plan.cold, drawn
         self.scene, self.cycle, self.stretch = plan.scene, plan.cycle, plan.stretch
         self._machine, self._rng, self._length = machine, rng, plan.length
-        self._speed = {member.name: self._wander(machine.memory) for member in company.members}
-        strikes = machine.neighbour.strikes if machine.neighbour else {}
-        share = np.array([strikes.get(scene.kind, 0.0) for scene in company.scenes])[self.scene]
+        self._speed = {member.name: self._wander(machine.memory) for member in cohort.members}
+        strikes = machine.antagonist.strikes if machine.antagonist else {}
+        share = np.array([strikes.get(scene.kind, 0.0) for scene in cohort.scenes])[self.scene]
         self.struck = rng.random(self.places.shape) < share
         self.lasting: dict[str, Floats] = {}
         self.shown: dict[str, Floats] = {}
@@ -149,14 +150,14 @@ class _Course:
 
     def rates(self, number: int, member: str) -> Floats:
         """The rate of a member in each slice of a scene."""
-        machine, scene, slots = self._machine, self.company.scenes[number], self.slices_of(number)
+        machine, scene, slots = self._machine, self.cohort.scenes[number], self.slices_of(number)
         place = self.places[..., slots]
         logs = machine.wander * np.take_along_axis(self._speed[member], place, axis=-1)
         logs = logs + machine.noise * self._rng.standard_normal(place.shape)
         rates = np.exp(logs) * (1 - self._losses(scene, member, place))
         rates *= 1 - machine.carry_over * self._cold[member][self._drawn][..., slots]
-        if machine.neighbour:
-            rates *= 1 - machine.neighbour.loss * self.struck[..., slots]
+        if machine.antagonist:
+            rates *= 1 - machine.antagonist.loss * self.struck[..., slots]
         return np.asarray(rates)
 
     def _losses(self, scene: Scene, member: str, place: Counts) -> Floats:
@@ -185,8 +186,8 @@ class _Course:
 def _judged(machine: Machine, course: _Course, rng: np.random.Generator) -> tuple[Flags, Flags]:
     """Which slices are rejected for what lies in them, and which count: none of their cycle is rejected."""
     rejected = rng.random(course.places.shape) < machine.rejected
-    if machine.neighbour:
-        rejected |= course.struck & (rng.random(course.places.shape) < machine.neighbour.seen)
+    if machine.antagonist:
+        rejected |= course.struck & (rng.random(course.places.shape) < machine.antagonist.seen)
     broken = np.zeros_like(rejected)
     for stretch, cycle in sorted({*zip(course.stretch, course.cycle, strict=True)}):
         own = (course.stretch == stretch) & (course.cycle == cycle)
@@ -222,12 +223,12 @@ class _Window:
             rate = np.where(self.counted, self.rates, 0.0).sum(axis=3) / counts
         length, slices = self.slicing.slice, len(self.cycles)
         few = self.counted[..., : self.slicing.cycles].mean(axis=3) < LEAST_CYCLES
-        reasons = np.where(few, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
+        kinds = np.where(few, ReasonKind.TOO_FEW_CYCLES, ReasonKind.STEAL)
         values = {
             "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, slices), "slices_rejected": lost,
             "slices_dropped": slices - counts - lost, "open_s": counts * length, "progress_s": counts * length,
             "later": np.ones(rate.shape),
-            "units": rate * counts * length, "reasons": np.where(self.valid, "", reasons),
+            "units": rate * counts * length, "reason_kinds": np.where(self.valid, "", kinds),
         }  # fmt: skip
         return self._placed(self.played, values)
 
@@ -255,7 +256,7 @@ class _Window:
         return self._placed(there, values)[list(BEATS)]
 
     def _slice(self, places: Counts) -> Counts:
-        """The numbers of these slices in their blocks."""
+        """The numbers of these slices in their launches."""
         rounds = np.arange(places.shape[2])[:, None]
         return np.asarray(1 + places + 1000 * rounds)
 
@@ -265,12 +266,12 @@ class _Window:
         scene, names = self.scene, pd.Index([f"{one:05d}" for one in range(where.shape[0])])
         columns = {
             "platform": pd.Categorical.from_codes(study, names),
-            "block": launch + 1, "round": number + 1,
+            "launch": launch + 1, "round": number + 1,
             "window": 100 * (study * where.shape[2] + number) + self.number + 1,  # no two studies have the same
         }  # fmt: skip
         table = pd.DataFrame(columns | {name: value[where] for name, value in values.items()})
         return table.assign(
-            study="simulated", company="company", scene=scene.name, kind=scene.kind, mix=scene.mix, unit="step",
+            study="simulated", cohort="cohort", scene=scene.name, kind=scene.kind, mix=scene.mix, unit="step",
             partition=scene.partition, member=self.member, workload=self.member.partition("@")[0],
             role="lead" if self.member == LEAD else "antagonist",
         )  # fmt: skip

@@ -11,6 +11,7 @@ import math
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import castmates
@@ -21,7 +22,6 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import answer
 from castmates.report.results import Results
-from castmates.study.study_text import study_text
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     castmates_run("sweep", given.study)
     results = castmates.load(given.study)
     if results.study and results.study.place.jobs:
-        castmates_run("place", given.study, "--confirm")
+        castmates_run("advice", given.study, "--place", "--confirm")
     title = results.study.title if results.study else results.name
     report = Report(f"Run whole: {title}", "studies", span_of(results))
     describe(report, results, full_grid(results) if given.full else None)
@@ -53,10 +53,10 @@ def full_grid(results: Results) -> Results:
         raise CastmatesError(f"{results.name} is no adaptive study; leave out --full.")
     budget = results.study.budget
     study = results.study.model_copy(
-        update={"name": f"{results.name}-full", "budget": budget.without_looks(budget.most_blocks)}
+        update={"name": f"{results.name}-full", "budget": budget.without_looks(budget.most_launches)}
     )
     file = results.folder.path / "full.yaml"
-    replace_text(file, study_text(study, "Written by `python -m benchmarks.studies --full`: the full grid."))
+    replace_text(file, study.text("Written by `python -m benchmarks.studies --full`: the full grid."))
     castmates_run("sweep", file)
     return castmates.load(file)
 
@@ -69,14 +69,15 @@ def span_of(results: Results) -> Span:
 
 def describe(report: Report, results: Results, full: Results | None) -> None:
     """The question, the answer, every loss, and what else this kind of study is there for."""
+    results = replace(results, strict=False)  # a table that the study does not ask for is empty
     found = answer(results)
     report.text(*([f"*{found.question}*"] if found.question else []))
     report.text(" ".join(filter(None, [found.headline, found.below])), measured_words(results))
     report.items([f"{card.mark} {card.title}: {card.text}" for card in found.cards])
     if not results.adaptive_looks:
         report.text(
-            "Losses of the leads against solo, in per cent, ± half of the 95 % interval between launches; bold: proven "
-            "(Holm's adjustment over the study)."
+            "Losses of the leads against alone, in per cent, ± half of the 95 % interval between launches; bold: "
+            "proven (Holm's adjustment over the study)."
         )
         report.table(*losses(results))
     for part in parts(results, full):
@@ -88,9 +89,9 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
 
 def measured_words(results: Results) -> str:
     """How much was measured, and what was thrown away."""
-    windows = results.windows.drop_duplicates(["company", "block", "window"])
+    windows = results.windows.drop_duplicates(["cohort", "launch", "window"])
     platforms = " and ".join(sorted(set(results.windows["platform"])))
-    launches = f"{len(results.blocks)} launches, {len(windows)} windows"
+    launches = f"{len(results.launches)} launches, {len(windows)} windows"
     return f"{launches} ({int((~windows['valid']).sum())} of them rejected), {platforms}."
 
 

@@ -19,8 +19,8 @@ from castmates.report.text.words import interval, number, plain
 
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
-SOLO = "solo"
-PROVEN = ("slower", "faster")
+ALONE = "alone"
+PROVEN = ("loss", "gain")
 Row = Mapping[str, Any]
 
 
@@ -48,7 +48,7 @@ def _loss(row: Row) -> str:
     half = half_width(row)
     if not math.isfinite(half):
         return str(row["verdict"])
-    text = f"{number(row['degradation_pct'])} ± {number(half)}"
+    text = f"{number(row['loss_pct'])} ± {number(half)}"
     return f"**{text}**" if row["verdict"] in PROVEN else text
 
 
@@ -71,7 +71,7 @@ def parts(results: Results, full: Results | None) -> Iterator[Part]:
 def predicted(results: Results) -> Part:
     """How far predictions were off."""
     table = results.predictions
-    windows = int(results.blocks["windows"].sum())
+    windows = int(results.launches["windows"].sum())
     off = {part: _off(table, part) for part in (GRID, CHECK)}
     words = {GRID: "each mix left out in turn", CHECK: "fresh mixes, which the fit never saw"}
     findings = [
@@ -97,7 +97,7 @@ def _off(table: pd.DataFrame, part: str) -> Floats:
 
 def adaptive(results: Results, full: Results | None) -> Part:
     """How much was saved, and what that cost."""
-    curves, windows = results.curves, int(results.blocks["windows"].sum())
+    curves, windows = results.curves, int(results.launches["windows"].sum())
     whole = results.adaptive_looks[-1]["full_windows"]
     saved = Finding(
         what="fewer windows than the full grid", value=100 * (1 - windows / whole), unit="%", count=1,
@@ -111,7 +111,7 @@ def adaptive(results: Results, full: Results | None) -> Part:
     twice = both["source"] == "measured"
     guessed = off[~twice]
     sentences.append(
-        f"Beside the full grid, a separate study of {len(full.blocks)} launches, {len(both)} cells differ by "
+        f"Beside the full grid, a separate study of {len(full.launches)} launches, {len(both)} cells differ by "
         f"{off.mean():.2f} points on average and by {off.max():.1f} at most; the {len(guessed)} interpolated ones by "
         f"{guessed.mean():.2f} and {guessed.max():.1f}, the {int(twice.sum())} that both have measured by "
         f"{off[twice].mean():.2f} and {off[twice].max():.1f}: so large are the errors of measurement alone, which are "
@@ -125,8 +125,8 @@ def adaptive(results: Results, full: Results | None) -> Part:
 def _grid(full: Results) -> pd.DataFrame:
     """A row per measured cell of a full grid: what its lead lost."""
     table = full.effects
-    own = table[(table["role"] == "lead") & (table["baseline"] == SOLO)]
-    return own.rename(columns={"degradation_pct": "loss_pct"})[["lead", "antagonists", "partition", "loss_pct"]]
+    own = table[(table["role"] == "lead") & (table["baseline"] == ALONE)]
+    return own.rename(columns={"loss_pct": "loss_pct"})[["lead", "antagonists", "partition", "loss_pct"]]
 
 
 def placed(results: Results) -> Part:
@@ -141,7 +141,7 @@ def placed(results: Results) -> Part:
     fresh = groupings.drop_duplicates(["job", "beside"])
     fresh = fresh[fresh["agrees"] != ""]
     agree = int((fresh["agrees"] == "agrees").sum())
-    sentences = ["`castmates place`: the best groupings, and what fresh launches of them found (`--confirm`)."]
+    sentences = ["`castmates advice --place`: the best groupings, and what fresh launches of them found (`--confirm`)."]
     sentences += [f"{agree} of {len(fresh)} losses agree with their fresh launches."] if len(fresh) else []
     header = ["rank", "job", "beside", "expected loss %", "limit %", "", "fresh launches %", ""]
     return Part(sentences, header, [_seat(row) for row in records(groupings)], findings)

@@ -72,14 +72,14 @@ def keep(results: Path, margin: float, place: Path = PLACE) -> Path:
 
 def about(results: Path, margin: float) -> About:
     """When and where the sweep was made that left these results."""
-    blocks = pd.read_csv(results / "tables" / "blocks.csv")
+    launches = pd.read_csv(results / "tables" / "launches.csv")
     machine = json.loads((results / "machine.json").read_text())
-    begins = [datetime.fromisoformat(text) for text in blocks["started"]]
-    ends = [begin + timedelta(seconds=took) for begin, took in zip(begins, blocks["total_seconds"], strict=True)]
+    begins = [datetime.fromisoformat(text) for text in launches["started"]]
+    ends = [begin + timedelta(seconds=took) for begin, took in zip(begins, launches["total_seconds"], strict=True)]
     return About(
         begun=min(begins),
         minutes=round((max(ends) - min(begins)).total_seconds() / 60, 2),
-        launches=len(blocks),
+        launches=len(launches),
         commit=f"commit {machine['git']['described']}" + " + uncommitted changes" * bool(machine["git"]["modified"]),
         machine=f"{machine['cpu_model']}, Linux {machine['kernel']}",
         margin=margin,
@@ -101,7 +101,7 @@ def section(sweeps: Sequence[Sweep]) -> list[str]:
         f"## The default study: {len(sweeps)} fresh sweep{'s' * (len(sweeps) != 1)} beside each other",
         "",
         "`python -m benchmarks.first_look RESULTS` keeps the tables of a sweep from a fresh clone, and this section is "
-        "written from those. *Loss* is the lead's degradation against solo in points, ± half of its 95 % interval over "
+        "written from those. *Loss* is the lead's loss against alone in points, ± half of its 95 % interval over "
         "launches. A control that must not differ is judged at the study's margin, and also at 2 %, which was the "
         "margin before any of these data were seen.",
         "",
@@ -132,9 +132,9 @@ def _apart(sweeps: Sequence[Sweep]) -> str:
     """Which losses differ between sweeps by more than their intervals allow."""
     rows = pd.concat([_own(sweep) for sweep in sweeps])
     apart = [
-        f"{mix} ({one['degradation_pct'].min():.1f} to {one['degradation_pct'].max():.1f})"
+        f"{mix} ({one['loss_pct'].min():.1f} to {one['loss_pct'].max():.1f})"
         for mix, one in rows.groupby(level=0, sort=False)
-        if one["degradation_low"].max() > one["degradation_high"].min()
+        if one["loss_low"].max() > one["loss_high"].min()
     ]
     if not apart:
         return "All intervals of a row overlap."
@@ -146,8 +146,8 @@ def _apart(sweeps: Sequence[Sweep]) -> str:
 
 
 def of_leads(effects: pd.DataFrame) -> pd.DataFrame:
-    """The losses of leads against solo without a partition."""
-    return effects[(effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)]
+    """The losses of leads against alone without a partition."""
+    return effects[(effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)]
 
 
 def _own(sweep: Sweep) -> pd.DataFrame:
@@ -158,12 +158,12 @@ def _own(sweep: Sweep) -> pd.DataFrame:
 def _loss(row: pd.Series) -> str:
     if not math.isfinite(half_width(row)):
         return str(row["verdict"])
-    return f"{row['degradation_pct']:.1f} ± {half_width(row):.1f}, {row['verdict']}"
+    return f"{row['loss_pct']:.1f} ± {half_width(row):.1f}, {row['verdict']}"
 
 
 def half_width(row: Mapping[Any, Any] | pd.Series) -> float:
     """Half of the interval of a loss, in points."""
-    return float(row["degradation_high"] - row["degradation_low"]) / 2
+    return float(row["loss_high"] - row["loss_low"]) / 2
 
 
 def _controls(sweeps: Sequence[Sweep]) -> Iterator[list[str]]:
@@ -184,7 +184,7 @@ def _control(table: pd.DataFrame, name: str, about: About) -> str:
     ratio, low, high = row[["ratio", "ratio_low", "ratio_high"]].iloc[0]
     if not math.isfinite(high - low):
         return str(row["verdict"].iloc[0])
-    logs = row.assign(log=np.log(row["ratio"]), log_low=np.log(row["ratio_low"]), log_high=np.log(row["ratio_high"]))
+    logs = row.assign(mean=np.log(row["ratio"]), low=np.log(row["ratio_low"]), high=np.log(row["ratio_high"]))
     by_margin = {margin: _judged(logs, margin) for margin in sorted({STRICT, about.margin})}
     said = next(iter(by_margin.values()))
     if len(set(by_margin.values())) > 1:

@@ -31,7 +31,7 @@ def main() -> None:
         read(options.read)
         return
     report = Report("Traces of other programs", "timeline_import")
-    report.text("Read by `castmates convert --to tables`, by one process.")
+    report.text("Read by `castmates trace convert --format tables`, by one process.")
     for name, lines_of in WRITERS.items():
         rows = []
         for count in options.lines:

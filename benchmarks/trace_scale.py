@@ -108,9 +108,9 @@ def read(file: Path) -> None:
     """Read a trace, write its table, and print how long it took and how much memory."""
     begin = time.monotonic()
     trace = read_any(file).trace
-    scene = Scene(name="solo", kind="solo", mix="", active=(), placebos=(), partition=UNMANAGED)
-    common = dict.fromkeys(("study", "company", "scene", "kind", "mix", "partition", "member", "platform"), "x")
-    aligned = tables.Aligned(trace, Taken(scene, 1), 0, 0, common | {"launch": 1, "repetition": 1})
+    scene = Scene(name="alone", kind="alone", mix="", active=(), placebos=(), partition=UNMANAGED)
+    common = dict.fromkeys(("study", "cohort", "scene", "kind", "mix", "partition", "member", "platform"), "x")
+    aligned = tables.Aligned(trace, Taken(scene, 1), 0, 0, common | {"launch": 1, "round": 1})
     tables.write_operations(iter([aligned]), file.with_suffix(".parquet"))
     print(time.monotonic() - begin, most_megabytes())
 

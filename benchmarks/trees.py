@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.blocks import environment_of, measure_by
+from benchmarks.launches import environment_of, measure_by
 from benchmarks.machine import ROOT
 from benchmarks.precision import Floats, Paired
 from castmates.errors import CastmatesError
@@ -26,7 +26,7 @@ class Tree:
     name: str
     path: Path
     folder: Path  # of its launches
-    about: Mapping[str, Any] = field(default_factory=dict)  # its company, and its budget
+    about: Mapping[str, Any] = field(default_factory=dict)  # its cohort, and its budget
     launches: int = 0
     waited: int = 0  # launches that waited for another measurement
 
@@ -108,7 +108,7 @@ def export(commit: str, folder: Path) -> Path:
     return folder
 
 
-def refuse_other_companies(trees: Sequence[Tree]) -> None:
+def refuse_other_cohorts(trees: Sequence[Tree]) -> None:
     """Only the way of measuring may differ."""
     for key in ("members", "mixes", "scenes"):
         if len({json.dumps(sorted(tree.about[key])) for tree in trees}) > 1:
@@ -121,4 +121,4 @@ def _true_losses(truth: Mapping[str, Any] | None, about: Mapping[str, Any]) -> F
         return None
     lead = about["members"][0]
     rates = {scene: float(everyone[lead]["rate"]) for scene, everyone in truth.items() if lead in everyone}
-    return np.array([np.log(rates["solo"] / rates[f"corun:{mix}"]) for mix in about["mixes"]])
+    return np.array([np.log(rates["alone"] / rates[f"corun:{mix}"]) for mix in about["mixes"]])

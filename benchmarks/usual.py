@@ -1,7 +1,7 @@
 """The usual way: fresh processes for every run, one window each; nothing is frozen, rejected or repeated.
 
-The same programs, heartbeats, CPUs and environments as in our blocks. Every warm-up and length of window is a piece of
-the same recording, and is charged only the seconds of a run that would have ended with it.
+The same programs, heartbeats, CPUs and environments as in our launches. Every warm-up and length of window is a piece
+of the same recording, and is charged only the seconds of a run that would have ended with it.
 """
 
 import math
@@ -20,7 +20,7 @@ from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
-from castmates.study.spec import Company, Mix
+from castmates.study.spec import Cohort, Mix
 from castmates.workloads.heartbeat import State
 
 POLL = 0.01
@@ -64,14 +64,14 @@ class _Recording:
     start_up: float
 
 
-def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
+def measure(cohort: Cohort, mix: Mix | None, windows: Windows) -> Run:
     """Run the lead alone, or with the antagonists of a mix."""
-    wanted = {company.lead.name, *(mix.antagonists if mix else ())}
-    lead, everyone = company.lead.cpus, {cpu for member in company.members for cpu in member.cpus}
+    wanted = {cohort.lead.name, *(mix.antagonists if mix else ())}
+    lead, everyone = cohort.lead.cpus, {cpu for member in cohort.members for cpu in member.cpus}
     with machine_lock("a run of the usual way (benchmark)"), beside(everyone, set(lead)):
         begin = time.monotonic()
         with scratch(in_memory=True) as place:
-            launches = starts.starts(company, place, cache_folder())
+            launches = starts.starts(cohort, place, cache_folder())
             try:
                 recording = _record([start for start in launches if start.name in wanted], place, windows)
             except WorkloadFailed as failure:
@@ -79,7 +79,7 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
         whole = time.monotonic() - begin
     run = _evaluate(recording, whole, windows)
     if all(math.isnan(rate) for rate in run.rates):
-        raise CastmatesError(f"{company.lead.name} made fewer than two steps in every window; give longer windows.")
+        raise CastmatesError(f"{cohort.lead.name} made fewer than two steps in every window; give longer windows.")
     return run
 
 

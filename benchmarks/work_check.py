@@ -14,8 +14,7 @@ from benchmarks.runs import markdown_table
 from castmates.analysis.operations.known_work import OPERATION, WORK, estimated_work, logged_work
 from castmates.english import listed
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_paths import graph_nodes
-from castmates.pipeline.estimate_primitives import read_logged
+from castmates.pipeline.estimate_operations import facts_of_graphs, facts_of_logged
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.profiles import logged_profiles, usual_profiles
@@ -41,13 +40,15 @@ def main() -> None:
 def differences(study: Path) -> pd.DataFrame:
     """By operation that both show: how far the estimate of each kind of work is from what is logged, as a share."""
     plan, folder = read_plan(study / "plan.json"), StudyFolder(study)
-    logged = read_logged(folder, logged_profiles(plan, folder))
-    if logged is None:
+    logged = facts_of_logged(folder, logged_profiles(plan, folder))
+    nodes = facts_of_graphs(folder, usual_profiles(plan, folder))["nodes"]
+    if logged["logged"] is None or nodes is None:
         raise CastmatesError(
             f"{study} has no launches under oneDNN's log: its study needs 'profile: {{primitives: true}}'."
         )
-    estimated = estimated_work(graph_nodes(folder, usual_profiles(plan, folder)))
-    both = logged_work(logged.primitives, logged.traces).merge(estimated, on=OPERATION, suffixes=("_logged", ""))
+    both = logged_work(logged["primitives"], logged["logged"]).merge(
+        estimated_work(nodes), on=OPERATION, suffixes=("_logged", "")
+    )
     if both.empty:
         raise CastmatesError(f"{study} has no operation whose work both its graph and oneDNN's log show.")
     return both[OPERATION].assign(**{name: (both[name] / both[f"{name}_logged"] - 1).abs() for name in WORK})

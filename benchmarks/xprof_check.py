@@ -99,9 +99,9 @@ def chosen(places: Sequence[Path], most: int) -> list[Path]:
     turns: Counter[tuple[str, str]] = Counter()
     ranked: list[tuple[int, Path]] = []
     for file in files:
-        company, _, scene, _ = which(file)
-        turns[company, scene] += 1
-        ranked.append((turns[company, scene], file))
+        cohort, _, scene, _ = which(file)
+        turns[cohort, scene] += 1
+        ranked.append((turns[cohort, scene], file))
     return [file for _, file in sorted(ranked)[:most]]
 
 
@@ -145,12 +145,12 @@ def difference_ns(theirs_us: float, ours_us: float) -> float:
 
 
 def which(file: Path) -> tuple[str, str, str, str]:
-    """Company, launch, scene and repetition of a kept trace; of any other the folder that it lies in."""
+    """Cohort, launch, scene and repetition of a kept trace; of any other the folder that it lies in."""
     parts = file.parts
     if "profiles" not in parts or len(parts) < parts.index("profiles") + 6:
         return str(file.parent), "", "", ""
-    company, launch, _, scene, repetition = parts[parts.index("profiles") + 1 :][:5]
-    return company, launch, scene, repetition
+    cohort, launch, _, scene, repetition = parts[parts.index("profiles") + 1 :][:5]
+    return cohort, launch, scene, repetition
 
 
 def words(one: Difference) -> list[str]:

@@ -1,5 +1,9 @@
 """`python -m castmates`."""
 
-from castmates.cli.main import main
+try:
+    from castmates.cli.main import main
+except ModuleNotFoundError as problem:
+    from castmates.extras import explained
 
+    raise SystemExit(f"castmates: {explained(problem)}") from None
 main()

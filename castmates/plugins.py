@@ -6,10 +6,12 @@ A package that is installed beside Castmates is used; docs/plugins.md has what e
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PREFIX = "castmates."
 KINDS = {  # of entry points -> what one of them is called in a sentence
@@ -29,7 +31,7 @@ class Plugin:
     name: str
     package: str
     version: str
-    point: EntryPoint
+    point: "EntryPoint"
 
     def load(self) -> Any:  # noqa: ANN401 (each kind has a type, which its user checks)
         """Import it."""
@@ -49,6 +51,8 @@ class Plugin:
 @cache
 def installed() -> tuple[Plugin, ...]:
     """Every plug-in that is installed here, in the order of kinds and names; none of them is imported."""
+    from importlib.metadata import entry_points  # a fifth of what `castmates --help` would take
+
     every = entry_points()
     found = [
         Plugin(
@@ -96,7 +100,7 @@ def refuse_broken() -> None:
 
 
 def versions() -> dict[str, str]:
-    """The packages that add anything, with their versions: blocks and the page record them."""
+    """The packages that add anything, with their versions: launches and the page record them."""
     return {plugin.package: plugin.version for plugin in installed()}
 
 

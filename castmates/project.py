@@ -19,10 +19,10 @@ from castmates.rdt.added import OURS, driver
 from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
-from castmates.results.asked import asked_blocks
+from castmates.results.asked import asked_launches
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import Found, found_blocks
+from castmates.results.measured import Found, found_launches
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache, remembered_draw
@@ -30,24 +30,24 @@ from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
-from castmates.study.companies import Room
-from castmates.study.made_mixes import Made as MadeMixes
-from castmates.study.made_mixes import made, with_made
+from castmates.study.cohorts import Room
+from castmates.study.made_mixes import MadeMixes as MadeMixes
+from castmates.study.made_mixes import make_mixes, with_made
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.more_blocks import checked_blocks, with_blocks
+from castmates.study.more_launches import checked_launches, with_launches
 from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.reading import line_of, read
-from castmates.study.remarks import MIXES
-from castmates.study.spec import Block, NodeClass, Plan, Prepared
+from castmates.study.reading import line_of, read_keys
+from castmates.study.remarks import MIXES, Remark
+from castmates.study.spec import Launch, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
-from castmates.study.wanted import wanted
-from castmates.suites.expand import expanded
+from castmates.study.wanted import wanted_mixes
 from castmates.workloads import attaching, environments, inputs
 from castmates.workloads.native import build as native
+from castmates.workloads.suites.expand import expanded
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
@@ -78,7 +78,7 @@ class Project:
     elsewhere: Elsewhere | None = None  # instead of this machine
     machine: str = ""  # the class of nodes, in a project of one class
     made: MadeMixes = NOTHING_MADE  # of the mixes, those that are not written out
-    replaced: tuple[str, ...] = ()  # what the folder beside the study has in place of what ships with Castmates
+    replaced: tuple[Remark, ...] = ()  # what the folder beside the study has in place of what ships with Castmates
 
     @property
     def results(self) -> StudyFolder:
@@ -87,20 +87,20 @@ class Project:
         return StudyFolder(folder.path / "elsewhere") if self.elsewhere and not self.machine else folder
 
     def found(self) -> Found:
-        """What lies in the folders of its blocks now."""
-        return found_blocks(self.results, self.study.name)
+        """What lies in the folders of its launches now."""
+        return found_launches(self.results, self.study.name)
 
     def plan(self, found: Found | None = None) -> Plan:
-        """What the study consists of, measured blocks included: those `found`, or what lies there now."""
+        """What the study consists of, measured launches included: those `found`, or what lies there now."""
         plan, made = self._whole_plan((found or self.found()).measured), self.made
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
-        changed = [f"{MIXES}{each}" for each in changed_words(self.study, plan.blocks)]
+        changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.launches)]
         notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
 
-    def _whole_plan(self, measured: Sequence[Block]) -> Plan:
+    def _whole_plan(self, measured: Sequence[Launch]) -> Plan:
         if not self.study.machines:
             return self._plan(measured)
         _refuse_twins(self)
@@ -127,7 +127,7 @@ class Project:
             facts=captured.facts if captured else None,
         )
 
-    def _plan(self, measured: Sequence[Block]) -> Plan:
+    def _plan(self, measured: Sequence[Launch]) -> Plan:
         cache = self._planned_cache()
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
@@ -191,7 +191,7 @@ class Project:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
 
         After a restart resctrl is not mounted, and root's groups are gone. Planned without them, what was measured
-        under partitions would fall out of the results, and what is missing would be measured in other companies.
+        under partitions would fall out of the results, and what is missing would be measured in other cohorts.
         """
         now = self.shareable_cache()
         if self.machine or (now is not None and now.groups):
@@ -201,10 +201,10 @@ class Project:
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
-        placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
+        placebo = self.study.model.model_dump_json(exclude_defaults=True) if self.modelled else native.content(PLACEBO)
         peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
-            *(each.members for each in wanted(self.study)),
+            *(each.members for each in wanted_mixes(self.study)),
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
@@ -253,22 +253,22 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
-def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
+def load(study_file: Path | str | None = None, launches: object = None) -> Project:
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
     text = written_text(path, "the study")
-    study = read(Study, text, str(path))
+    study = read_keys(Study, text, str(path))
     folder = StudyFolder.of(study.name)
-    asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
-    study = with_blocks(study, asked)
+    asked = asked_launches(folder) if launches is None else checked_launches(launches, study, str(path))
+    study = with_launches(study, asked)
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
-    workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
+    workloads = catalogue.gather_catalogue(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
     study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
     check_own(study, path)
-    mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
+    mixes = make_mixes(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)
     limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0
     catalogue.check_latency(study, workloads, f"{path}, line {limit}")
@@ -316,7 +316,7 @@ def _place(project: Project, name: str) -> str:
 
 
 def _refuse_twins(project: Project) -> None:
-    """Refuse two classes that one node can be of: their blocks would be kept apart for nothing."""
+    """Refuse two classes that one node can be of: their launches would be kept apart for nothing."""
     known: list[tuple[str, Elsewhere]] = []
     for each in project.by_class:
         if each.elsewhere is None:
@@ -335,7 +335,7 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return catalogue.gather(
+    return catalogue.gather_catalogue(
         _catalogue_files(folder), Study(name="catalogue"), str(folder), environments.known(ENVIRONMENTS), inputs.known()
     )
 
@@ -355,7 +355,7 @@ def _catalogues(study: Study, study_file: Path) -> list[Path]:
 
 def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
     return [
-        (str(file), expanded(read(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
+        (str(file), expanded(read_keys(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # the keys of a study are heavy to load, and every module loads this
     from castmates.study.spec import Share
@@ -23,6 +23,17 @@ class Sample:
 
 
 Status = Literal["counted", "scaled", "not supported", "not counted"]
+
+
+class Refusal(NamedTuple):
+    """Why an event has no count."""
+
+    status: Status
+    why: str
+
+    def __str__(self) -> str:
+        """Both in words."""
+        return f"{self.status}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,8 @@ class HeldOtherwise:
 class ProcessorReadings:
     """What the processor's registers held, as far as they were read."""
 
-    how: str  # how they were read, or why they were not
+    how: str  # how they were read; "" where they were not, or where there are none
+    lacking: str  # why they were not
     under: Mapping[tuple["Share", ...], Sequence[HeldOtherwise]]  # by shares: what differs; those not read are absent
     caches: Mapping[str, Sequence[int]] = field(default_factory=dict)  # that each member uses
     shared: Mapping[tuple["Share", ...], Sequence[str]] = field(default_factory=dict)  # who else has ways of members
@@ -144,7 +156,7 @@ class Allocator(Protocol):
     name: str
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
+        """Make a group for each member, with everything for everybody, and move its processes there; once a launch."""
 
     def apply(self, shares: Sequence["Share"]) -> bool:
         """Give out these shares, and everything to those not named, and prove that they were taken.

@@ -42,6 +42,12 @@ def findings() -> Path:
     return home() / "config" / "findings"
 
 
+def pages() -> dict[str, Path]:
+    """The pages of the documentation, by what `castmates help` calls them."""
+    found = {file.stem: file for file in sorted((home() / "docs").glob("*.md"))}
+    return dict(sorted({**found, "configuration": home() / "config" / "README.md"}.items()))
+
+
 def schema(name: str) -> Path:
     """The JSON Schema of a `study`, a `catalogue` or a `findings` file, for editors."""
     return home() / "config" / "schemas" / f"{name}.schema.json"
@@ -63,6 +69,10 @@ def script(rule: str) -> Path:
     return _of_the_package() / "scripts" / f"{rule}.py"
 
 
+def clone() -> Path | None:
+    """The clone that this package lies in, if it does."""
+    return PACKAGE.parent if (PACKAGE.parent / MARK).is_file() else None
+
+
 def _of_the_package() -> Path:
-    clone = PACKAGE.parent
-    return clone if (clone / MARK).is_file() else IN_A_WHEEL
+    return clone() or IN_A_WHEEL

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs_site import api, commands, quirks, study_keys, tables
+from docs_site import api, commands, figures, quirks, study_keys, tables
 
 ROOT = Path(__file__).parents[1]
 # A file of the repository -> its place in the site.
@@ -22,6 +22,7 @@ GENERATED: Mapping[str, Callable[[Path], str]] = {
     "reference/workload-keys.md": study_keys.catalogue_page,
     "reference/commands.md": commands.page,
     "reference/tables.md": tables.page,
+    "reference/figures.md": figures.page,
     "reference/api.md": api.page,
     "reference/quirks.md": quirks.page,
 }

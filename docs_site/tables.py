@@ -1,60 +1,52 @@
 """The data contract (castmates/results/columns) -> a page with every column of every table: type and meaning."""
 
-import ast
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
-FOLDER = Path("castmates/results/columns")
-FILES = (
-    "study.py",
-    "mixes.py",
-    "nodes.py",
-    "partitions.py",
-    "prediction.py",
-    "services.py",
-    "variants.py",
-    "comparison.py",
-    "block.py",
+from castmates.results.columns import (
+    comparison,
+    dataflow,
+    findings,
+    launch,
+    mixes,
+    nodes,
+    operations,
+    partitions,
+    placing,
+    prediction,
+    primitives,
+    ranges,
+    services,
+    study,
+    trace,
+    trace_summary,
+    variants,
 )
-COLUMN = re.compile(r'^\s+"(?P<name>[^"]+)": "(?P<type>[^"]+)",(?:\s+# (?P<about>.*))?$')
-INCLUDED = re.compile(r"^\s+\*\*(?P<name>[A-Z_]+),(?:\s+# (?P<about>.*))?$")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A list of columns, as the contract has it."""
-
-    name: str
-    about: str  # the comment above it
-    rows: tuple[tuple[str, str, str], ...]  # column, type, meaning
-
-
-def page(root: Path) -> str:
-    """All tables, file by file."""
-    parts = ["# Columns of the tables", INTRODUCTION]
-    for file in FILES:
-        source = (root / FOLDER / file).read_text(encoding="utf-8")
-        first = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
-        parts.append(f"## {HEADS[file]}\n\n{first}")
-        parts += [_table(table) for table in tables(source)]
-    return "\n\n".join(parts) + "\n"
-
+from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import BESIDE_ESTIMATES
 
 HEADS = {
-    "study.py": "Tables of a study",
-    "mixes.py": "Table of means over mixes",
-    "nodes.py": "Table of nodes",
-    "partitions.py": "Tables of partitions",
-    "prediction.py": "Tables of predictions",
-    "services.py": "Tables of services",
-    "variants.py": "Tables of variants",
-    "comparison.py": "Tables of a comparison",
-    "block.py": "Tables of a launch",
+    study: "Tables of a study",
+    mixes: "Table of means over mixes",
+    nodes: "Table of nodes",
+    partitions: "Tables of partitions",
+    prediction: "Tables of predictions",
+    services: "Tables of services",
+    variants: "Tables of variants",
+    comparison: "Tables of a comparison",
+    launch: "Tables of a launch",
+    ranges: "Tables of annotations",
+    operations: "Tables of operations",
+    primitives: "Tables of primitives",
+    dataflow: "Tables of graphs",
+    trace_summary: "Tables of what traces come to",
+    trace: "Tables of a trace",
+    findings: "Table of a trial",
+    placing: "Tables of placement",
 }
 INTRODUCTION = """Every table is written as CSV and as Parquet. `results/<study>/tables/` has those of a study,
-`results/<study>/blocks/<company>/<number>/` those of a launch. Columns
-are added at the end, never renamed or reordered.
+`results/<study>/launches/<cohort>/<number>/` those of a launch.
 Types are those of pandas; `Int64` may be missing. Any program that reads Parquet can use them:
 
 ```python
@@ -64,48 +56,36 @@ effects = pandas.read_parquet("results/first-look/tables/effects.parquet")
 ```
 
 ```sh
-duckdb -c "select lead, antagonists, degradation_pct from 'results/*/tables/effects.parquet' where baseline = 'solo'"
+duckdb -c "select lead, antagonists, loss_pct from 'results/*/tables/effects.parquet' where baseline = 'alone'"
 ```
 
 This page is generated from `castmates/results/columns`."""
 
 
-def tables(source: str) -> list[Table]:
-    """The lists of columns in a file of the contract."""
-    lines = source.splitlines()
-    found = []
-    for node in ast.parse(source).body:
-        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
-            continue
-        if isinstance(node.value, ast.Dict) and ast.unparse(node.annotation) == "Columns":
-            body = lines[node.lineno : (node.end_lineno or node.lineno) - 1]
-            rows = tuple(row for line in body if (row := _row(line)))
-            found.append(Table(node.target.id, _comment(lines, node.lineno - 1), rows))
-    return found
+def page(_root: Path) -> str:
+    """All tables, module by module."""
+    parts = ["# Columns of the tables", INTRODUCTION]
+    for module, head in HEADS.items():
+        parts.append(f"## {head}\n\n{(module.__doc__ or '').partition(chr(10))[0]}")
+        parts += _tables(module)
+    parts.append("## More tables of a study\n\nEach is declared beside its estimate, in `castmates/analysis/tables`.")
+    for module in BESIDE_ESTIMATES:
+        parts += _tables(module)
+    return "\n\n".join(parts) + "\n"
 
 
-def _comment(lines: list[str], at: int) -> str:
-    """The comment right above a line."""
-    words: list[str] = []
-    while at > 0 and lines[at - 1].startswith("#"):
-        at -= 1
-        words.insert(0, lines[at].lstrip("# "))
-    return " ".join(words)
-
-
-def _row(line: str) -> tuple[str, str, str] | None:
-    if column := COLUMN.match(line):
-        return f"`{column['name']}`", column["type"], column["about"] or ""
-    if part := INCLUDED.match(line):
-        return f"all of {part['name'].lower()}", "", part["about"] or ""
-    return None
+def _tables(module: ModuleType) -> list[str]:
+    return [
+        _table(table)
+        for table in {id(each): each for each in vars(module).values() if isinstance(each, Table)}.values()
+    ]
 
 
 def _table(table: Table) -> str:
     about = re.sub(r"<(\w+)>", r"&lt;\1&gt;", table.about)
     rows = ["| column | type | meaning |", "| --- | --- | --- |"]
-    rows += [f"| {name} | {kind} | {_cell(words)} |" for name, kind, words in table.rows]
-    return f"### {table.name.lower()}\n\n{about}\n\n" + "\n".join(rows)
+    rows += [f"| `{column.name}` | {column.type} | {_cell(column.meaning)} |" for column in table.columns]
+    return f"### {table.name}\n\n{about}\n\n" + "\n".join(rows)
 
 
 def _cell(words: str) -> str:

@@ -2,8 +2,8 @@
 
 loss … [PARTITION]       45.6 % [45.1, 46.0]
 rounded … [PARTITION]    46 %
-verdict … [PARTITION]    slower
-fresh … PARTITION        the loss in fresh blocks of `castmates confirm`
+verdict … [PARTITION]    loss
+fresh … PARTITION        the loss in fresh launches of `castmates sweep --confirm`
 part … PART              points of a part of the loss, with the interval
 knee …                   the fewest ways that are enough, with the interval
 controls                 each control with its verdict
@@ -34,39 +34,39 @@ def main(what: str, study: str, *where: str) -> str:
     if what == "controls":
         return "; ".join(f"{row['control']} of {row['lead']} {row['verdict']}" for row in _controls(tables))
     lead, neighbours, partition = (*where, UNMANAGED)[:3]
-    rows = tables.needed("effects", EFFECTS)
+    rows = tables.read(EFFECTS)
     wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["partition"] == partition)
-    row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "solo")])[0]
+    row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "alone")])[0]
     if what == "verdict":
         return str(row["verdict"])
     if what == "rounded":
-        return f"{number(row['degradation_pct'], 0)} %"
-    return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+        return f"{number(row['loss_pct'], 0)} %"
+    return f"{number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}"
 
 
 def _fresh(study: str, lead: str, neighbours: str, partition: str) -> str:
     """The loss in the study that confirms a partition."""
     here = StudyFolder.of(study)
     for folder in (folder_of(file, here) for file in study_files(here)):
-        if (Tables(folder).needed("effects", EFFECTS)["partition"] == partition).any():
+        if (Tables(folder).read(EFFECTS)["partition"] == partition).any():
             return main("loss", folder.path.name, lead, neighbours, partition)
     raise SystemExit(f"results/{study}/confirm has no study of {partition}")
 
 
 def _controls(tables: Tables) -> list[dict[str, Any]]:
-    return records(tables.needed("controls", CONTROLS))
+    return records(tables.read(CONTROLS))
 
 
 def _part(tables: Tables, lead: str, neighbours: str, part: str) -> str:
     """Percentage points of one part of a loss."""
-    rows = tables.needed("attribution", ATTRIBUTION)
+    rows = tables.read(ATTRIBUTION)
     wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["part"] == part)
     row = records(rows[wanted])[0]
     return f"{number(row['points'])} points {interval(row['points_low'], row['points_high'])}"
 
 
 def _knee(tables: Tables, lead: str, neighbours: str) -> str:
-    rows = tables.needed("knees", KNEES)
+    rows = tables.read(KNEES)
     row = records(rows[(rows["lead"] == lead) & (rows["antagonists"] == neighbours)])[0]
     return f"{row['knee']} ways [{row['knee_low']}, {row['knee_high']}]"
 

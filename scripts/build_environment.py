@@ -17,7 +17,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if environments.key(arguments.name, project.ENVIRONMENTS) != arguments.key:
         raise CastmatesError(
-            f"the content of the environment '{arguments.name}' is no longer {arguments.key}, which a measured block "
+            f"the content of the environment '{arguments.name}' is no longer {arguments.key}, which a measured launch "
             "was planned with; run the same command again."
         )
     environments.build(arguments.name, project.ENVIRONMENTS, cache_folder())

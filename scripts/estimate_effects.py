@@ -1,4 +1,4 @@
-"""Rule estimate_effects: the measured blocks -> every table of the study, as CSV and Parquet."""
+"""Rule estimate_effects: the measured launches -> every table of the study, as CSV and Parquet."""
 
 import argparse
 from pathlib import Path
@@ -15,7 +15,7 @@ from castmates.results.records import read_json
 def main() -> None:
     """Estimate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json; the blocks lie beside it")
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json; the launches lie beside it")
     parser.add_argument("--machine", type=Path, required=True, help="the machine's facts")
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
     parser.add_argument("--isolated", help="the isolating partition, where the study names it")

@@ -3,12 +3,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 options=(--quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock")
-uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lock
-uv pip compile pyproject.toml --extra build --extra dev --extra papi -c envs/castmates.lock \
+framework=(pyproject.toml --extra build --extra sweep --extra trace)
+uv pip compile "${framework[@]}" "${options[@]}" -o envs/castmates.lock
+uv pip compile "${framework[@]}" --extra dev --extra papi -c envs/castmates.lock \
   --overrides envs/dev.overrides "${options[@]}" -o envs/dev.lock
-uv pip compile pyproject.toml --extra build --extra slurm -c envs/castmates.lock "${options[@]}" -o envs/slurm.lock
-uv pip compile pyproject.toml --extra build --extra kubernetes -c envs/castmates.lock "${options[@]}" -o envs/kubernetes.lock
-uv pip compile pyproject.toml --extra build --extra docs -c envs/dev.lock "${options[@]}" -o envs/docs.lock
+uv pip compile "${framework[@]}" --extra slurm -c envs/castmates.lock "${options[@]}" -o envs/slurm.lock
+uv pip compile "${framework[@]}" --extra kubernetes -c envs/castmates.lock "${options[@]}" -o envs/kubernetes.lock
+uv pip compile "${framework[@]}" --extra docs -c envs/dev.lock "${options[@]}" -o envs/docs.lock
 cd envs
 uv pip compile compiler.in "${options[@]}" -o compiler.lock
 jobs=(--overrides tfmodels.overrides "${options[@]}")

@@ -1,4 +1,4 @@
-"""Rule take_look: the blocks measured so far -> which companies go on: for a precision, or in an adaptive study."""
+"""Rule take_look: the launches measured so far -> which cohorts go on: for a precision, or in an adaptive study."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ def main() -> None:
     """Judge, and write what was decided."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("look", type=int)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and looks lie beside it")
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json; launches and looks lie beside it")
     parser.add_argument("--by", required=True, help="the wanted half-width; or 'adaptive': by the questions of mixes")
     parser.add_argument("--margin", type=float, help="with --by adaptive: a smaller change is none")
     parser.add_argument("--lead-loss", type=float, help="with --by adaptive: the limit in per cent, where there is one")

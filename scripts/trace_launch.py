@@ -5,11 +5,11 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_block import in_plan_of
+from castmates.pipeline.measure_launch import in_plan_of
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.folder import StudyFolder
-from castmates.results.plans import read_trace_launch
+from castmates.results.plans import read_trace_task
 from castmates.results.traces import TRACES
 
 
@@ -22,9 +22,9 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
     given = parser.parse_args()
     folder = StudyFolder(given.plan.parent)
-    launch = in_plan_of(folder.path.name, read_trace_launch(given.plan, given.trace), f"trace launch '{given.trace}'")
-    refuse_wrong_node(folder, launch, f"{TRACES}{given.trace}")
-    trace_launch(launch, given.output.parent, cache_folder(), given.owner)
+    task = in_plan_of(folder.path.name, read_trace_task(given.plan, given.trace), f"trace launch '{given.trace}'")
+    refuse_wrong_node(folder, task, f"{TRACES}{given.trace}")
+    trace_launch(task, given.output.parent, cache_folder(), given.owner)
 
 
 castmates.pipeline.script.run(main)

@@ -1,4 +1,4 @@
-"""Rule write_plan: study, catalogue and the blocks measured so far -> plan.json."""
+"""Rule write_plan: study, catalogue and the launches measured so far -> plan.json."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from castmates.files import replace_text
 from castmates.results.asked import remember_look
 from castmates.results.plans import last_plan
 from castmates.study.decisions import without_decisions
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     plan = loaded.plan()
     if before := last_plan(arguments.output):
         remember_look(loaded.results, before, plan)
-    replace_text(arguments.output, text_of(without_decisions(plan)))
+    replace_text(arguments.output, plan_text(without_decisions(plan)))
 
 
 castmates.pipeline.script.run(main)

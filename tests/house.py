@@ -1,7 +1,7 @@
 """The house as its imports draw it: rooms, arrows and floors. `python -m tests.house` draws the picture.
 
-A room is a folder of castmates/; those named in PARTED are shown by their own folders. Imports inside functions count;
-those that only a type checker sees do not.
+A room is a folder of castmates/; arrows are also known between the folders of those named in PARTED. Imports inside
+functions count; those that only a type checker sees do not.
 """
 
 import ast
@@ -19,6 +19,7 @@ PARTED = ("report", "results")
 BASE = (
     "english",
     "errors",
+    "extras",
     "files",
     "protocols",
     "sampler",
@@ -68,30 +69,30 @@ def running(tree: ast.AST) -> Iterator[ast.AST]:
         yield from running(node)
 
 
-def room_of(module: str) -> str:
+def room_of(module: str, parted: bool = True) -> str:
     """The room of a module: its folder below castmates/, or its own name where it lies flat."""
     parts = module.split(".")[1:]
     if not parts:
         return "castmates"
-    if parts[0] in PARTED and len(parts) > 1 and (PACKAGE / parts[0] / parts[1]).is_dir():
+    if parted and parts[0] in PARTED and len(parts) > 1 and (PACKAGE / parts[0] / parts[1]).is_dir():
         return f"{parts[0]}/{parts[1]}"
     return parts[0]
 
 
 @cache
-def arrows() -> dict[str, frozenset[str]]:
+def arrows(parted: bool = True) -> dict[str, frozenset[str]]:
     """Which rooms each room uses; what every room may use is left out."""
     found: dict[str, set[str]] = defaultdict(set)
     for module, targets in imports().items():
-        room = room_of(module)
-        found[room] |= {room_of(target) for target in targets}
+        room = room_of(module, parted)
+        found[room] |= {room_of(target, parted) for target in targets}
     hidden = {*BASE, "castmates", "__main__"}
     return {room: frozenset(used - hidden - {room}) for room, used in sorted(found.items()) if room not in hidden}
 
 
 def floors() -> list[list[str]]:
     """The rooms from the ground up: each uses only rooms below it; CycleError for a circle."""
-    sorter = TopologicalSorter(arrows())
+    sorter = TopologicalSorter(arrows(parted=False))
     sorter.prepare()
     layers = []
     while sorter.is_active():
@@ -102,7 +103,7 @@ def floors() -> list[list[str]]:
 
 def picture() -> str:
     """The floors from the top down, each room with the rooms it uses that no other room it uses leads to."""
-    width = max(map(len, arrows()))
+    width = max(map(len, arrows(parted=False)))
     lines = []
     for number, rooms in reversed(list(enumerate(floors()))):
         for place, room in enumerate(rooms):
@@ -112,14 +113,14 @@ def picture() -> str:
 
 
 def _next(room: str) -> list[str]:
-    used = arrows()[room]
+    used = arrows(parted=False)[room]
     behind = set().union(*(_reached(other) for other in used)) if used else set()
     return sorted(used - behind)
 
 
 @cache
 def _reached(room: str) -> frozenset[str]:
-    used = arrows()[room]
+    used = arrows(parted=False)[room]
     return used.union(*(_reached(other) for other in used))
 
 

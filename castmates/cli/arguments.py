@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from castmates.study.written import InPercent
 
 
 def _default() -> Path:
@@ -16,10 +19,10 @@ def _default() -> Path:
     return default_study()
 
 
-def _study_file(study: Path) -> Path:
+def _study_file(context: typer.Context, study: Path) -> Path:
     from castmates.results.find import study_file
 
-    return study_file(study)
+    return study if context.params.get("replay") else study_file(study)
 
 
 def _cores(cores: str) -> str:
@@ -70,30 +73,69 @@ StudyFile = Annotated[
         callback=_study_file,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+TextOrJson = Literal["text", "json"]
+Format = Annotated[TextOrJson, typer.Option("--format", metavar="FORMAT", help="text, or json for scripts.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FOLDER", help="Also write tables, figures and page into this folder."),
+]
 Cores = Annotated[
-    str, typer.Option(help="How many CPUs Snakemake may use: a number, or all.", metavar="N", callback=_cores)
-]
-Launches = Annotated[
-    int | None,
-    typer.Option("--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."),
-]
-LeadLoss = Annotated[
     str,
     typer.Option(
-        "--lead-loss",
-        metavar="PERCENT",
-        show_default=False,
-        help="What the lead may lose, in per cent; the study's own limit if left out.",
+        "--cores", "-j", help="How many CPUs Snakemake may use: a number, or all.", metavar="N", callback=_cores
     ),
 ]
+Launches = Annotated[
+    int | None, typer.Option(min=1, max=10_000, metavar="N", help="More launches of each program than the study has.")
+]
+TracedMix = Annotated[
+    str,
+    typer.Argument(help="The mix that was traced, or words that only one has; MIX@PARTITION under one.", metavar="MIX"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only what came out.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Snakemake's own messages, with each command.")]
+OnlyWrite = Annotated[bool, typer.Option("--only-write", help="Write the study file and measure nothing.")]
+Beside = Annotated[
+    str, typer.Option(metavar="NAMES", help="Its antagonists, separated by commas.", autocompletion=complete_workloads)
+]
+Margin = Annotated[
+    str,
+    typer.Option(
+        metavar="N%",
+        show_default=False,
+        help="The largest difference that counts as none, such as 2%; the study's if left out.",
+    ),
+]
+LIMIT = "What the lead may lose, such as 3%; the study's own limit if left out."
 
 
-def limit_of(lead_loss: str) -> float | None:
+def loudness(quiet: bool, verbose: bool) -> list[str]:
+    """Snakemake's options for how much is shown."""
+    return [*(["--quiet", "progress"] if quiet else []), *(["--printshellcmds"] if verbose else [])]
+
+
+def limit_of(limit: str) -> float | None:
     """The limit in per cent; None where it was left out."""
-    from castmates.study.recommend_keys import percent_of_loss
+    from castmates.study.written import LOSS
 
+    return _share("--limit", limit, LOSS)
+
+
+def margin_of(margin: str) -> float | None:
+    """The margin as a fraction; None where it was left out."""
+    from castmates.study.written import PART
+
+    return _share("--margin", margin, PART)
+
+
+def _share(option: str, written: str, form: "InPercent") -> float | None:
     try:
-        return percent_of_loss(lead_loss) if lead_loss else None
+        return form.read(written) if written else None
     except ValueError as problem:
-        raise CastmatesError(f"--lead-loss is '{lead_loss}', expected {problem}.") from None
+        raise CastmatesError(f"{option} is '{written}', expected {problem}.") from None
+
+
+def enough(launches: int | None, fewest: int, mode: str) -> None:
+    """Refuse fewer launches than this mode of a command takes."""
+    if launches is not None and launches < fewest:
+        raise CastmatesError(f"--launches is {launches}, but with {mode} it is at least {fewest}.")

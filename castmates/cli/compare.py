@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import NEEDED, AsJson, complete_study
+from castmates.cli.arguments import NEEDED, Format, Margin, Output, complete_study, margin_of
+from castmates.cli.command import RESULTS, command
 from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 40  # rows in a terminal
 
 
+@command("compare", "castmates compare results/old results/new", group=RESULTS, order=3)
 def compare(
     studies: Annotated[
         list[Path],
@@ -33,26 +35,19 @@ def compare(
     baseline: Annotated[
         str, typer.Option("--baseline", help="The study that the others are compared with; the first if left out.")
     ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Also write tables, figures and page into this folder.")
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0001, max=0.9999, help="The largest difference that counts as none; the studies' if left out."
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    output: Output = None,
+    margin: Margin = "",
+    form: Format = "text",
 ) -> None:
-    """Compare studies of the same mixes: machines, kernels, settings, dates."""
+    """Compare studies of the same mixes: machines, kernels, dates."""
     from castmates.report.comparison.compare import compare_studies, with_baseline
 
     if output is not None:
         from castmates.report.comparison.folder import may_write, write
 
         may_write(output)
-    several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin)
-    if as_json:
+    several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin_of(margin))
+    if form == "json":
         from castmates.report.comparison.data import as_data
 
         show_json(as_data(several))
@@ -60,7 +55,7 @@ def compare(
         _print(several)
     if output is not None:
         for file in write(several, output):
-            typer.echo(file, err=as_json)
+            typer.echo(file, err=form == "json")
 
 
 def _print(several: "Several") -> None:
@@ -89,7 +84,7 @@ def _print_details(where: "Console", several: "Several") -> None:
             where.print(f"• {sentence}", markup=False)
         if section.rows:
             table = Table(box=None)
-            for head in ("program", "what", "in A", "in the other", "difference", "verdict"):
+            for head in ("lead", "what", "in A", "in the other", "difference", "verdict"):
                 table.add_column(head, overflow="fold")
             for row in section.rows:
                 table.add_row(*(row[name] for name in ("who", "what", "said_a", "said_b", "said", "verdict")))
@@ -126,7 +121,7 @@ def _overview(several: "Several") -> "Table":
 
     mean, every = mean_line(several), lines(several)
     shown = [*([mean] if mean else []), *every[:SHOWN]]
-    table = Table("program and neighbour", box=None)
+    table = Table("lead and antagonist", box=None)
     for study in several.studies:
         what = "baseline" if study is several.studies[0] else "× the baseline's slowdown"
         table.add_column(f"{study.letter} loses (%)\n{what}", overflow="fold")
@@ -149,7 +144,7 @@ def _table(compared: "Compared") -> "Table":
     every = rows(compared)
     first = [row for row in every if row["partition_a"] == UNMANAGED]
     under = [row for row in every if row["partition_a"] != UNMANAGED]
-    leads = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
+    leads = [row for row in under if row["role"] == "lead" and row["baseline"] == "alone"]
     shown = [*first, *leads[: max(0, SHOWN - len(first))]]
     where = ["partition"] if under else []
     heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict", "launches"]
@@ -158,7 +153,7 @@ def _table(compared: "Compared") -> "Table":
         table.add_column(head, overflow="fold")  # in a narrow terminal names go on below, and nothing is cut
     for row in shown:
         partition = [row["partition"]] if under else []
-        many = f"{row['blocks_a']}, {row['blocks_b']}"
+        many = f"{row['launches_a']}, {row['launches_b']}"
         cells = [row["mix"], row["member"], *partition, row["baseline"]]
         table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"], many)
     if len(every) > len(shown):

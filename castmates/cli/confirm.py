@@ -1,49 +1,46 @@
-"""The command `castmates confirm`: fresh blocks for recommended partitions."""
+"""`castmates sweep --confirm`: fresh launches for advised partitions."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
-from castmates.cli.arguments import Cores, LeadLoss, StudyFile, limit_of
-from castmates.errors import CastmatesError
+from castmates.cli.arguments import enough, limit_of
 
 
-def confirm(
-    study: StudyFile,
-    lead_loss: LeadLoss = "",
-    mix: Annotated[str, typer.Option(help="Only this mix; all that have a recommendation if left out.")] = "",
-    partition: Annotated[str, typer.Option(help="With --mix: this partition, recommended or not.")] = "",
-    blocks: Annotated[
-        int | None, typer.Option(min=3, max=10_000, help="Fresh blocks; the study's own number, and at least 3.")
-    ] = None,
-    cores: Cores = "all",
-    only_write: Annotated[
-        bool, typer.Option("--only-write", help="Write the study files and measure nothing.")
-    ] = False,
+def confirm_partitions(
+    study: Path,
+    limit: str,
+    wish: tuple[str, str],
+    launches: int | None,
+    cores: str,
+    options: Sequence[str],
+    only_write: bool,
 ) -> None:
-    """Measure the recommended shares of the cache again, each in a separate study, and renew the report."""
+    """Measure the advised shares of the cache again, each in a separate study; `wish` is a mix and a partition."""
     from castmates.pipeline.confirm import wanted, write_study
     from castmates.pipeline.recommend_partitions import advised
     from castmates.pipeline.snakemake import sweep
     from castmates.project import load
+    from castmates.results.find import find
     from castmates.results.plans import read_plan
+    from castmates.study.confirmation import FEWEST_LAUNCHES
 
-    if partition and not mix:
-        raise CastmatesError("--partition needs --mix: partitions are measured mix by mix.")
+    enough(launches, FEWEST_LAUNCHES, "--confirm")
+    find(study)
     project = load(study)
     folder = project.results
     plan = read_plan(folder.plan_file)
-    chosen = [(mix, partition)]
-    if not partition:
-        chosen = wanted(project.study, plan, advised(project, plan, limit_of(lead_loss)), mix)
-    files = [write_study(project, plan, *each, blocks) for each in chosen]
+    mix, partition = wish
+    chosen = [wish] if partition else wanted(project.study, plan, advised(project, plan, limit_of(limit)), mix)
+    files = [write_study(project, plan, *each, launches) for each in chosen]
     for file in files:
         typer.echo(f"written: {file}")
     if only_write:
         return
     for file in files:
-        sweep(file, cores, typer.echo)
-    if missing := len(plan.blocks) - len(folder.measured(plan).blocks):
-        typer.echo(f"{missing} blocks of {study} are still missing; its page is renewed by its next sweep.")
+        sweep(file, cores, typer.echo, options=options)
+    if missing := len(plan.launches) - len(folder.measured(plan).launches):
+        typer.echo(f"{missing} launches of {study} are still missing; its page is renewed by its next sweep.")
         return
-    sweep(study, cores, typer.echo)
+    sweep(study, cores, typer.echo, options=options)

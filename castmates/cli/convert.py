@@ -1,10 +1,11 @@
-"""The command `castmates convert`: a trace, ours or of another program, in another format."""
+"""The command `castmates trace convert`: a trace, ours or of another program, in another format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from castmates.cli.command import command
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ STUDY_SUFFIXES = (".yaml", ".yml")
 SHOWN = 8  # kinds in a line
 
 
+@command(
+    "trace convert",
+    "castmates trace convert trace.strace",
+    "castmates trace convert lttng-traces/session --format tables",
+    order=6,
+)
 def convert(
     source: Annotated[
         str,
@@ -34,13 +41,14 @@ def convert(
             show_default=False,
         ),
     ] = "",
-    to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="perfetto, chrome, ctf (for Trace Compass) or tables.")
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="perfetto, chrome, ctf (for Trace Compass) or tables.")
     ] = "perfetto",
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
+            "-o",
             help="The file to write, or for ctf and tables the folder. Beside SOURCE, "
             "and in the current folder for a trace of a study.",
         ),
@@ -50,25 +58,27 @@ def convert(
         typer.Option("--span", metavar="FROM:TO", help="Only this part: seconds from the beginning, such as 1.5:3."),
     ] = "",
 ) -> None:
-    """Convert a trace: into a file for Perfetto, Chrome or Trace Compass, or into tables that can be queried.
+    """Convert a trace, ours or of another program, into another format.
+
+    For Perfetto, Chrome or Trace Compass, or into tables that can be queried.
 
     What SOURCE is is recognised by its content. What could not be used of it is listed by name, with its number.
     """
     from castmates.timeline import converting
     from castmates.timeline.cut import span_of
 
-    if to not in FORMATS:
-        raise CastmatesError(f"--to is '{to}', expected one of {', '.join(FORMATS)}.")
+    if form not in FORMATS:
+        raise CastmatesError(f"--format is '{form}', expected one of {', '.join(FORMATS)}.")
     asked = span_of(span) if span else None
     found = converting.source_of(_path(source, mix))
-    place = output or converting.output_of(found, to)
-    converting.may_write(place, to, found)
+    place = output or converting.output_of(found, form)
+    converting.may_write(place, form, found)
     timeline = _read(found)
     _show_read(found, timeline)
-    written = converting.convert(timeline, to, place, asked)
+    written = converting.convert(timeline, form, place, asked)
     part = f" ({converting.words(written)} of it)" if asked else ""
-    typer.echo(f"{place}: written as {to}{part}")
-    if to == "perfetto":
+    typer.echo(f"{place}: written as {form}{part}")
+    if form == "perfetto":
         typer.echo("Open it on ui.perfetto.dev.")
 
 
@@ -84,7 +94,7 @@ def _path(source: str, mix: str) -> Path:
     own = StudyFolder(path)
     if path.suffix in STUDY_SUFFIXES or own.plan_file.is_file() or traces_there(own):
         there = traces_there(find_traces(path)[0])
-        known = f"it has {', '.join(there)}" if there else "it has none; `castmates trace` makes one"
+        known = f"it has {', '.join(there)}" if there else "it has none; `castmates trace record` makes one"
         raise CastmatesError(f"{path}: this is a study; give the mix of the trace after it ({known}).")
     return path
 
@@ -122,5 +132,5 @@ def _show_read(source: "Source", timeline: "Timeline") -> None:
             typer.echo(f"  left out: {count:,} {name}")
         if each["lost"]:
             typer.echo(f"  lost by the recorder: {each['lost']:,}")
-    for sentence in timeline.about.get("missing", []):
+    for sentence in timeline.about.get("missing", ()):
         typer.echo(f"  {sentence}")

@@ -1,4 +1,4 @@
-"""The command `castmates doctor`: what this machine can do, or a trial of it."""
+"""The command `castmates doctor`: what this machine can do, a trial of it, permissions, and its repair."""
 
 import json
 from pathlib import Path
@@ -6,29 +6,81 @@ from typing import Annotated
 
 import typer
 
-from castmates import plugins
-from castmates.cli.arguments import CATALOGUE, AsJson
+from castmates.cli.arguments import CATALOGUE, Format
+from castmates.cli.command import BEGIN, INSTEAD, command, only_with, option
 from castmates.cli.screen import show
+from castmates.errors import CastmatesError
+
+GRANT = only_with("--grant")
 
 
+@command(
+    "doctor",
+    "castmates doctor",
+    "castmates doctor --all",
+    "castmates doctor --capture FILE",
+    "sudo castmates doctor --grant",
+    "sudo castmates doctor --restore",
+    group=BEGIN,
+    order=2,
+)
 def doctor(
-    everything: Annotated[bool, typer.Option("--all", help="Every row, and what each lack costs.")] = False,
-    as_json: AsJson = False,
+    everything: Annotated[bool, option("--all", help="Every row, and what each lack costs.")] = False,
+    form: Format = "text",
     capture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write this machine into a file instead, for a report or `castmates plan`."),
+        option(metavar="FILE", help="Write this machine into a file, for a report or `castmates plan`.", under=INSTEAD),
     ] = None,
     verify_cat: Annotated[
-        bool, typer.Option("--verify-cat", help="Test instead whether way masks have an effect on this machine.")
+        bool, option("--verify-cat", help="Test whether way masks have an effect on this machine.", under=INSTEAD)
     ] = False,
     memory_peak: Annotated[
-        bool, typer.Option("--memory-peak", help="Measure instead the memory bandwidth of a package, by cores.")
+        bool, option("--memory-peak", help="Measure the memory bandwidth of a package, by cores.", under=INSTEAD)
     ] = False,
     verify_counters: Annotated[
-        bool, typer.Option("--verify-counters", help="Test instead whether counters count correctly on this machine.")
+        bool, option("--verify-counters", help="Test whether counters count correctly on this machine.", under=INSTEAD)
+    ] = False,
+    grant: Annotated[
+        bool,
+        option(
+            "--grant",
+            help="As root: give a user, once, what sweeps need without root; each step is printed.",
+            under=INSTEAD,
+        ),
+    ] = False,
+    granted: Annotated[bool, option("--granted", help="Show what is granted.", under=INSTEAD)] = False,
+    undo: Annotated[bool, option("--undo", help="As root: undo all grants.", under=INSTEAD)] = False,
+    restore: Annotated[
+        bool,
+        option(
+            "--restore",
+            help="Put right what killed runs have left: changed knobs, control groups, scratch folders.",
+            under=INSTEAD,
+        ),
+    ] = False,
+    user: Annotated[
+        str | None, option(metavar="NAME", help="Who runs sweeps; the user who called sudo if left out.", under=GRANT)
+    ] = None,
+    groups: Annotated[
+        int, option(min=1, max=1000, metavar="N", help="Largest number of groups with separate masks.", under=GRANT)
+    ] = 6,
+    default_group: Annotated[
+        bool, option("--default-group", help="Also the masks of all processes that are in no group.", under=GRANT)
+    ] = False,
+    shell: Annotated[
+        int | None,
+        option(min=2, metavar="PID", help="The shell that starts sweeps; the calling one if left out.", under=GRANT),
+    ] = None,
+    tracing: Annotated[
+        bool,
+        option(
+            "--tracing",
+            help="Also traces of who wakes and who runs instead: these show all programs here.",
+            under=GRANT,
+        ),
     ] = False,
 ) -> None:
-    """Show what can be measured on this machine, what you can change, and what takes another machine."""
+    """Show what this machine can measure, and what you can change."""
     if capture is not None or verify_cat or memory_peak or verify_counters:
         from castmates.linux.ownership import refuse_strangers
 
@@ -40,13 +92,36 @@ def doctor(
     elif memory_peak:
         _memory_peak()
     elif verify_counters:
-        _verify_counters(as_json)
+        _verify_counters(form == "json")
+    elif restore:
+        restore_machine()
+    elif grant or granted or undo:
+        from castmates.grant import grant as steps
+
+        if grant:
+            steps.give(user, groups, default_group, shell, typer.echo, everything_traced=tracing)
+        elif undo:
+            steps.undo(typer.echo)
+        else:
+            steps.show(typer.echo)
     else:
-        _examine(everything, as_json)
+        _examine(everything, form == "json")
+
+
+def restore_machine() -> None:
+    """Put right what killed runs have left."""
+    from castmates.runner.cleanup.restore import restore_everything
+
+    restored = restore_everything()
+    for sentence in restored.done or ([] if restored.left else ["nothing to restore"]):
+        typer.echo(sentence)
+    if restored.left:
+        raise CastmatesError("; ".join(restored.left))
 
 
 def _examine(everything: bool, as_json: bool) -> None:
     """Print the result of the checks of this machine, or each of them."""
+    from castmates import plugins
     from castmates.files import cache_folder
     from castmates.machine import trial_records
     from castmates.machine.doctor.doctor import as_json as text_of

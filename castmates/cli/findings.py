@@ -1,11 +1,9 @@
-"""The command `castmates findings`: what is worth knowing of a study, and what to try."""
+"""`castmates advice`: what is worth knowing of a study, and what to try."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
-from castmates.cli.arguments import AsJson, StudiedOrDefault
 from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
@@ -14,13 +12,7 @@ if TYPE_CHECKING:
     from castmates.report.text.findings import InWords
 
 
-def findings(
-    study: StudiedOrDefault,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also what is suspected, what is not shown, and what is not known, and why.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+def show_findings(study: Path, everything: bool, as_json: bool) -> None:
     """Show what is worth knowing of a measured study: by which numbers, why it matters, and what tries it."""
     from castmates.report.findings import findings_of
     from castmates.report.results import read_results

@@ -1,4 +1,4 @@
-"""The command `castmates flame`: where a member's CPU time goes, and where more of it goes beside others."""
+"""The command `castmates trace flame`: where a member's CPU time goes, and where more of it goes beside others."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import Studied
+from castmates.cli.arguments import Studied, TracedMix
+from castmates.cli.command import command
 from castmates.cli.screen import console, show
 from castmates.errors import CastmatesError
 
@@ -26,14 +27,15 @@ class Per(StrEnum):
     second = "second"
 
 
+@command(
+    "trace flame",
+    "castmates trace flame study.yaml lead+stream",
+    "castmates trace flame study.yaml lead+stream --scene alone --operations",
+    order=4,
+)
 def flame(
     study: Studied,
-    mix: Annotated[
-        str,
-        typer.Argument(
-            help="The mix that was traced, or words that only one has; MIX@PARTITION under one.", metavar="MIX"
-        ),
-    ],
+    mix: TracedMix,
     member: Annotated[
         str, typer.Option(help="The member whose stacks are drawn; the lead if left out.", show_default=False)
     ] = "",
@@ -41,8 +43,7 @@ def flame(
         str, typer.Option(help="One of its threads, by its number or its name; all if left out.", show_default=False)
     ] = "",
     scene: Annotated[
-        str,
-        typer.Option(help="One scene by itself: solo, corun, or a scene's whole name.", show_default=False),
+        str, typer.Option(help="One scene by itself: alone, corun, or a scene's whole name.", show_default=False)
     ] = "",
     difference: Annotated[
         bool,
@@ -66,12 +67,18 @@ def flame(
     output: Annotated[
         Path | None,
         typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
             help="The file to write: .svg, .folded (FlameGraph), .speedscope.json; an SVG beside the trace by default.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Draw the sampled stacks of a trace as a flame graph: of one scene, or beside others against alone."""
+    """Draw the sampled stacks of a trace as a flame graph.
+
+    Of one scene, or beside others against alone.
+    """
     from castmates.results.find import find_traces
     from castmates.results.traces import trace_folder
     from castmates.timeline.flames import files
@@ -98,7 +105,7 @@ def _tracing(study: Path | None, mix: str, partition: str) -> str:
     from castmates.study.spec import UNMANAGED
 
     under = f" --partition {partition}" if partition not in ("", UNMANAGED) else ""
-    return f"castmates trace {study or 'STUDY'} {mix.removesuffix(f'@{partition}')}{under}"
+    return f"castmates trace record {study or 'STUDY'} {mix.removesuffix(f'@{partition}')}{under}"
 
 
 def _show_latencies(timeline: "Timeline", member: str) -> None:

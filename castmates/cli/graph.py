@@ -1,4 +1,4 @@
-"""The command `castmates graph`: the graph of a lead's step, as a picture or for other programs."""
+"""The command `castmates trace graph`: the graph of a lead's step, as a picture or for other programs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,9 +6,16 @@ from typing import Annotated
 import typer
 
 from castmates.cli.arguments import Studied
+from castmates.cli.command import command
 from castmates.errors import CastmatesError
 
 
+@command(
+    "trace graph",
+    "castmates trace graph study.yaml dlrm-train",
+    "castmates trace graph study.yaml dlrm-train+stream --colour loss",
+    order=5,
+)
 def graph(
     study: Studied,
     what: Annotated[
@@ -32,13 +39,17 @@ def graph(
         Path | None,
         typer.Option(
             "--output",
+            "-o",
             help="The file to write; in results/<study>/graphs if left out.",
             metavar="FILE",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write the optimised graph of a traced lead's step: types, shapes, estimated work, times, slack, critical path."""
+    """Write the graph of a traced lead's step, for you or for programs.
+
+    It has types, shapes, estimated work, times, slack and the critical path.
+    """
     from castmates.report.export.graph_files import FORMATS, write_graph
     from castmates.report.export.graph_study import COLOURS, graph_study
     from castmates.report.results import load, read_results
@@ -48,7 +59,7 @@ def graph(
         if given not in known:
             raise CastmatesError(f"{option} is '{given}', expected {', '.join(known[:-1])} or {known[-1]}.")
     folder, file = find(study)
-    # A study may be traced alone (`castmates profile --no-blocks`): then it has graphs, and no effects.
+    # A study may be traced alone (`castmates profile --only-trace`): then it has graphs, and no effects.
     is_measured = (folder.tables / "effects.parquet").is_file()
     found = graph_study(read_results(folder.path, file) if is_measured else load(study), what)
     place = output or folder.graph_file(what or found.member, format_)

@@ -1,49 +1,62 @@
-"""How `--help` is laid out: an example below each command, and no type behind a flag, which takes no value."""
+"""The command `castmates help`: the pages of the documentation, without a network."""
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
-from typer.core import TyperCommand, TyperGroup, TyperOption
+import typer
 
-START, RESULTS, REPAIR, INTERNALS = "Start", "Results", "Repair", "Internals"
+from castmates import shipped
+from castmates.cli.command import DECLARED, LEARN, command
+from castmates.errors import CastmatesError
 
-
-class Command(TyperCommand):
-    """A command whose flags are shown without a type."""
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (typer does not export the type)
-        """The parameters as help, parser and completion use them."""
-        return _without_types(super().get_params(ctx))
+COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
-class Runner(Command):
-    """A command that starts programs, and so refuses a place where other users could have put them."""
-
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer does not export the type)
-        """Look who could have written what is there, then run the command."""
-        from castmates.linux.ownership import refuse_strangers
-
-        refuse_strangers(ctx.params.get("study"))
-        return super().invoke(ctx)
+def _topics(incomplete: str) -> Iterator[str]:
+    yield from (name for name in shipped.pages() if name.startswith(incomplete))
 
 
-class Group(TyperGroup):
-    """A group of commands whose flags are shown without a type."""
+@command("help", "castmates help", "castmates help partitions", group=LEARN, order=2)
+def show_help(
+    context: typer.Context,
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", show_default=False, help="A page, or a command.", autocompletion=_topics)
+    ] = "",
+) -> None:
+    """Read the documentation: castmates help TOPIC."""
+    pages = shipped.pages()
+    if not topic:
+        _list(pages)
+    elif topic in pages:
+        _show(COMMENT.sub("", pages[topic].read_text(encoding="utf-8")))
+    elif topic in {one.name.partition(" ")[0] for one in DECLARED}:
+        whole = context.find_root().command
+        whole.main([topic, "--help"], prog_name="castmates")
+    else:
+        from castmates.study.reading import did_you_mean
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (typer does not export the type)
-        """The parameters as help, parser and completion use them."""
-        return _without_types(super().get_params(ctx))
+        meant = did_you_mean(topic, [*pages, *(one.name for one in DECLARED)])
+        raise CastmatesError(f"there is no page '{topic}'{meant}; `castmates help` lists all pages.")
 
 
-def example(*lines: str) -> str:
-    """The end of a command's help: Markdown too, for the page with all commands."""
-    head = "Example" if len(lines) == 1 else "Examples"
-    return "\n".join([head, "", *(f"    {line}" for line in lines)])
+def _list(pages: dict[str, Path]) -> None:
+    for name, page in pages.items():
+        with page.open(encoding="utf-8") as text:
+            title = next((line.strip("# \n") for line in text if line.startswith("# ")), "")
+        typer.echo(f"  {name:<24}{title}")
+    typer.echo("\ncastmates help TOPIC shows one; castmates COMMAND --help the options of a command.")
 
 
-def _without_types(parameters: Iterable[Any]) -> list[Any]:
-    shown = list(parameters)
-    for parameter in shown:
-        if isinstance(parameter, TyperOption) and parameter.is_flag:
-            parameter.metavar = ""
-    return shown
+def _show(text: str) -> None:
+    from castmates.cli.screen import console
+
+    where = console()
+    if not where.is_terminal:
+        typer.echo(text)
+        return
+    from rich.markdown import Markdown
+
+    with where.pager(styles=True, links=False):
+        where.print(Markdown(text, hyperlinks=False))

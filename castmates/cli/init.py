@@ -5,11 +5,17 @@ from typing import Annotated
 
 import typer
 
+from castmates.cli.command import BEGIN, command
 
+
+@command("init", "castmates init", "castmates init my-study", group=BEGIN, order=1)
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write it.", show_default="here")] = Path(),
 ) -> None:
-    """Write a commented study of your own, study.yaml, into a folder; nothing is asked, nothing is overwritten."""
+    """Write a commented study of your own, study.yaml, into a folder.
+
+    Nothing is asked, nothing is overwritten.
+    """
     from castmates.pipeline.own_study import write_starter
     from castmates.results.named import DEFAULT_STUDY
 
@@ -17,5 +23,5 @@ def init(
     where = "" if folder == Path() else f"cd {folder} && "
     study = f" {file.name}" if (folder / DEFAULT_STUDY).is_file() else ""
     typer.echo(f"written: {file}")
-    typer.echo("         it measures gzip beside two neighbours; name your own program under 'workloads'")
+    typer.echo("         it measures gzip beside two antagonists; name your own program under 'workloads'")
     typer.echo(f"Next     {where}castmates plan{study}")

@@ -1,11 +1,11 @@
-"""The command `castmates place`: which jobs should share which last-level cache."""
+"""`castmates advice --place`: which jobs should share which last-level cache."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from castmates.cli.arguments import AsJson, Cores, StudyFile
 from castmates.cli.screen import console, rows_of, show_json
 from castmates.errors import CastmatesError
 
@@ -15,42 +15,24 @@ if TYPE_CHECKING:
     from castmates.pipeline.place import Request
     from castmates.report.grouping.shown import Shown
 
-SOLVING = 60.0
+
+Solver = Literal["auto", "exhaustive", "milp"]
 
 
-def place(
-    study: StudyFile,
-    jobs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A YAML file with the keys of `place`: jobs, domains, cores … The study's if left out."
-        ),
-    ] = None,
-    machine: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Place on the machine that `castmates doctor --capture` wrote into this file."
-        ),
-    ] = None,
-    confirm: Annotated[
-        bool, typer.Option("--confirm", help="Measure the best three groupings afresh, each group by itself.")
-    ] = False,
-    blocks: Annotated[
-        int | None, typer.Option(min=3, max=10_000, help="Fresh launches; the study's own number, and at least 3.")
-    ] = None,
-    cores: Cores = "all",
-    only_write: Annotated[
-        bool, typer.Option("--only-write", help="With --confirm: write the study files and measure nothing.")
-    ] = False,
-    solver: Annotated[
-        Literal["auto", "exhaustive", "milp"],
-        typer.Option(help="auto: try all groupings where they are few, else an integer programme (HiGHS)."),
-    ] = "auto",
-    seconds: Annotated[
-        float, typer.Option(min=1.0, max=86_400.0, help="That the integer programme may take for each grouping.")
-    ] = SOLVING,
-    as_json: AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class Placing:
+    """Which jobs are placed where, and how groupings are looked for and measured."""
+
+    jobs: Path | None
+    machine: Path | None
+    confirm: bool
+    launches: int | None
+    only_write: bool
+    solver: Solver
+    seconds: float
+
+
+def place_jobs(study: Path, wish: Placing, cores: str, as_json: bool) -> None:
     """Show which jobs should share a cache, for a limit on what each may lose, and what that gains."""
     from castmates.pipeline.place import advised, request_of
     from castmates.pipeline.place_confirm import write_studies
@@ -58,17 +40,15 @@ def place(
     from castmates.project import load
     from castmates.report.grouping.page import write
 
-    if only_write and not confirm:
-        raise CastmatesError("--only-write needs --confirm: without it nothing is measured.")
-    request = request_of(load(study), jobs, machine)
-    advice = advised(request, solver, seconds)
-    given = "".join(f" --{key} {file}" for key, file in (("jobs", jobs), ("machine", machine)) if file)
-    command = f"castmates place {study}{given} --confirm"
-    if confirm and advice.found.best:
-        files = write_studies(request, advice, blocks)
+    request = request_of(load(study), wish.jobs, wish.machine)
+    advice = advised(request, wish.solver, wish.seconds)
+    given = "".join(f" --{key} {file}" for key, file in (("jobs", wish.jobs), ("machine", wish.machine)) if file)
+    command = f"castmates advice {study} --place{given} --confirm"
+    if wish.confirm and advice.found.best:
+        files = write_studies(request, advice, wish.launches)
         for file in files:
             typer.echo(f"written: {file}", err=as_json)
-        for file in [] if only_write else files:
+        for file in [] if wish.only_write else files:
             sweep(file, cores, lambda line: typer.echo(line, err=as_json), shows_result=False)
     shown = _shown(request, advice, command)
     written = write(shown, request.project.results.place)

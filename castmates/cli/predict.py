@@ -1,10 +1,11 @@
-"""The command `castmates predict`: losses of pairs that were not measured, from those that were."""
+"""`castmates plan --predict`: losses of pairs that were not measured, from those that were."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from castmates.cli.arguments import AsJson, LeadLoss, StudyFile, limit_of
+from castmates.cli.arguments import limit_of
 from castmates.cli.screen import rows_of, show, show_json
 from castmates.errors import CastmatesError
 
@@ -13,14 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def predict(
-    study: StudyFile,
-    lead: Annotated[str, typer.Option(metavar="NAME", help="Only this program; with --beside one combination.")] = "",
-    beside: Annotated[str, typer.Option(metavar="NAMES", help="All that run beside it, separated by commas.")] = "",
-    lead_loss: LeadLoss = "",
-    every: Annotated[bool, typer.Option("--all", help="Measured losses too, each with its prediction.")] = False,
-    as_json: AsJson = False,
-) -> None:
+def predict_losses(study: Path, lead: str, beside: str, limit: str, every: bool, as_json: bool) -> None:
     """Predict what pairs lose that were not measured, with intervals, and show how far off predictions are.
 
     They follow from the measured pairs of the study, most precisely where its key `predict` has chosen them.
@@ -29,8 +23,6 @@ def predict(
     from castmates.project import load
     from castmates.report.text import prediction
 
-    if beside and not lead:
-        raise CastmatesError("--beside needs --lead: whose loss is predicted.")
     known = Predicting.of(load(study))
     table = known.predictions()
     if beside:
@@ -41,9 +33,9 @@ def predict(
     else:
         shown = _of(table, lead, str(study))
         shown = shown if every else shown[shown["source"] != "measured"]
-    limit = limit_of(lead_loss) or known.project.study.recommend.lead_loss
+    most = limit_of(limit) or known.project.study.recommend.lead_loss
     quality = [*prediction.quality_words(table), *prediction.role_words(known.effects)]
-    worth = [] if beside else prediction.worth_measuring(shown, limit)
+    worth = [] if beside else prediction.worth_measuring(shown, most)
     if as_json:
         show_json({"study": known.plan.study, "losses": rows_of(shown), "quality": quality, "worth_measuring": worth})
         return

@@ -5,39 +5,39 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import CATALOGUE, Cores, Launches, complete_workloads
+from castmates.cli.arguments import CATALOGUE, Beside, Cores, Launches, OnlyWrite, Quiet, Verbose, loudness
+from castmates.cli.command import BEGIN, AfterDashes, command
 
 
+@command(
+    "profile", "castmates profile --beside stream,chase -- python train.py", group=BEGIN, order=7, kind=AfterDashes
+)
 def profile(
-    command: Annotated[
+    program: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="Your program and its arguments, after --: python train.py.")
     ],
-    beside: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads),
-    ] = "stream,chase",
+    beside: Beside = "stream,chase",
     steps: Annotated[
         int | None, typer.Option(min=1, max=1000, metavar="N", help="Training steps in each trace; 8 if left out.")
     ] = None,
     times: Annotated[
         int | None, typer.Option(min=1, max=100, metavar="N", help="Traces of each scene in a launch; 3 if left out.")
     ] = None,
-    launches: Annotated[
+    traced: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=100,
             metavar="N",
-            help="Launches that trace, beside those that measure (--blocks); 3 if left out, for intervals.",
+            help="Launches that trace, besides those that measure (--launches); 3 if left out, for intervals.",
         ),
     ] = None,
-    blocks: Launches = None,
-    no_blocks: Annotated[
-        bool, typer.Option("--no-blocks", help="Only trace: measure no losses of speed, and make no report.")
+    launches: Launches = None,
+    only_trace: Annotated[
+        bool, typer.Option("--only-trace", help="Measure no losses of speed, and make no report.")
     ] = False,
     step_function: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train."),
+        str, typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train.")
     ] = "",
     cpus: Annotated[int, typer.Option(min=1, metavar="N", help="CPUs that the program is given.")] = 1,
     environment: Annotated[
@@ -48,11 +48,14 @@ def profile(
     ] = False,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the study; the script's if left out.")] = "",
     cores: Cores = "all",
-    only_write: Annotated[bool, typer.Option("--only-write", help="Write the study file; run no launch.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    only_write: OnlyWrite = False,
 ) -> None:
-    """Trace a TensorFlow or Keras program that is not changed: which of its operations lose, how much, and beside what.
+    """Show which operations of a TensorFlow program lose beside others.
 
-    It runs until it has made some steps, then in several launches, which end it in the middle of its training.
+    The program, also of Keras, is not changed. It runs until it has made some steps, then in several launches, which
+    end it in the middle of its training.
 
     The study that this writes into studies/ can be changed, planned and swept like any other.
 
@@ -64,22 +67,23 @@ def profile(
     from castmates.project import load, read_catalogue
     from castmates.results.folder import StudyFolder
 
-    neighbours = [each.strip() for each in beside.split(",") if each.strip()]
-    given = {"steps": steps, "times": times, "launches": launches}
+    antagonists = [each.strip() for each in beside.split(",") if each.strip()]
+    given = {"steps": steps, "times": times, "launches": traced}
     keys = {key: number for key, number in given.items() if number is not None}
-    traced = Followed(command, neighbours, step_function, cpus, environment, not without_xla, keys)
-    file = followed_study(traced, name, read_catalogue(CATALOGUE), _say)
+    followed = Followed(program, antagonists, step_function, cpus, environment, not without_xla, keys)
+    file = followed_study(followed, name, read_catalogue(CATALOGUE), _say)
     _say(f"study: {file}")
     if only_write:
         return
-    study = load(file, blocks).study
-    tables = [str(StudyFolder.of(study.name).tables / "operation_effects.csv")] if no_blocks else []
-    snakemake.sweep(file, cores, _say, blocks, tables, shows_result=False)
+    study = load(file, launches).study
+    tables = [str(StudyFolder.of(study.name).tables / "operation_effects.csv")] if only_trace else []
+    options = [*tables, *loudness(quiet, verbose)]
+    snakemake.sweep(file, cores, _say, launches, options, shows_result=False)
     traced_it = _print_operations(file)
-    if not no_blocks:
+    if not only_trace:
         typer.echo("")
         print_result(file)
-    typer.echo(f"\nNext  castmates {'sweep' if no_blocks else 'open'} {file}")
+    typer.echo(f"\nNext  castmates {'sweep' if only_trace else 'open'} {file}")
     if not traced_it:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""The command `castmates query`: SQL over traces."""
+"""The command `castmates trace query`: SQL over traces."""
 
 import sys
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from castmates.cli.arguments import complete_study
+from castmates.cli.command import command
 from castmates.cli.screen import console
 from castmates.errors import CastmatesError
 
@@ -26,6 +27,12 @@ def _names(incomplete: str) -> Iterator[str]:
     yield from (name for name in named() if name.startswith(incomplete))
 
 
+@command(
+    "trace query",
+    "castmates trace query study.yaml --named time-on-cpu",
+    'castmates trace query study.yaml "SELECT * FROM steps"',
+    order=3,
+)
 def query(
     where: Annotated[
         Path | None,
@@ -55,14 +62,14 @@ def query(
         str, typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}; table in a terminal.")
     ] = "",
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write into this file; its ending is the format.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write into this file; its ending is the format."),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help=f"Rows at most; {ROWS} in a table, else all; 0 for all."),
+        int | None, typer.Option(min=0, metavar="N", help=f"Rows at most; {ROWS} in a table, else all; 0 for all.")
     ] = None,
 ) -> None:
-    """Ask traces by SQL: what threads did, who ran instead, what operations waited for.
+    """Ask traces by SQL: what threads did, who ran instead, what was waited for.
 
     Without SQL it shows what there is. Nothing is changed; several traces are one table with the column trace.
     """
@@ -76,7 +83,7 @@ def query(
         return
     if where is None:
         raise CastmatesError(
-            "give a study, or the folder of a trace; `castmates query --list` lists what can be asked."
+            "give a study, or the folder of a trace; `castmates trace query --list` lists what can be asked."
         )
     mix, sql = (" ".join(words or []), "") if named and not _is_sql(words) else _parted(words or [])
     if named and sql:
@@ -201,10 +208,12 @@ def _overview(where: Path, mix: str) -> None:
     screen.print("\nNamed queries", style="bold")
     for each in named().values():
         screen.print(f"  {each.name:<18}{each.title}", markup=False, highlight=False)
-    screen.print(f"\n  castmates query {where} --named time-on-cpu", markup=False, highlight=False, soft_wrap=True)
+    screen.print(
+        f"\n  castmates trace query {where} --named time-on-cpu", markup=False, highlight=False, soft_wrap=True
+    )
     example = "SELECT scene, state, reason, sum(ms) FROM states GROUP BY ALL ORDER BY ALL"
-    screen.print(f'  castmates query {where} "{example}"', markup=False, highlight=False, soft_wrap=True)
-    screen.print("  castmates query --list     all views with their columns", markup=False, highlight=False)
+    screen.print(f'  castmates trace query {where} "{example}"', markup=False, highlight=False, soft_wrap=True)
+    screen.print("  castmates trace query --list     all views with their columns", markup=False, highlight=False)
 
 
 def _list() -> None:

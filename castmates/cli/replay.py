@@ -1,11 +1,13 @@
-"""The command `castmates replay`: a published study is measured again here, and compared with what was published."""
+"""`castmates sweep --replay`: a published study is measured again here, and compared with what was published."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from castmates.cli.arguments import AsJson, Cores, complete_study
 from castmates.cli.screen import console, rows_of, show_json
 
 if TYPE_CHECKING:
@@ -19,38 +21,20 @@ SHOWN = 40  # rows in a terminal
 DIFFERENCES = 16
 
 
-def replay(
-    published: Annotated[
-        Path,
-        typer.Argument(
-            help="A folder that `castmates paper` wrote, a folder results/<study>, or "
-            "blocks/<company>/<number> inside one of them.",
-            metavar="PUBLISHED",
-            show_default=False,
-            autocompletion=complete_study,
-        ),
-    ],
-    lead: Annotated[str, typer.Option(metavar="NAME", help="Only the mixes of this lead.")] = "",
-    blocks: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=10_000, metavar="N", help="Launches of each program; as many as were published if left out."
-        ),
-    ] = None,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the replay; the study's name with -replay if left out.")
-    ] = "",
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0001, max=0.9999, help="The largest difference that counts as none; the study's if left out."
-        ),
-    ] = None,
-    cores: Cores = "all",
-    only_write: Annotated[bool, typer.Option("--only-write", help="Write the study and measure nothing.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure a published study, or one block of it, again on this machine; show which effects agree.
+@dataclass(frozen=True)
+class Replaying:
+    """How a published study is measured again, and how that is shown."""
+
+    lead: str = ""
+    launches: int | None = None
+    name: str = ""
+    margin: float | None = None
+    only_write: bool = False
+    as_json: bool = False
+
+
+def replay_published(published: Path, wish: Replaying, cores: str, options: Sequence[str]) -> None:
+    """Measure a published study, or one launch of it, again on this machine; show which effects agree.
 
     The same command goes on after an interruption. It ends with 0 if every effect agrees, 3 if one differs, and 4 if
     none differs and some are undecided.
@@ -62,22 +46,22 @@ def replay(
     from castmates.results.published import find_published
 
     source = find_published(published)
-    wish = Asked(lead, blocks, name)
-    prepared = prepare(source, wish, facts_here)
+    prepared = prepare(source, Asked(wish.lead, wish.launches, wish.name), facts_here)
     typer.echo(f"study: {prepared.file}", err=True)
     for line in _beforehand(prepared):
         typer.echo(printable(line), err=True)  # a stranger wrote the commands in it
-    if only_write:
+    if wish.only_write:
         return
-    snakemake.sweep(prepared.file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
-    found = _compared(source, prepared, margin)
+    say = partial(typer.echo, err=True)
+    snakemake.sweep(prepared.file, cores, say, options=options, shows_result=False)
+    found = _compared(source, prepared, wish.margin)
     files = _write(found, prepared)
-    if as_json:
+    if wish.as_json:
         show_json(_data(found))
     else:
         _print(found)
     for file in files:
-        typer.echo(file, err=as_json)
+        typer.echo(file, err=wish.as_json)
     raise typer.Exit(found.status)
 
 
@@ -101,14 +85,14 @@ def _compared(source: "Published", prepared: "Replay", margin: float | None) -> 
     from castmates.results.tables import Tables
 
     folder = StudyFolder.of(prepared.plan.study)
-    stamps = Tables(folder, prepared.file).later("stamps", STAMPS)
+    stamps = Tables(folder, prepared.file).read(STAMPS)
     notes = [*prepared.notes, *control_notes(stamps)]
     here = without_controls(read_measured(folder.path))
     return replay_of(prepared.published, here, margin, source.named, notes, published_effects(source))
 
 
 def _write(found: "Replayed", prepared: "Replay") -> list[Path]:
-    from castmates.report.comparison.replay_folder import write
+    from castmates.report.comparison.replay_page import write
 
     return write(found, prepared.file.parent)
 
@@ -133,7 +117,7 @@ def _print(found: "Replayed") -> None:
     for row in every[:SHOWN]:
         place = [row["mix"], row["member"], *([row["where"]] if partitioned else []), row["baseline"]]
         numbers = [row["said_published"], row["said_here"], row["said_ratio"], row["said_joint"], row["verdict"]]
-        table.add_row(*place, *numbers, f"{row['published_blocks']}, {row['here_blocks']}")
+        table.add_row(*place, *numbers, f"{row['published_launches']}, {row['here_launches']}")
     if len(every) > SHOWN:
         table.caption = f"{len(every) - SHOWN} more rows are in replay.csv."
     where.print()

@@ -1,37 +1,31 @@
-"""The command `castmates retry`: discards blocks that are of no use to the analysis."""
+"""`castmates sweep --retry`: discards launches that are of no use to the analysis."""
 
-from typing import Annotated
+from pathlib import Path
 
 import typer
 
-from castmates.cli.arguments import StudyFile
 
-
-def retry(
-    study: StudyFile,
-    changed: Annotated[
-        bool, typer.Option("--changed", help="Also launches that were measured otherwise than the study says now.")
-    ] = False,
-) -> None:
-    """Discard failed and unusable launches, so that the next sweep repeats them."""
+def discard(study: Path, changed: bool) -> None:
+    """Discard failed and unusable launches; `changed`: also those that were measured otherwise than the study says."""
     from castmates.english import counted
     from castmates.project import load
     from castmates.results.profiles import forget_failed
     from castmates.results.records import forget_useless
     from castmates.results.traces import forget_failed as forget_failed_traces
-    from castmates.study.changed_design import changed_blocks
+    from castmates.study.changed_design import changed_launches
 
-    project, blocks = load(study), 0
+    project = load(study)
     folder = project.results
-    others = changed_blocks(project.study, project.plan().blocks) if changed else {}
-    for reason, place in forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()}):
-        typer.echo(f"discarded ({reason}): {place}")
-        blocks += 1
-    typer.echo(f"{counted(blocks, 'block')} discarded in {folder}")
-    for what, discarded in (("profile launch", forget_failed(folder)), ("trace", forget_failed_traces(folder))):
+    others = changed_launches(project.study, project.plan().launches) if changed else {}
+    useless = forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()})
+    for what, discarded in (
+        ("launch", useless),
+        ("profile launch", forget_failed(folder)),
+        ("trace", forget_failed_traces(folder)),
+    ):
         found = 0
         for reason, place in discarded:
             typer.echo(f"discarded ({reason}): {place}")
             found += 1
-        if found:
+        if found or what == "launch":
             typer.echo(f"{counted(found, what)} discarded in {folder}")

@@ -1,32 +1,83 @@
-"""The command `castmates show`: what came out of a study, in the terminal."""
+"""The command `castmates show`: what came out of a study, in the terminal or for other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from castmates.cli.arguments import AsJson, StudiedOrDefault
-from castmates.cli.screen import console, show_json
+from castmates.cli.arguments import LIMIT, StudiedOrDefault
+from castmates.cli.command import INSTEAD, RESULTS, command, option
+from castmates.cli.screen import console, show, show_json
+from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.report.results import Results
 
 
-def show_result(study: StudiedOrDefault, as_json: AsJson = False) -> None:
-    """Print what came out: each pair with its loss and interval, how sure that is, and what to do next."""
-    if as_json:
+@command(
+    "show",
+    "castmates show",
+    "castmates show results/first-look --format json",
+    "castmates show study.yaml --limit 3%",
+    "castmates show study.yaml --format tensorboard",
+    group=RESULTS,
+    order=1,
+)
+def show_result(
+    study: StudiedOrDefault,
+    form: Annotated[
+        Literal["text", "json", "tables", "tensorboard"],
+        option(
+            "--format",
+            metavar="FORMAT",
+            help="text; json for scripts; tables: each of results/<study>/tables as JSON, beside its CSV; tensorboard: "
+            "rates, losses and counters by launch and scene, in results/<study>/tensorboard.",
+        ),
+    ] = "text",
+    progress: Annotated[
+        bool, option("--progress", help="How far its sweep is: launches, time left, what runs.", under=INSTEAD)
+    ] = False,
+    partitions: Annotated[
+        bool,
+        option(
+            "--partitions",
+            help="Which share of the cache is advised for each mix that loses: for a limit, or at the knee.",
+            under=INSTEAD,
+        ),
+    ] = False,
+    limit: Annotated[
+        str, option(metavar="PERCENT", show_default=False, help=f"The same as --partitions. {LIMIT}")
+    ] = "",
+) -> None:
+    """Show what came out: each loss, how sure it is, what to do next."""
+    if (progress or partitions or limit) and form not in ("text", "json"):
+        raise CastmatesError(f"--format is '{form}', expected text or json with --progress, --partitions or --limit.")
+    if progress:
+        _show_progress(study, form == "json")
+    elif partitions or limit:
+        from castmates.cli.recommend import show_advised
+
+        show_advised(study, limit, form == "json")
+    elif form == "json":
         from castmates.report.answer.answer import answer
 
         show_json(answer(_results(study)))
-    else:
+    elif form == "text":
         print_result(study)
+    else:
+        _export(study, form)
 
 
 def print_result(study: Path) -> None:
     """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
     from castmates.report.answer.answer import answer
     from castmates.report.answer.lines import WIDTH, answer_lines
+    from castmates.results.find import find
 
+    folder, file = find(study)
+    if file is not None and not folder.tables.is_dir():
+        _show_progress(file, as_json=False)
+        return
     results = _results(study)
     found = answer(results)
     where = console()
@@ -37,13 +88,39 @@ def print_result(study: Path) -> None:
         where.print(f"\nReport  {results.folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
 
 
+def _show_progress(study: Path, as_json: bool) -> None:
+    from castmates.project import load
+    from castmates.results.find import study_file
+    from castmates.terminal.preview.progress import progress, screen
+
+    found = progress(load(study_file(study)))
+    if as_json:
+        show_json(found)
+    else:
+        show(screen(found))
+
+
+def _export(study: Path, form: str) -> None:
+    from castmates.report.export.export import write_scalars, write_tables
+    from castmates.report.results import read_results
+    from castmates.results.find import find
+
+    folder, file = find(study)
+    if form == "tables":
+        place, tables = write_tables(folder)
+        typer.echo(f"{place}: {tables} tables as JSON")
+    else:
+        place, runs = write_scalars(read_results(folder.path, file))
+        typer.echo(f"{runs} runs: tensorboard --logdir {place}")
+
+
 def _results(study: Path) -> "Results":
     from castmates.report.results import read_results
     from castmates.results.find import find
-    from castmates.results.measured import found_blocks
+    from castmates.results.measured import found_launches
     from castmates.results.torn import torn_words
 
     folder, file = find(study)
-    for sentence in torn_words(found_blocks(folder).torn):
+    for sentence in torn_words(found_launches(folder).torn):
         typer.echo(sentence, err=True)
     return read_results(folder.path, file)

@@ -1,35 +1,148 @@
 """The command `castmates sweep`: what is missing of a study is measured, and its report is written."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import Cores, Launches, StudyFile
+from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, TextOrJson, Verbose, loudness, margin_of
+from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
+from castmates.errors import CastmatesError
 
-ANALYSES = ("gather_blocks", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
+ANALYSES = ("gather_launches", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
+CONFIRM, REPLAY = only_with("--confirm"), only_with("--replay")
 
 
+class _Sweep(Runner):
+    """What comes after `--` is for Snakemake."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer does not export the type)
+        """Keep it apart."""
+        if "--" in args:
+            where = args.index("--")
+            ctx.meta["snakemake"] = args[where + 1 :]
+            args = args[:where]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """Show it."""
+        return [*super().collect_usage_pieces(ctx), "[-- SNAKEMAKE'S OPTIONS]"]
+
+
+@command(
+    "sweep",
+    "castmates sweep study.yaml",
+    "castmates sweep study.yaml --launches 12 -j 4",
+    "castmates sweep study.yaml --confirm --limit 3%",
+    "castmates sweep --replay first-look/paper",
+    "castmates sweep study.yaml -- --rerun-incomplete",
+    group=BEGIN,
+    order=5,
+    kind=_Sweep,
+)
 def sweep(
+    context: typer.Context,
     study: StudyFile,
-    blocks: Launches = None,
+    launches: Launches = None,
     cores: Cores = "all",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would run.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "-n", help="Only list the jobs that would run.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     again: Annotated[
-        bool, typer.Option("--analyse-again", help="Make all tables again from what is measured, as for a new version.")
+        bool, option("--analyse-again", help="Make all tables again from what is measured, as for a new version.")
+    ] = False,
+    retry: Annotated[
+        bool, option("--retry", help="Discard failed and unusable launches first, and measure them again.")
+    ] = False,
+    changed: Annotated[
+        bool,
+        option(
+            "--changed",
+            help="Also launches that were measured otherwise than the study says now.",
+            under=only_with("--retry"),
+        ),
+    ] = False,
+    confirm: Annotated[
+        bool,
+        option(
+            "--confirm",
+            help="Measure the advised shares of the cache in fresh launches, and renew the report.",
+            under=INSTEAD,
+        ),
+    ] = False,
+    replay: Annotated[
+        bool,
+        option(
+            "--replay",
+            is_eager=True,
+            help="Measure a published study again here, and compare: STUDY is a folder that `castmates paper` wrote, "
+            "results/<study>, or launches/<cohort>/<number> in one of them. Status 3: an effect differs; 4: unclear.",
+            under=INSTEAD,
+        ),
+    ] = False,
+    limit: Annotated[str, option(metavar="PERCENT", show_default=False, help=LIMIT, under=CONFIRM)] = "",
+    mix: Annotated[
+        str, option(metavar="MIX", help="Only this mix; all with an advice if left out.", under=CONFIRM)
+    ] = "",
+    partition: Annotated[
+        str, option(metavar="NAME", help="Of --mix: this partition, advised or not.", under=only_with("--mix"))
+    ] = "",
+    lead: Annotated[str, option(metavar="NAME", help="Only the mixes of this lead.", under=REPLAY)] = "",
+    name: Annotated[
+        str, option(metavar="NAME", help="Name of the replay; the study's with -replay if left out.", under=REPLAY)
+    ] = "",
+    margin: Annotated[
+        str,
+        option(metavar="N%", help="The largest difference that counts as none, such as 2%; the study's.", under=REPLAY),
+    ] = "",
+    form: Annotated[
+        TextOrJson, option("--format", metavar="FORMAT", help="text, or json for scripts.", under=REPLAY)
+    ] = "text",
+    only_write: Annotated[
+        bool,
+        option(
+            "--only-write", help="Write the study files and measure nothing.", under=only_with("--confirm", "--replay")
+        ),
     ] = False,
 ) -> None:
-    """Measure what is missing of a study and write its report; Ctrl-C is safe, the same command goes on."""
+    """Measure what is missing of a study, and write its report.
+
+    Ctrl-C is safe: the same command goes on where it stopped.
+    """
+    options = [*loudness(quiet, verbose), *context.meta.get("snakemake", [])]
+    if (confirm or replay) and (dry_run or again or retry):
+        raise CastmatesError("--confirm and --replay measure studies of their own: not with -n, --retry or another.")
+    if retry and dry_run:
+        raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
+    if confirm:
+        from castmates.cli.confirm import confirm_partitions
+
+        confirm_partitions(study, limit, (mix, partition), launches, cores, options, only_write)
+    elif replay:
+        from castmates.cli.replay import Replaying, replay_published
+
+        wish = Replaying(lead, launches, name, margin_of(margin), only_write, form == "json")
+        replay_published(study, wish, cores, options)
+    else:
+        if retry:
+            from castmates.cli.retry import discard
+
+            discard(study, changed)
+        options += [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
+        _sweep(study, launches, cores, options, dry_run)
+
+
+def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
     from castmates.pipeline import snakemake
     from castmates.pipeline.closing import refuse_nothing
     from castmates.project import load
     from castmates.results.torn import torn_words
 
-    project = load(study, blocks)
+    project = load(study, launches)
     found = project.found()
     project.plan(found)  # what is wrong or has no place here is one sentence; Snakemake is not started for it
     for sentence in torn_words(found.torn):
         typer.echo(sentence, err=True)
-    options = [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
-    snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), blocks, options)
+    snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)
     if not dry_run:
         refuse_nothing(project)

@@ -1,13 +1,13 @@
-"""The command `castmates try`: the advice of a finding, measured in fresh launches."""
+"""`castmates advice --try`: the advice of a finding, measured in fresh launches."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from castmates.cli.arguments import Cores, StudyFile
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -16,26 +16,16 @@ if TYPE_CHECKING:
     from castmates.study.finding_rules import Word
 
 
-def try_advice(
-    study: StudyFile,
-    finding: Annotated[str, typer.Argument(help="As `castmates findings` names it: input-bound/dlrm-train.")],
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the lead to change, in place of the rule's."),
-    ] = None,
-    variables: Annotated[
-        list[str] | None,
-        typer.Option("--variable", metavar="NAME=VALUE", help="An environment variable of the lead to try instead."),
-    ] = None,
-    cpus: Annotated[int | None, typer.Option(min=1, help="How many CPUs to give the lead instead.")] = None,
-    blocks: Annotated[
-        int | None, typer.Option(min=3, max=10_000, help="Fresh launches; the study's own number, and at least 3.")
-    ] = None,
-    cores: Cores = "all",
-    only_write: Annotated[
-        bool, typer.Option("--only-write", help="Write the study of the trial and measure nothing.")
-    ] = False,
-) -> None:
+@dataclass(frozen=True)
+class Change:
+    """What of the lead is changed in place of what the rule has, as it is written on the command line."""
+
+    options: Sequence[str]
+    variables: Sequence[str]
+    cpus: int | None
+
+
+def try_advice(study: Path, finding: str, change: Change, launches: int | None, cores: str, only_write: bool) -> None:
     """Measure what the advice of a finding gives: the lead as it is and changed, in fresh launches in mixed order."""
     from castmates.pipeline.snakemake import sweep
     from castmates.pipeline.try_advice import Asked, write_trial_study
@@ -49,11 +39,13 @@ def try_advice(
     plan = read_plan(folder.plan_file)
     chosen = _chosen(findings_of(read_results(folder.path, project.study_file)), finding)
     if chosen.rule.trial and chosen.rule.trial.command:
-        raise CastmatesError(f"{chosen.id} is tried by another command, which `castmates findings {study}` shows.")
+        raise CastmatesError(f"{chosen.id} is tried by another command, which `castmates advice {study}` shows.")
     if not chosen.found:
         typer.echo(f"note: {chosen.id} is {chosen.state}", err=True)
     trial = write_trial_study(
-        project, plan, Asked(chosen, _options(options or []), blocks, _variables(variables or []), cpus)
+        project,
+        plan,
+        Asked(chosen, _options(change.options), launches, _variables(change.variables), change.cpus),
     )
     file = folder.trial_study_file(trial.name)
     typer.echo(f"written: {file}", err=True)
@@ -61,7 +53,7 @@ def try_advice(
         return
     sweep(file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
     _show(trial, study)
-    if len(plan.blocks) == len(folder.measured(plan).blocks):  # its page shows the gain too
+    if len(plan.launches) == len(folder.measured(plan).launches):  # its page shows the gain too
         sweep(study, cores, lambda line: typer.echo(line, err=True), shows_result=False)
 
 
@@ -94,7 +86,7 @@ def _chosen(found: "Sequence[Finding]", named: str) -> "Finding":
     from castmates.study.reading import did_you_mean
 
     meant = did_you_mean(named, [each.id for each in found])
-    raise CastmatesError(f"there is no finding '{named}'{meant}; `castmates findings --all` lists what there is.")
+    raise CastmatesError(f"there is no finding '{named}'{meant}; `castmates advice --all` lists what there is.")
 
 
 def _options(given: Sequence[str]) -> "dict[str, Word]":

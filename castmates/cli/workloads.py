@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import CATALOGUE, AsJson, complete_workloads
-from castmates.cli.help import Command, Group, Runner, example
+from castmates.cli.arguments import CATALOGUE, Format, complete_workloads
+from castmates.cli.command import BEGIN, Runner, command
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.study.model import Workload
-
-workloads = typer.Typer(
-    name="workloads",
-    cls=Group,
-    help="List the programs that a study can name, check them, or show how their rates wander.",
-    epilog=example("castmates workloads", "castmates workloads check xz", "castmates workloads noise stream"),
-)
 
 Folder = Annotated[Path, typer.Option("--catalogue", help="The folder of catalogue files.", metavar="DIR")]
 Everything = Annotated[bool, typer.Option("--all", help="A line for every workload, variants included.")]
@@ -29,22 +22,16 @@ Names = Annotated[
 ]
 
 
-@workloads.callback(invoke_without_command=True)
-def either(
-    context: typer.Context, everything: Everything = False, as_json: AsJson = False, catalogue: Folder = CATALOGUE
+@command("workloads", "castmates workloads", "castmates workloads --all", group=BEGIN, order=3)
+def list_workloads(
+    context: typer.Context, everything: Everything = False, form: Format = "text", catalogue: Folder = CATALOGUE
 ) -> None:
-    """List the catalogue where no command follows."""
+    """List the programs that a study can name, or check them."""
     if context.invoked_subcommand is None:
-        _list(catalogue, everything, as_json)
+        _list(catalogue, everything, form == "json")
 
 
-@workloads.command("list", cls=Command, epilog=example("castmates workloads list --all"))
-def list_workloads(everything: Everything = False, as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
-    """List the catalogue by family: what each workload stresses, and whether it can be started here."""
-    _list(catalogue, everything, as_json)
-
-
-@workloads.command("check", cls=Runner, epilog=example("castmates workloads check xz"))
+@command("workloads check", "castmates workloads check xz", order=1, kind=Runner)
 def check_workloads(
     names: Names = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the catalogue.")] = False,
@@ -52,7 +39,7 @@ def check_workloads(
         bool, typer.Option("--installed", help="All that can be started here; what cannot is listed.")
     ] = False,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="How long each one runs.")] = 3.0,
-    as_json: AsJson = False,
+    form: Format = "text",
     catalogue: Folder = CATALOGUE,
 ) -> None:
     """Run each workload alone for a few seconds and prove that it keeps its promises; status 1 where one does not."""
@@ -64,7 +51,7 @@ def check_workloads(
     chosen = _fitted(_chosen(read_catalogue(catalogue), names or [], everything or installed))
     places = Places(ENVIRONMENTS, cache_folder(), build=not installed)
     results = check(chosen, places, seconds, say=lambda line: typer.echo(line, err=True))
-    if as_json:
+    if form == "json":
         typer.echo(tables.as_json([result.about() for result in results]))
     else:
         show(tables.results_table(results))
@@ -72,7 +59,7 @@ def check_workloads(
         raise typer.Exit(1)
 
 
-@workloads.command("noise", cls=Runner, epilog=example("castmates workloads noise stream chase"))
+@command("workloads noise", "castmates workloads noise stream chase", order=2, kind=Runner)
 def show_noise(
     names: Annotated[
         list[str], typer.Argument(help="Which workloads.", metavar="NAME", autocompletion=complete_workloads)
@@ -81,7 +68,7 @@ def show_noise(
     figure: Annotated[
         Path | None, typer.Option(help="Draw it too: STEM.svg, STEM.pdf, STEM.png and STEM.csv.", metavar="STEM")
     ] = None,
-    as_json: AsJson = False,
+    form: Format = "text",
     catalogue: Folder = CATALOGUE,
 ) -> None:
     """Run each workload alone, and show how its rate wanders: what neighbouring windows differ by, by their length."""
@@ -98,7 +85,7 @@ def show_noise(
         from castmates.report.figures.wandering import write_figure
 
         write_figure(rows, figure)
-    if as_json:
+    if form == "json":
         typer.echo(tables.as_json([asdict(row) for row in rows]))
     else:
         show(tables.noise_table(rows))
@@ -111,11 +98,11 @@ def _fitted(chosen: "dict[str, Workload]") -> "dict[str, Workload]":
     from castmates.machine.memory import usable_memory
     from castmates.machine.topology import read_topology
     from castmates.project import layout_of
-    from castmates.study.last_level import Place, fitted, last_level
+    from castmates.study.last_level import CachePlace, last_level, sized_workload
 
     layout, memory, cpus = layout_of(read_topology()), usable_memory(), sorted(os.sched_getaffinity(0))
     return {
-        name: fitted(workload, Place(own := cpus[-workload.cores :], last_level(layout, own), memory))
+        name: sized_workload(workload, CachePlace(own := cpus[-workload.cores :], last_level(layout, own), memory))
         for name, workload in chosen.items()
     }
 

@@ -18,7 +18,7 @@ class Added:
         self.name = plugin.name
         self._collector = self._asked(lambda: make(cpus))
         if lacking := [name for name in METHODS if not callable(getattr(self._collector, name, None))]:
-            raise plugin.broken(f"cannot be used: it has no method {', '.join(lacking)} (docs/plugins.md)")
+            raise plugin.broken(f"cannot be used: it has no method {', '.join(lacking)} (castmates help plugins)")
         self.inside_windows = bool(getattr(self._collector, "inside_windows", False))
         self.every_slice = bool(getattr(self._collector, "every_slice", False))
 
@@ -51,7 +51,7 @@ class Added:
 
 
 def added_collectors(cpus: Sequence[int]) -> list[Collector]:
-    """One of each that is installed, for a block on these CPUs."""
+    """One of each that is installed, for a launch on these CPUs."""
     makers = plugins.added("collectors", _wrong)
     return [Added(plugins.of("collectors", name), make, cpus) for name, make in makers.items()]
 

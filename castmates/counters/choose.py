@@ -30,7 +30,7 @@ def choose_collectors(
     around: Mapping[str, Sequence[int]] | None = None,
     is_ours: Callable[[int], bool] = lambda _pid: False,
 ) -> list[Collector]:
-    """Return what can be collected for a block: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
+    """Return what can be collected for a launch: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
 
     `is_ours` knows the members' processes that are no longer anybody's children.
     The first is read furthest from the window: those of plug-ins, whole tables; last what the rates are compared with.
@@ -54,7 +54,7 @@ def choose_collectors(
 
 
 def choose_counters(counting: Counting, cpus: Sequence[int], say: Say, rounds_before: int = 0) -> list[Counter]:
-    """Return what is counted for the members of a block on `cpus`; those that need the processor's counters take turns.
+    """What is counted for the members of a launch on `cpus`; those that need the processor's counters take turns.
 
     The last is read nearest to the window: our own counters, so that their edges lie within those that perf answers.
     """
@@ -76,7 +76,7 @@ def _perf() -> Collector:
 
 
 def _gpus() -> list[Collector]:
-    """The GPUs, where NVIDIA's driver is: elsewhere no block has to record that there are none."""
+    """The GPUs, where NVIDIA's driver is: elsewhere no launch has to record that there are none."""
     if not (Path("/") / DRIVER).exists():
         return []
     readings = GpuReadings()

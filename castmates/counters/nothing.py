@@ -8,6 +8,8 @@ from castmates.protocols import Sample
 class NoCollector:
     """Counts nothing and explains why."""
 
+    reads = False
+
     def __init__(self, reason: str = "this machine gives no counters", name: str = "none") -> None:
         self.name = name  # of what would be collected
         self._reason = reason

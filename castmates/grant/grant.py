@@ -14,11 +14,11 @@ def give(
     user: str | None, groups: int, default_group: bool, shell: int | None, say: Say, everything_traced: bool = False
 ) -> None:
     """Give a user what sweeps need, showing each step; what is refused is an error at the end."""
-    must_be_root("grant")
+    must_be_root("doctor --grant")
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), say)
     shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
-    with repair_lock("castmates grant", say):
+    with repair_lock("castmates doctor --grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
         resctrl.give(granting, groups, default_group)
@@ -38,8 +38,8 @@ def give(
 
 def undo(say: Say) -> None:
     """Take back everything that was granted."""
-    must_be_root("grant --undo")
-    with repair_lock("castmates grant --undo", say):
+    must_be_root("doctor --undo")
+    with repair_lock("castmates doctor --undo", say):
         # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().sentences:
             say(line)

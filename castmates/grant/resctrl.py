@@ -43,7 +43,7 @@ def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
         return ""
     return (
         "Partitions will not limit the rest of the machine, whose masks stay root's: it keeps all ways, and may fill"
-        " those of a program. `sudo castmates grant --default-group` hands its masks over too."
+        " those of a program. `sudo castmates doctor --grant --default-group` hands its masks over too."
     )
 
 

@@ -13,7 +13,7 @@ from castmates.protocols import Say
 
 FOLDER = Path("/var/lib/castmates/grants")
 INIT = 1
-LASTS = "This lasts until `sudo castmates grant --undo` or until the machine is restarted."
+LASTS = "This lasts until `sudo castmates doctor --undo` or until the machine is restarted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Step:
 
 @dataclass
 class Granting:
-    """One run of `castmates grant`: what is shown, what could not be done, and the record that outlives it."""
+    """One run of `castmates doctor --grant`: what is shown, what could not be done, and the record that outlives it."""
 
     grantee: Grantee
     journal: Journal
@@ -105,7 +105,7 @@ def find_grantee(name: str | None, environment: Mapping[str, str] = os.environ) 
     """Find the user that was named, or who called sudo."""
     name = name or environment.get("SUDO_USER")
     if not name:
-        raise CastmatesError("name the user who runs sweeps: sudo castmates grant --user NAME")
+        raise CastmatesError("name the user who runs sweeps: sudo castmates doctor --grant --user NAME")
     try:
         entry = pwd.getpwnam(name)
     except KeyError:

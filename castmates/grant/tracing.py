@@ -89,4 +89,4 @@ def _copy(granting: Granting) -> None:
         granting.refuse(f"tracing: {problem.strerror}")
         return
     if granting.give(step, "the file system there must keep capabilities"):
-        granting.leave("this copy stays until `sudo castmates grant --undo`, whatever is restarted")
+        granting.leave("this copy stays until `sudo castmates doctor --undo`, whatever is restarted")

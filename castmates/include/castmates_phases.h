@@ -1,7 +1,7 @@
 /* Phases, ranges, instants and epochs for Castmates, from C99 and C++: one header, no dependencies but POSIX threads.
 
-   The runner names a shared file in CASTMATES_PHASES_2 (version 2, everything) or CASTMATES_PHASES (version 1, phases
-   of no domain alone); docs/phases.md has the layout and the rules. Without these variables every call does nothing.
+   The runner names a shared file in CASTMATES_PHASES; docs/phases.md has the layout and the rules. Without this variable
+   every call does nothing. What is no phase of a step is kept where the runner asks for ranges.
 
    Include it before other headers, or compile with -D_GNU_SOURCE. It may be included in several files of a program:
    they share one state. A step below 0 is none; domain and payload may be NULL; texts are copied.
@@ -47,10 +47,14 @@ enum cmph_type { CMPH_PHASE = 1, CMPH_RANGE = 2, CMPH_INSTANT = 3, CMPH_EPOCH = 
 enum cmph_said { CMPH_SAID_NAME = 1, CMPH_SAID_PAYLOAD = 2, CMPH_SAID_DOMAIN = 4, CMPH_SAID_END = 8 };
 enum cmph_listener { CMPH_UNKNOWN = 0, CMPH_NOBODY = 1, CMPH_LISTENS = 2 };
 
-/* Where a version has its names and its records; docs/phases.md explains the numbers. */
-typedef struct {
-    uint32_t name_table, name_slot, before_name, name_bytes, most_names, plain, payload;
-} cmph_layout;
+/* Where the file has what; docs/phases.md explains the numbers. */
+#define CMPH_DOMAINS 576
+#define CMPH_NAMES 1600
+#define CMPH_SLOT 128 /* of a name: its domain and type, and its text */
+#define CMPH_TEXT 4
+#define CMPH_MOST_NAMES 512
+#define CMPH_RECORDS (CMPH_NAMES + CMPH_SLOT * CMPH_MOST_NAMES)
+#define CMPH_PLAIN 64 /* of a record: what is before its counts */
 
 typedef struct {
     int type, open, cut; /* cut: the payload was too long */
@@ -74,17 +78,15 @@ typedef struct {
 
 typedef struct {
     pthread_mutex_t lock;
-    int listener, version, said;
+    int listener, ranges, said; /* ranges: they are kept, and all else that is no phase of a step */
     unsigned char *memory;
-    cmph_layout at;
     uint32_t last_slot, counters, record, names, domains, first_thread;
     uint64_t head;
     int64_t epoch;
     uint16_t places[CMPH_PLACES]; /* by hash: the number of a name, from 1 */
 } cmph_state;
 
-CMPH_WEAK cmph_state cmph = {PTHREAD_MUTEX_INITIALIZER, CMPH_UNKNOWN, 0, 0, NULL, {0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0,
-                             0, 0, -1, {0}};
+CMPH_WEAK cmph_state cmph = {PTHREAD_MUTEX_INITIALIZER, CMPH_UNKNOWN, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, -1, {0}};
 CMPH_WEAK __thread cmph_thread cmph_own = {0, 0, 0, {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}, 0, 0}}};
 
 static inline uint64_t cmph_now(void)
@@ -126,7 +128,7 @@ static inline void cmph_say(int what, const char *sentence, const char *about)
     cmph.said |= what;
 }
 
-static inline unsigned char *cmph_slot(uint32_t name) { return cmph.memory + cmph.at.name_table + cmph.at.name_slot * name; }
+static inline unsigned char *cmph_slot(uint32_t name) { return cmph.memory + CMPH_NAMES + CMPH_SLOT * name; }
 
 static inline uint32_t cmph_hash(const unsigned char *bytes, uint32_t size)
 {
@@ -139,10 +141,10 @@ static inline uint32_t cmph_hash(const unsigned char *bytes, uint32_t size)
 /* The place of a name's slot in the table of lookups: where it is, or the free one where it belongs. */
 static inline uint16_t *cmph_place(const unsigned char *slot)
 {
-    uint32_t place = cmph_hash(slot, cmph.at.name_slot);
+    uint32_t place = cmph_hash(slot, CMPH_SLOT);
     for (;; place++) {
         uint16_t *found = &cmph.places[place & (CMPH_PLACES - 1)];
-        if (*found == 0 || memcmp(cmph_slot(*found - 1u), slot, cmph.at.name_slot) == 0)
+        if (*found == 0 || memcmp(cmph_slot(*found - 1u), slot, CMPH_SLOT) == 0)
             return found;
     }
 }
@@ -163,7 +165,7 @@ static inline int cmph_domain_known(const char *domain)
     if (domain == NULL || *domain == '\0')
         return 0;
     for (uint32_t one = 1; one < cmph.domains; one++)
-        if (strncmp((const char *)cmph.memory + 576 + 64 * one, domain, 64) == 0)
+        if (strncmp((const char *)cmph.memory + CMPH_DOMAINS + 64 * one, domain, 64) == 0)
             return (int)one;
     return -1;
 }
@@ -178,7 +180,7 @@ static inline int cmph_domain(const char *domain)
         cmph_say(CMPH_SAID_DOMAIN, "A domain has a name of 1 to 63 printable bytes, there are 16, and this is none", domain);
         return -1;
     }
-    memcpy(cmph.memory + 576 + 64 * cmph.domains, domain, strlen(domain));
+    memcpy(cmph.memory + CMPH_DOMAINS + 64 * cmph.domains, domain, strlen(domain));
     cmph_publish(36, ++cmph.domains);
     return (int)cmph.domains - 1;
 }
@@ -186,32 +188,30 @@ static inline int cmph_domain(const char *domain)
 /* The number of a name inside what lies around it ("" for nothing), put into the table if it can be. Under the lock. */
 static inline int32_t cmph_named(int type, int domain, const char *around, const char *name)
 {
-    unsigned char slot[128];
+    unsigned char slot[CMPH_SLOT];
     const size_t outer = strlen(around), own = name == NULL ? 0 : strlen(name), whole = outer + (outer > 0) + own;
     const int taken = type == CMPH_PHASE && domain == 0 && outer == 0 && own == 7 && memcmp(name, "threads", 7) == 0;
     if (domain < 0)
         return -1;
-    if (!cmph_printable(name) || strchr(name, '/') != NULL || taken || whole > cmph.at.name_bytes) {
+    if (!cmph_printable(name) || strchr(name, '/') != NULL || taken || whole >= CMPH_SLOT - CMPH_TEXT) {
         cmph_say(CMPH_SAID_NAME, "This is no name of a phase, or too long with those around it", name ? name : "");
         return -1;
     }
+    const uint16_t place[2] = {(uint16_t)domain, (uint16_t)type};
     memset(slot, 0, sizeof slot);
-    if (cmph.version == 2) {
-        const uint16_t place[2] = {(uint16_t)domain, (uint16_t)type};
-        memcpy(slot, place, sizeof place);
-    }
-    memcpy(slot + cmph.at.before_name, around, outer);
+    memcpy(slot, place, sizeof place);
+    memcpy(slot + CMPH_TEXT, around, outer);
     if (outer > 0)
-        slot[cmph.at.before_name + outer] = '/';
-    memcpy(slot + cmph.at.before_name + whole - own, name, own);
+        slot[CMPH_TEXT + outer] = '/';
+    memcpy(slot + CMPH_TEXT + whole - own, name, own);
     uint16_t *found = cmph_place(slot);
     if (*found != 0)
         return *found - 1;
-    if (cmph.names >= cmph.at.most_names) {
+    if (cmph.names >= CMPH_MOST_NAMES) {
         cmph_say(CMPH_SAID_NAME, "The table of names is full, and this is one more", name);
         return -1;
     }
-    memcpy(cmph_slot(cmph.names), slot, cmph.at.name_slot);
+    memcpy(cmph_slot(cmph.names), slot, CMPH_SLOT);
     cmph_publish(32, cmph.names + 1);
     *found = (uint16_t)++cmph.names;
     return (int32_t)cmph.names - 1;
@@ -219,21 +219,18 @@ static inline int32_t cmph_named(int type, int domain, const char *around, const
 
 static inline void cmph_forget(void) { cmph.listener = CMPH_NOBODY; } /* a child does not write into its parent's file */
 
-static inline int cmph_fits(uint64_t size, int version)
+static inline int cmph_fits(uint64_t size)
 {
-    const cmph_layout first = {576, 64, 0, 63, 128, 32, 0}, second = {1600, 128, 4, 123, 512, 64, CMPH_PAYLOAD};
     const uint32_t capacity = cmph_get(12);
-    cmph.at = version == 2 ? second : first;
     cmph.counters = cmph_get(20);
-    cmph.record = cmph.at.plain + 8 * cmph.counters + cmph.at.payload;
+    cmph.record = CMPH_PLAIN + 8 * cmph.counters + CMPH_PAYLOAD;
     cmph.last_slot = capacity - 1;
-    return memcmp(cmph.memory, "CASTPHAS", 8) == 0 && cmph_get(8) == (uint32_t)version && cmph.counters <= 8 &&
-           capacity >= 2 && (capacity & (capacity - 1)) == 0 &&
-           size == cmph.at.name_table + cmph.at.name_slot * cmph.at.most_names + (uint64_t)cmph.record * capacity;
+    return memcmp(cmph.memory, "CASTPHAS", 8) == 0 && cmph_get(8) == 1 && cmph.counters <= 8 && capacity >= 2 &&
+           (capacity & (capacity - 1)) == 0 && size == CMPH_RECORDS + (uint64_t)cmph.record * capacity;
 }
 
 /* Map the whole file with all its pages present, so that no record meets a page fault. Under the lock. */
-static inline int cmph_map(const char *path, int version)
+static inline int cmph_map(const char *path)
 {
     struct stat status;
     void *memory = MAP_FAILED;
@@ -247,12 +244,12 @@ static inline int cmph_map(const char *path, int version)
         return 0;
     }
     cmph.memory = (unsigned char *)memory;
-    if (status.st_size >= 64 && cmph_fits((uint64_t)status.st_size, version)) {
+    if (status.st_size >= 64 && cmph_fits((uint64_t)status.st_size)) {
         const pid_t owner = (pid_t)cmph_get(16);
         if (owner == 0 || owner == getpid() || (kill(owner, 0) != 0 && errno == ESRCH))
             return 1;
     } else {
-        fprintf(stderr, "%s is not a whole Castmates phases file of version %d.\n", path, version);
+        fprintf(stderr, "%s is not a whole Castmates phases file of version 1.\n", path);
     }
     munmap(memory, (size_t)status.st_size);
     return 0;
@@ -260,17 +257,15 @@ static inline int cmph_map(const char *path, int version)
 
 static inline void cmph_open(void)
 {
-    const char *second = getenv("CASTMATES_PHASES_2"), *first = getenv("CASTMATES_PHASES");
-    const int version = second != NULL && *second != '\0' ? 2 : 1;
-    const char *path = version == 2 ? second : first;
-    if (path == NULL || *path == '\0' || !cmph_map(path, version)) {
+    const char *path = getenv("CASTMATES_PHASES");
+    if (path == NULL || *path == '\0' || !cmph_map(path)) {
         __atomic_store_n(&cmph.listener, CMPH_NOBODY, __ATOMIC_RELEASE);
         return;
     }
-    cmph.version = version;
     cmph.head = *(uint64_t *)(void *)(cmph.memory + 24);
-    cmph.domains = version == 2 ? cmph_get(36) : 1;
-    for (cmph.names = 0; cmph.names < cmph_get(32) && cmph.names < cmph.at.most_names; cmph.names++)
+    cmph.domains = cmph_get(36);
+    cmph.ranges = cmph.domains > 0;
+    for (cmph.names = 0; cmph.names < cmph_get(32) && cmph.names < CMPH_MOST_NAMES; cmph.names++)
         *cmph_place(cmph_slot(cmph.names)) = (uint16_t)(cmph.names + 1); /* as another process left them */
     cmph_publish(16, (uint32_t)getpid());
     pthread_atfork(NULL, NULL, cmph_forget);
@@ -298,39 +293,33 @@ static inline void cmph_leave(void) { pthread_mutex_unlock(&cmph.lock); }
 static inline void cmph_write(const castmates_range *one, uint64_t end)
 {
     const int64_t nothing = -1;
-    unsigned char *record = cmph.memory + cmph.at.name_table + cmph.at.name_slot * cmph.at.most_names +
-                            (size_t)cmph.record * (cmph.head & cmph.last_slot);
+    unsigned char *record = cmph.memory + CMPH_RECORDS + (size_t)cmph.record * (cmph.head & cmph.last_slot);
     if (one->name < 0) {
         cmph_count(40, 1);
         return;
     }
-    const int64_t name = one->name;
+    const uint32_t rest[8] = {(uint32_t)one->name, (uint32_t)one->type | (one->cut ? 256u : 0u),
+                              one->thread,         cmph_self(),
+                              one->length,         0,
+                              0,                   0};
     /* The last head must be seen before this slot changes: that is how a reader notices an overwrite. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(record, &one->begin, 8);
     memcpy(record + 8, &end, 8);
     memcpy(record + 16, &one->step, 8);
-    if (cmph.version == 2) {
-        const uint32_t rest[8] = {(uint32_t)one->name, (uint32_t)one->type | (one->cut ? 256u : 0u),
-                                  one->thread,         cmph_self(),
-                                  one->length,         0,
-                                  0,                   0};
-        memcpy(record + 24, &one->epoch, 8);
-        memcpy(record + 32, rest, sizeof rest);
-    } else {
-        memcpy(record + 24, &name, 8);
-    }
+    memcpy(record + 24, &one->epoch, 8);
+    memcpy(record + 32, rest, sizeof rest);
     for (uint32_t count = 0; count < cmph.counters; count++)
-        memcpy(record + cmph.at.plain + 8 * count, &nothing, 8);
-    if (one->length > 0 && cmph.version == 2)
-        memcpy(record + cmph.at.plain + 8 * cmph.counters, one->payload, one->length);
+        memcpy(record + CMPH_PLAIN + 8 * count, &nothing, 8);
+    if (one->length > 0)
+        memcpy(record + CMPH_PLAIN + 8 * cmph.counters, one->payload, one->length);
     __atomic_store_n((uint64_t *)(void *)(cmph.memory + 24), ++cmph.head, __ATOMIC_RELEASE);
 }
 
 /* Fill in a record that begins now; its time is read last. Under the lock. */
 static inline void cmph_begin(castmates_range *one, int type, int32_t name, int64_t step, const char *payload)
 {
-    const size_t length = payload == NULL ? 0 : strlen(payload);
+    const size_t length = payload == NULL || !cmph.ranges ? 0 : strlen(payload);
     one->type = type;
     one->open = 1;
     one->name = name;
@@ -342,7 +331,7 @@ static inline void cmph_begin(castmates_range *one, int type, int32_t name, int6
     one->length = one->cut ? 0 : (uint32_t)length;
     if (one->length > 0)
         memcpy(one->payload, payload, length);
-    if (one->cut && cmph.version == 2) {
+    if (one->cut) {
         cmph_count(56, 1);
         cmph_say(CMPH_SAID_PAYLOAD, "A payload of more than 64 bytes is left out", payload);
     }
@@ -362,7 +351,7 @@ static inline cmph_frame *cmph_inner(int domain)
 static inline const char *cmph_around(const cmph_frame *outer, int domain, int type)
 {
     if (outer != NULL)
-        return outer->range.name < 0 ? "" : (const char *)cmph_slot((uint32_t)outer->range.name) + cmph.at.before_name;
+        return outer->range.name < 0 ? "" : (const char *)cmph_slot((uint32_t)outer->range.name) + CMPH_TEXT;
     if (type != CMPH_PHASE || domain != 0)
         return "";
     if (cmph.first_thread == 0)
@@ -374,7 +363,7 @@ static inline void cmph_phase(const char *domain, const char *name, int64_t step
 {
     if (!cmph_enter())
         return;
-    if (cmph.version == 2 || domain == NULL || *domain == '\0') {
+    if (cmph.ranges || domain == NULL || *domain == '\0') {
         const int number = cmph_domain(domain);
         const cmph_frame *outer = cmph_inner(number);
         const char *around = cmph_around(outer, number, CMPH_PHASE);
@@ -411,7 +400,7 @@ static inline void castmates_phase_end_in(const char *domain)
         return;
     if (cmph_own.beyond > 0) {
         cmph_own.beyond--;
-    } else if (cmph.version == 2 || domain == NULL || *domain == '\0') {
+    } else if (cmph.ranges || domain == NULL || *domain == '\0') {
         const int number = cmph_domain_known(domain);
         for (cmph_frame *frame = cmph_inner(number); frame != NULL; frame = cmph_inner(number)) {
             const int marked = frame->marked;
@@ -452,7 +441,7 @@ static inline castmates_range cmph_open_range(int type, const char *domain, cons
     memset(&one, 0, sizeof one);
     if (!cmph_enter())
         return one;
-    if (cmph.version == 2) {
+    if (cmph.ranges) {
         cmph_count(48, 1);
         cmph_begin(&one, type, cmph_named(type, cmph_domain(domain), "", name), type == CMPH_EPOCH ? -1 : step, payload);
         if (type == CMPH_EPOCH)
@@ -481,13 +470,13 @@ static inline void castmates_range_end(castmates_range *one)
     const uint64_t now = cmph_now();
     if (one == NULL || !cmph_enter())
         return;
-    if (cmph.version == 2 && one->open) {
+    if (cmph.ranges && one->open) {
         one->open = 0;
         cmph_count(48, -1);
         if (one->type == CMPH_EPOCH)
             cmph.epoch = one->before;
         cmph_write(one, now);
-    } else if (cmph.version == 2) {
+    } else if (cmph.ranges) {
         cmph_say(CMPH_SAID_END, "A range was ended that has ended already, or never begun", "castmates_range_end");
     }
     cmph_leave();
@@ -500,7 +489,7 @@ static inline void castmates_instant(const char *domain, const char *name, int64
     memset(&one, 0, sizeof one);
     if (!cmph_enter())
         return;
-    if (cmph.version == 2) {
+    if (cmph.ranges) {
         const int number = cmph_domain(domain);
         const cmph_frame *outer = cmph_inner(number);
         const int lost = outer != NULL && outer->range.name < 0;

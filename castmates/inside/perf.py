@@ -183,7 +183,7 @@ def explain(event: Event, error: OSError) -> Refusal:
     if error.errno in (errno.EACCES, errno.EPERM):
         need = 1 if event.in_kernel_only else 2
         why = f"perf is refused for {event.name} (kernel.perf_event_paranoid is {paranoid()}): set it to {need} or "
-        return Refusal("not counted", f"{why}less, or let root run once: castmates grant")
+        return Refusal("not counted", f"{why}less, or let root run once: castmates doctor --grant")
     if error.errno == errno.ENOSYS:
         return Refusal("not supported", "this kernel or architecture has no perf_event_open that Castmates knows")
     return Refusal("not counted", f"perf failed for {event.name}: {error.strerror}")

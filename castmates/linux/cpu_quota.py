@@ -18,7 +18,7 @@ ON, OFF = "on", "off"
 NONE = "max"
 HANDED_DOWN = "cgroup.subtree_control"
 OF_VERSION_1 = "cpu.cfs_quota_us"
-GRANT = "`sudo castmates grant` gives it"
+GRANT = "`sudo castmates doctor --grant` gives it"
 AS_ROOT = "let root run the sweep"
 
 

@@ -9,7 +9,7 @@ _MAKER = r"(\d+)-(\d+)-(\d+)"  # its number, its start and the PID namespace in 
 _FOLDER = re.compile(rf"castmates-{_MAKER}-.+")
 _GROUP = re.compile(rf"castmates\..+\.{_MAKER}\.\d+")
 _RESCTRL_GROUP = re.compile(rf"castmates\.{_MAKER}\.\d+")
-_DELEGATED = re.compile(r"castmates-(\d+)-(\d+)")  # made by root for a user, and never removed by a block
+_DELEGATED = re.compile(r"castmates-(\d+)-(\d+)")  # made by root for a user, and never removed by a launch
 
 
 def folder_prefix() -> str:

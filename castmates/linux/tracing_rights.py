@@ -26,7 +26,7 @@ TRACEPOINTS = {
     INTERRUPTS: ("irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry", "irq:softirq_exit"),
 }
 _GRANTED = Path("/var/lib/castmates")  # what root has granted lies there
-GRANT, GRANT_ALL = "sudo castmates grant", "sudo castmates grant --tracing"
+GRANT, GRANT_ALL = "sudo castmates doctor --grant", "sudo castmates doctor --grant --tracing"
 MOST_KIB, LEAST_KIB, ALL_KIB = 16 << 10, 128, 256 << 10  # of a CPU's buffer, and of all together
 _DUMMY, _PAGE_FAULTS, _CPU_CLOCK = 9, 2, 0  # the kernel's events in software
 _CONTEXT_SWITCH = 1 << 26  # a bit of perf_event_attr
@@ -190,9 +190,9 @@ def _records(tracepoint: str) -> bool:
     return number is not None and _opens(Attr(TRACEPOINT, number), sampled=_RAW)
 
 
-def _opens(attr: Attr, target: Target = _MYSELF, bits: int = 0, sampled: int = 0) -> bool:
+def _opens(attr: Attr, bits: int = 0, sampled: int = 0) -> bool:
     try:
-        os.close(perf_event.open_event(attr, target, bits=bits, sampled=sampled))
+        os.close(perf_event.open_event(attr, _MYSELF, bits=bits, sampled=sampled))
     except OSError:
         return False
     return True

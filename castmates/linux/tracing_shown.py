@@ -32,8 +32,8 @@ _EVERYTHING = Rights(
 )
 USERS: Mapping[str, Rights] = {
     "root": _EVERYTHING,
-    "user after `sudo castmates grant --tracing`": _EVERYTHING,
-    "user after `sudo castmates grant`": Rights(
+    "user after `sudo castmates doctor --grant --tracing`": _EVERYTHING,
+    "user after `sudo castmates doctor --grant`": Rights(
         tracepoints=False, switches=True, stacks=True, perf="", reasons=(), syscalls=True, faults=True, kernel=True
     ),
     "plain user (`perf_event_paranoid` 2)": Rights(
@@ -47,12 +47,12 @@ def recordable(wanted: Iterable[str], can: Rights) -> list[str]:
     return [family for family in wanted if any(family in each.families and getattr(can, each.right) for each in SHOWN)]
 
 
-def not_shown(wanted: Collection[str], can: Rights) -> list[str]:
+def not_shown(wanted: Collection[str], can: Rights) -> list[Shown]:
     """What a trace of these families will not show."""
     lacking = [each for each in SHOWN if set(each.families) & set(wanted) and not getattr(can, each.right)]
     if not can.faults and not can.stacks:
-        lacking = [each for each in lacking if each.right != "kernel"]  # nothing is left that it could be a part of
-    return [each.words for each in lacking]
+        return [each for each in lacking if each.right != "kernel"]  # nothing is left that it could be a part of
+    return lacking
 
 
 def table(users: Mapping[str, Rights] = USERS) -> Iterable[str]:

@@ -188,7 +188,7 @@ class Journal:
                 self._finish(file)
                 return undone
         except OSError as error:
-            why = f"the journal {self.path} cannot be written ({error.strerror}); try: sudo castmates restore"
+            why = f"the journal {self.path} cannot be written ({error.strerror}); try: sudo castmates doctor --restore"
             return [Undone(entry, "failed", why) for entry in filter(whose, self.entries())]
 
     def restore_mine(self) -> list[Undone]:
@@ -208,7 +208,7 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Hold the journal: a warden and the next block may want to put the same things back at the same time."""
+        """Hold the journal: a warden and the next launch may want to put the same things back at the same time."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:

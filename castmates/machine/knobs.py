@@ -33,7 +33,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One thing to be set for a block, wherever this kernel keeps it."""
+    """One thing to be set for a launch, wherever this kernel keeps it."""
 
     name: str
     switches: tuple[Switch, ...]  # the first that this machine has counts

@@ -173,7 +173,8 @@ def _unusable(path: Path, error: OSError) -> CastmatesError:
         if (mode := (status := path.lstat()).st_mode) & OF_ALL != OF_ALL and stat.S_ISREG(mode):
             return CastmatesError(
                 f"The machine's lock {path} belongs to {_user(status.st_uid)}, who has closed it to others (mode "
-                f"{stat.S_IMODE(mode):o}); that user must run `chmod 0666 {path}`, or root `castmates restore`."
+                f"{stat.S_IMODE(mode):o}); that user must run `chmod 0666 {path}`, or root `castmates doctor "
+                f"--restore`."
             )
     return CastmatesError(f"The machine's lock {path} cannot be used ({error.strerror}); root must remove it.")
 

@@ -1,4 +1,4 @@
-"""Sets a machine as a study wants it during a block, and puts it back."""
+"""Sets a machine as a study wants it during a launch, and puts it back."""
 
 import errno
 from collections.abc import Collection, Iterator
@@ -53,7 +53,7 @@ class Preparing:
         moved = [change for change in changes if change.target not in refused]
         single = [change.target for change in changes if not change.target.endswith(DEFAULT_AFFINITY)]
         if refused:
-            self.say(f"{len(refused)} of {len(single)} interrupts cannot be moved off the block's CPUs")
+            self.say(f"{len(refused)} of {len(single)} interrupts cannot be moved off the launch's CPUs")
         if name := knobs.balancer(self.root):
             self.say(f"{name} is running and may move interrupts back: stop it (sudo systemctl stop {name})")
         return {

@@ -90,7 +90,7 @@ def _divided(root: Path, cpus: Collection[int], knob: str) -> tuple[set[int], se
     if not others:
         what = "interrupts have" if knob == IRQ_AFFINITY else "the kernel's work has"
         raise CastmatesError(
-            f"{knob} cannot be 'away' here: the block is on every CPU there is ({format_cpu_list(online)}), so "
+            f"{knob} cannot be 'away' here: the launch is on every CPU there is ({format_cpu_list(online)}), so "
             f"{what} nowhere to go; use fewer CPUs, {LEAVE_OUT}."
         )
     return quiet, others, online

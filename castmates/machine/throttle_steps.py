@@ -1,6 +1,6 @@
 """Steps of the throttle of memory bandwidth that a processor makes equal, though the kernel keeps them apart.
 
-They are known from reports, and not verified here. Where the processor's registers can be read, each block's record
+They are known from reports, and not verified here. Where the processor's registers can be read, each launch's record
 shows what is true of the machine that measured.
 """
 

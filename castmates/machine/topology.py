@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.nvml import memory_nodes
 from castmates.linux.processes import status_of
-from castmates.study.placement.clusters import clusters_of
+from castmates.study.placement.layout import clusters_of
 
 HIGHEST_CPU = 65535
 HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}

@@ -70,7 +70,7 @@ MEMORY_PEAK = TrialRecords("memory-peak", depends_on_mount=False, depends_on_pla
 
 
 def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
-    """Return the verdict on the counts of each event that was tried here; blocks record it."""
+    """Return the verdict on the counts of each event that was tried here; launches record it."""
     record = COUNTERS.read(cache, root)
     return {event: str(verdict) for event, verdict in record["events"].items()} if record else {}
 

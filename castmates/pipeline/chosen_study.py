@@ -8,7 +8,7 @@ from typing import Protocol
 from castmates.errors import CastmatesError
 from castmates.results.named import default_study
 
-KEYS = ("study", "blocks")  # of Snakemake's --config
+KEYS = ("study", "launches")  # of Snakemake's --config
 
 
 class Options(Protocol):
@@ -41,7 +41,7 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
     if strange := sorted(set(config) - set(KEYS)):
         raise CastmatesError(
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file; --config blocks=N asks for more launches."
+            "and change its keys in that file; --config launches=N asks for more launches."
         )
     named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
     if len(named) > 1:

@@ -25,7 +25,7 @@ def closing_text(project: Project, plan: Plan) -> str:
     folder = project.results
     try:
         answer = folder.answer_file.read_text(encoding="utf-8")
-    except OSError:  # only tables were asked for, or an earlier version wrote the report
+    except OSError:  # only tables were asked for
         answer = ""
     paragraphs = ["".join(f" {line}\n" if line else "\n" for line in answer.splitlines())]
     paragraphs += ["".join(f" {line}\n" for line in closing_words(project, plan).splitlines())]
@@ -39,14 +39,12 @@ def closing_words(project: Project, plan: Plan) -> str:
     folder = project.results
     precision = precision_words(plan, folder, project.study.budget.precision)
     lines = [f"{sentence}\n" for sentence in (precision, *_of_looks(plan, folder)) if sentence]
-    files = [folder.record_file(block) for block in folder.measured(plan).blocks]
+    files = [folder.record_file(launch) for launch in folder.measured(plan).launches]
     read = RecordReader(folder).read
     reasons = Counter(reason for file in files if (reason := useless(read(file))))
     if reasons:
         few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
-        lines.append(
-            f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
-        )
+        lines.append(f"{few}. `{retry_command(project.study_file)}` measures them again.\n")
     return "".join(lines)
 
 
@@ -56,7 +54,7 @@ def refuse_nothing(project: Project) -> None:
     if files and all(useless(record_or_why(file)) for file in files):
         raise CastmatesError(
             f"nothing counts of the {len(files)} launches of {project.study.name}: {project.results.page_file} shows "
-            f"why. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again."
+            f"why. `{retry_command(project.study_file)}` measures them again."
         )
 
 
@@ -64,5 +62,5 @@ def _of_looks(plan: Plan, folder: StudyFolder) -> Iterator[str]:
     """What the looks of an adaptive study decided, and saved."""
     if looks := read_adaptive_looks(plan, folder):
         yield summary(looks)
-        records = (RecordReader(folder).read(folder.record_file(block)) for block in folder.measured(plan).blocks)
+        records = (RecordReader(folder).read(folder.record_file(launch)) for launch in folder.measured(plan).launches)
         yield saved(looks[-1], sum(int(record.get("windows", 0)) for record in records))

@@ -1,49 +1,49 @@
-"""Fresh blocks for recommended partitions: writes the studies that measure them, and reads what their blocks found."""
+"""Fresh launches for recommended partitions: writes the studies that measure them, and reads what they found."""
 
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
 from castmates.analysis.partitions.held import as_held, held_by, states
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN, TOO_FEW
+from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import Project
-from castmates.results.block_tables import read_windows
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
 from castmates.results.confirming import folder_of, study_files
 from castmates.results.folder import StudyFolder
+from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.records import read_record
-from castmates.study.confirmation import FEWEST_BLOCKS, confirming, mix_under, name_of
+from castmates.study.class_names import workload_of
+from castmates.study.confirmation import FEWEST_LAUNCHES, confirmation_name, confirming, mix_under
 from castmates.study.model import Study
-from castmates.study.spec import Block, Mix, Plan
-from castmates.study.study_text import study_text
+from castmates.study.spec import Launch, Mix, Plan
 from castmates.study.wanted import with_place
 
-HEAD = "Written by `castmates confirm {study}`: fresh blocks for a partition that it recommends."
+HEAD = "Written by `castmates sweep {study} --confirm`: fresh launches for a partition that it recommends."
 
 
-def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
+def write_study(project: Project, plan: Plan, mix: str, partition: str, launches: int | None) -> Path:
     """Write the study that confirms this partition; its file."""
     chosen = mix_under(plan, mix, partition)
     study = with_rounds_of_pilot(project.study, project.study_file)
-    count = max(FEWEST_BLOCKS, study.budget.blocks) if blocks is None else blocks
-    file = project.results.confirming_file(name_of(study.name, chosen))
+    count = max(FEWEST_LAUNCHES, study.budget.launches) if launches is None else launches
+    file = project.results.confirming_file(confirmation_name(study.name, chosen))
     head = HEAD.format(study=project.study_file)
-    replace_text(file, study_text(confirming(study, plan, chosen, count), head))
+    replace_text(file, confirming(study, plan, chosen, count).text(head))
     return file
 
 
 def confirmed_rows(plan: Plan, folder: StudyFolder) -> pd.DataFrame:
-    """What the fresh blocks found: a row of the Pareto table for each confirming study of a partition of this plan."""
-    mixes = {name_of(plan.study, mix): mix for mix in plan.mixes if mix.partitions and mix.antagonists}
+    """What the fresh launches found: a row of the Pareto table for each study that confirms a partition of it."""
+    mixes = {confirmation_name(plan.study, mix): mix for mix in plan.mixes if mix.partitions and mix.antagonists}
     rows = [
         _confirmed(plan, mix, folder_of(file, folder), _searched(plan, mix, folder))
         for file in study_files(folder)
@@ -54,7 +54,7 @@ def confirmed_rows(plan: Plan, folder: StudyFolder) -> pd.DataFrame:
 
 def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> pd.DataFrame:
     """The row of one confirming study."""
-    counted: list[tuple[Path, Block]] = []
+    counted: list[tuple[Path, Launch]] = []
     reasons: list[str] = []
     held: list[dict[str, Any]] = []  # the records of those counted
     for file in fresh.record_files():
@@ -62,10 +62,10 @@ def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> 
         if why := refusal(record, searched):
             reasons.append(why)
         else:
-            counted.append((file.parent, Block.model_validate(record["spec"])))
+            counted.append((file.parent, Launch.model_validate(record["spec"])))
             held.append(record)
-    study, blocks = fresh.path.name, tuple(block for _, block in counted)
-    changes = {"study": study, "mixes": (mix,), "controls": (), "looks": (), "blocks": blocks}
+    study, launches = fresh.path.name, tuple(launch for _, launch in counted)
+    changes = {"study": study, "mixes": (mix,), "controls": (), "looks": (), "launches": launches}
     asked = plan.model_copy(update=changes)
     found = held_by(held)
     fresh_plan = as_held(asked, found)
@@ -75,30 +75,32 @@ def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> 
     if table.empty:
         table = frame([_nothing(plan, mix, searched.platform, study)], PARETO)
     why = "; ".join(dict.fromkeys(reasons))
-    design = other_design((block.design for block in blocks), (block.design for block in plan.blocks))
+    design = other_design((launch.design for launch in launches), (launch.design for launch in plan.launches))
     return table.assign(study=plan.study, frontier=False, refused=len(reasons), why_refused=why, design=design)
 
 
 def _nothing(plan: Plan, mix: Mix, platform: str, source: str) -> dict[str, Any]:
-    """A confirming study of which no block counts."""
+    """A confirming study of which no launch counts."""
     lead, *others = map(workload_of, (mix.lead, *mix.antagonists))
+    (partition,) = mix.partitions
     return {
         "mix": mix.name, "lead": lead, "antagonists": with_place("+".join(others), mix.name),
-        "partition": mix.partitions[0].name, "stage": CONFIRMED, "source": source, "blocks": 0, "refused": 0,
+        "partition": partition.name, "curve": partition.curve, "stage": CONFIRMED, "source": source, "launches": 0,
+        "refused": 0,
         "frontier": False, "platform": platform, "machine": plan.machine,
     }  # fmt: skip
 
 
 def _searched(plan: Plan, mix: Mix, folder: StudyFolder) -> Searched:
-    """What is known of the search, from the records of its blocks with this mix."""
-    having = [block for block in plan.blocks if any(each.identity == mix.identity for each in block.company.mixes)]
-    files = [folder.record_file(block) for block in sorted(having, key=lambda block: block.path)]
+    """What is known of the search, from the records of its launches with this mix."""
+    having = [launch for launch in plan.launches if any(each.identity == mix.identity for each in launch.cohort.mixes)]
+    files = [folder.record_file(launch) for launch in sorted(having, key=lambda launch: launch.path)]
     records = [read_record(file) for file in files if file.is_file()]
     return Searched(
         study=plan.study,
         mix=mix,
         platform=next((str(record.get("platform")) for record in records), ""),
-        seeds={block.seed for block in plan.blocks},
+        seeds={launch.seed for launch in plan.launches},
         hosts={str(record.get("host")) for record in records},
     )
 
@@ -123,9 +125,9 @@ def _why_not(advice: pd.DataFrame) -> str:
     words = {
         NOT_NEEDED: f"without a partition, the loss is at most {limit}",
         OPEN: f"a loss beyond {limit} without a partition, or a gain under one, is not proven",
-        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
-        "recommend` shows what comes nearest",
-        TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
+        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates show "
+        "--partitions` shows what comes nearest",
+        TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more launches",
         NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",
     }
     counts = advice["verdict"].value_counts()

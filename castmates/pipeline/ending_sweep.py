@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from castmates.linux.processes import read_table
 
-# What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
-# right, and Snakemake waits for it; at SIGTERM it would wait for blocks to be finished, and shells would not wait.
+# What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a launch then puts the machine
+# right, and Snakemake waits for it; at SIGTERM it would wait for launches to be finished, and shells would not wait.
 ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)

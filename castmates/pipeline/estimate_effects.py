@@ -1,8 +1,7 @@
-"""The measured blocks of a plan -> the study's tables."""
+"""The measured launches of a plan: the facts of which the study's tables are made."""
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,47 +9,33 @@ from typing import Any
 import pandas as pd
 
 from castmates import plugins
-from castmates.analysis.comparison.variants import variant_effects
-from castmates.analysis.effects.blocks import blocks_table
-from castmates.analysis.effects.carryover import estimate_carryover
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.distances import estimate_distances
-from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.margins import margins
-from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_as_one import as_one
-from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import joined, pooled, without_hosts
-from castmates.analysis.effects.stamps import stamps_table
-from castmates.analysis.effects.system import METRICS, system_metrics
-from castmates.analysis.effects.system_over_mixes import system_over_mixes
+from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.system import METRICS
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
-from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
-from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
-from castmates.analysis.explanations.resources import NAMES as NAMES_READ
-from castmates.analysis.explanations.resources import NEEDED, resources
-from castmates.analysis.explanations.services import services, without_saturated
-from castmates.analysis.explanations.steps import COLUMNS, NAMES
-from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.explanations.resources import NAMES, NEEDED
+from castmates.analysis.explanations.services import without_saturated
+from castmates.analysis.explanations.steps import COLUMNS
+from castmates.analysis.explanations.steps import NAMES as STEP_NAMES
 from castmates.analysis.partitions.held import States, as_held, held_by, states
-from castmates.analysis.partitions.mitigations import estimate_mitigations
-from castmates.analysis.prediction.table import estimate_predictions
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
-from castmates.files import make_folder
-from castmates.parallel import side_by_side
-from castmates.results import block_tables
+from castmates.pipeline.estimates import Estimates, write
+from castmates.results import launch_tables
 from castmates.results.bundled_records import RecordReader
-from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import SLICES
+from castmates.results.bundles import StudyLaunches
+from castmates.results.columns.launch import SLICES
+from castmates.results.columns.registry import written_by
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
-from castmates.results.tables import write_table
+from castmates.results.tables import remove_left_over, tables_of
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
+
+RULE = "estimate_effects"
 
 
 @dataclass(frozen=True)
@@ -62,63 +47,78 @@ class Terms:
     machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
-    def of(self, part: Plan, windows: pd.DataFrame, folder: StudyFolder) -> "Terms":
-        """The terms of a part of the plan: for a class, the facts of the nodes that measured it."""
-        if not part.machine:
-            return self
-        return replace(self, machine=as_one(facts_of_nodes(folder, part, windows, self.machine)))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What is estimated together."""
-
-    plan: Plan  # with what the processor held
-    held: States
-    terms: Terms
-
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
-    """Read every measured block of the plan, estimate, and write all tables into `output`; so many at a time.
+    """Read every measured launch of the plan, estimate, and write all tables into `output`; so many at a time.
 
-    With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
+    With a wanted precision a plan holds more launches than it may turn out to need: those measured count.
     """
-    plan, records = analysed(plan, folder), RecordReader(folder)
-    measured = StudyBlocks(folder, folder.places(plan))
+    plan, reader = analysed(plan, folder), RecordReader(folder)
+    measured = StudyLaunches(folder, folder.places(plan))
     every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
     windows = planned(every, kept)
     plans = pooled(kept, windows)
     windows = without_saturated(plans, windows)
-    parts = [_Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in plans]
-
-    def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
-        return lambda: joined([make(part.plan) for part in parts])
-
-    added = plugins.added("metrics", _wrong, taken=METRICS)
-    tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
-        "resources": over(lambda part: resources(part, windows, _readings(part, folder, measured, records))),
-        "latency": over(lambda part: latencies(part, windows, measured.parts("steps", COLUMNS, categories=NAMES))),
-        "services": over(lambda part: services(part, windows)),
-        "blocks": lambda: _blocks(plan, folder, records),
-        "windows": lambda: windows,
-        "carryover": over(lambda part: estimate_carryover(part, measured.parts("slices", list(SLICES)))),
-        "system": over(lambda part: system_metrics(part, windows, added)),
-        "system_over_mixes": over(lambda part: system_over_mixes(part, windows, added)),
-        "margins": over(lambda part: margins(part, windows)),
-        "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
+    every_part: dict[str, Any] = {
+        "windows": windows,
+        "margin": terms.margin,
+        "isolated": terms.isolated,
+        "level": terms.level,
     }
-    make_folder(output)
-    made = output / ".new"  # all of them, or none
-    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
-    try:
-        tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, len(plan.blocks) - len(kept.blocks), made)
-        side_by_side(tasks, jobs)
-        for file in sorted(made.iterdir()):
-            file.replace(output / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    every_part["added"] = plugins.added("metrics", _wrong, taken=METRICS)
+    every_part["steps"] = partial(measured.parts, "steps", COLUMNS, categories=STEP_NAMES)
+    every_part["slices"] = partial(measured.parts, "slices", list(SLICES))
+    parts = [every_part | _facts_of(own, windows, measured, reader, terms.machine) for own in plans]
+    whole = {
+        "study": plan,
+        "parts": [part["plan"] for part in parts],
+        "windows": windows,
+        "machine": as_one([part["machine"] for part in parts]),
+        "ignored_hosts": plan.ignored_hosts,
+        "left_out": len(plan.launches) - len(kept.launches),
+        "records": partial(_records, plan, folder, reader),
+    }
+    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output, jobs)
+    remove_left_over(plan, folder, output)
+
+
+def _facts_of(
+    part: Plan, windows: pd.DataFrame, measured: StudyLaunches, reader: RecordReader, machine: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The facts of what is estimated together; of a class, `machine` has those of the nodes that measured it."""
+    plan, held = what_was_held(part, measured.folder, reader)
+    facts = as_one(facts_of_nodes(measured.folder, part, windows, machine)) if part.machine else machine
+    peak = Peak.of(facts.get("memory_peak"))
+    readings = partial(_readings, plan, measured, reader)
+    return {"plan": plan, "held": held, "machine": facts, "peak": peak, "readings": readings}
+
+
+def _records(plan: Plan, folder: StudyFolder, reader: RecordReader) -> list[dict[str, Any]]:
+    """What launches say of themselves."""
+    read = [reader.read(folder.record_file(launch)) for launch in plan.launches]
+    if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
+        raise CastmatesError(broken[0])
+    return read
+
+
+def _readings(plan: Plan, measured: StudyLaunches, reader: RecordReader) -> Iterator[dict[str, pd.DataFrame]]:
+    """What was read and counted, some launches at a time; samples and slices only where something of use was read."""
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, measured.folder, reader)
+    for places in measured.together():
+        yield {
+            name: launch_tables.read(
+                places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES[name]
+            )
+            for name, columns in NEEDED.items()
+        }
+
+
+def _read_packages(plan: Plan, folder: StudyFolder, reader: RecordReader) -> bool:
+    """Check whether clocks, throttling or packages were read; the first launch of each cohort stands for all."""
+    first = {launch.cohort.id: launch for launch in reversed(plan.launches)}
+    read = (reader.read(folder.record_file(launch)).get("reading", ()) for launch in first.values())
+    return any(name in PACKAGE_SOURCES for names in read for name in names)
 
 
 def _wrong(metric: object) -> str:
@@ -126,81 +126,11 @@ def _wrong(metric: object) -> str:
     return "" if callable(metric) else f"it is a {type(metric).__name__}, and no function of the members' slowdowns"
 
 
-def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
-    write_table(make(), stem)
-
-
 def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None = None) -> tuple[Plan, States]:
     """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
     if not any(mix.partitions for mix in plan.mixes):
         return plan, {}
-    files = (folder.record_file(block) for block in plan.blocks)
+    files = (folder.record_file(launch) for launch in plan.launches)
     read = (records or RecordReader(folder)).read
     found = held_by(read(file) for file in files if file.is_file())
     return as_held(plan, found), states(plan, found)
-
-
-def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFrame:
-    read = [records.read(folder.record_file(block)) for block in plan.blocks]
-    if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
-        raise CastmatesError(broken[0])
-    return blocks_table(read, plan.ignored_hosts)
-
-
-def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
-    """Write the effects, and what is made of them."""
-    made = [_verdicts(part, windows) for part in parts]
-    tables = {name: joined([each[name] for each in made]) for name in made[0]}
-    more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
-    platforms = set(windows["platform"])
-    machine = as_one([part.terms.machine for part in parts])
-    tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
-    for name, table in tables.items():
-        write_table(table, folder / name)
-
-
-def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    plan, terms, held = part.plan, part.terms, part.held
-    peak = Peak.of(terms.machine.get("memory_peak"))
-    effects = estimate_effects(plan, windows, terms.margin, terms.level, held, peak)
-    return {
-        "effects": effects,
-        "controls": estimate_controls(plan, windows, terms.margin),
-        "attribution": estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held),
-        "distances": estimate_distances(plan, windows, effects),
-        "variant_effects": variant_effects(plan, windows, terms.margin, terms.level),
-        "nodes": estimate_nodes(plan, windows, terms.margin),
-        **estimate_predictions(plan, effects),
-    }
-
-
-def _readings(
-    plan: Plan, folder: StudyFolder, measured: StudyBlocks, records: RecordReader
-) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
-    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder, records)
-    for places in measured.together():
-        yield {
-            name: block_tables.read(
-                places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES_READ[name]
-            )
-            for name, columns in NEEDED.items()
-        }
-
-
-def _read_packages(plan: Plan, folder: StudyFolder, records: RecordReader) -> bool:
-    """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
-    first = {block.company.id: block for block in reversed(plan.blocks)}
-    return any(
-        _has_readings(name, hardware.get(name, {"counters": "none"}))
-        for block in first.values()
-        for hardware in [records.read(folder.record_file(block)).get("hardware", {})]
-        for name in PACKAGE_SOURCES
-    )
-
-
-def _has_readings(name: str, about: Mapping[str, str]) -> bool:
-    """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
-    if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
-        return False
-    return "counters" not in about

@@ -16,7 +16,7 @@ from castmates.study.profile_keys import ProfileKeys
 from castmates.workloads import environments
 from castmates.workloads.attached.keras import XLA
 
-BLOCKS = 4  # launches that measure
+LAUNCHES = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
 WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
 PYTHON = re.compile(r"python[\d.]*")
@@ -91,7 +91,7 @@ def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workl
         f"    ready_within: {max(READY_WITHIN, SLOWER * steps.start):.0f} # it took {steps.start:.0f} s",
         f"leads: {in_a_line([workload])}",
         f"antagonists: {in_a_line(traced.beside)}",
-        *budget_of(steps.seconds, BLOCKS),
+        *budget_of(steps.seconds, LAUNCHES),
         "profile:",
         *[f"  {key}: {number}" for key, number in _all_keys(traced).items()],
     ]
@@ -123,9 +123,9 @@ def _traces(study: Study, traced: Followed) -> bool:
 
 def _refuse_other_keys(file: Path, traced: Followed) -> None:
     """Refuse to trace otherwise than a study does that is there already: what it says is the user's."""
-    from castmates.study.reading import read
+    from castmates.study.reading import read_keys
 
-    keys = read(Study, written_text(file, "the study"), str(file)).profile
+    keys = read_keys(Study, written_text(file, "the study"), str(file)).profile
     for key, number in traced.keys.items():
         if (there := getattr(keys, key)) != number:
             raise CastmatesError(

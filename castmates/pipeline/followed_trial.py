@@ -175,7 +175,7 @@ class _Seen:
             )
         return (
             f"{program} {how}, and no function of TensorFlow that is called again and again: put its step into a "
-            "tf.function and name it by --step-function, or have it report its steps (docs/add-a-workload.md)."
+            "tf.function and name it by --step-function, or have it report its steps (castmates help add-a-workload)."
         )
 
 

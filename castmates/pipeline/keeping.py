@@ -1,4 +1,4 @@
-"""Measured blocks are kept: a sweep is refused where Snakemake may run jobs again for other than two reasons."""
+"""Measured launches are kept: a sweep is refused where Snakemake may run jobs again for other than two reasons."""
 
 from collections.abc import Iterable
 
@@ -13,6 +13,6 @@ def refuse_to_forget(triggers: Iterable[object]) -> None:
     more = sorted({str(trigger) for trigger in triggers} - KEEPING)
     if more:
         raise CastmatesError(
-            f"Snakemake would measure blocks again for other reasons than a changed study ({', '.join(more)}): add "
+            f"Snakemake would measure launches again for other reasons than a changed study ({', '.join(more)}): add "
             f"--workflow-profile {shipped.profile()} to the command, or --rerun-triggers mtime params."
         )

@@ -1,6 +1,6 @@
 """A small process that outlives a command which sweeps: where that is killed, it ends the sweep in good order.
 
-At the command's death Snakemake itself gets SIGTERM, at which it would wait for the blocks that run: for minutes.
+At the command's death Snakemake itself gets SIGTERM, at which it would wait for the launches that run: for minutes.
 """
 
 import signal

@@ -25,7 +25,7 @@ from castmates.results.find import is_taken
 from castmates.results.named import OWN_STUDY
 from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Study, Workload
-from castmates.study.reading import did_you_mean, read
+from castmates.study.reading import did_you_mean, read_keys
 
 STARTER = Path(__file__).with_name("starter.yaml")
 STUDIES = Path("studies")  # that were written for a command
@@ -35,7 +35,7 @@ WINDOW, MOST_RUNS, FEWEST_RUNS = 0.5, 10, 4  # seconds of a scene in a round, an
 LONGEST_WINDOW = 600.0  # that a study may have
 LEAST_UNITS = 2  # that its schema allows in a window
 ROOM = 1.5  # times the memory that was seen
-BLOCKS, ROUNDS = 6, 3
+LAUNCHES, ROUNDS = 6, 3
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ def one_of(base: str, is_it: Callable[[Study], bool], text_of: Callable[[str], s
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
         if file.exists():
-            if is_it(read(Study, written_text(file, "the study"), str(file))):
+            if is_it(read_keys(Study, written_text(file, "the study"), str(file))):
                 return file
         elif not is_taken(file.stem):
             text = text_of(file.stem)
-            read(Study, text, str(file))  # a study that nobody can read is not left behind
+            read_keys(Study, text, str(file))  # a study that nobody can read is not left behind
             replace_text(file, text)
             return file
     raise CastmatesError(f"{STUDIES} has a thousand studies of {base}; give another one with --name.")
@@ -110,7 +110,7 @@ def text_of(
         f"    memory: {memory_of(trial)}",
         f"leads: {in_a_line([workload])}",
         f"antagonists: {in_a_line(beside)}",
-        *budget_of(trial.seconds, BLOCKS),
+        *budget_of(trial.seconds, LAUNCHES),
     ]
     return "\n".join(lines) + "\n"
 
@@ -120,7 +120,7 @@ def memory_of(trial: FirstRun) -> str:
     return f"{max(10, math.ceil(ROOM * trial.bytes / 1e6))} MB"
 
 
-def budget_of(seconds: float, blocks: int) -> list[str]:
+def budget_of(seconds: float, launches: int) -> list[str]:
     """The budget as lines of YAML: windows that hold as many units of so many seconds as are good to have."""
     fitting = math.floor(LONGEST_WINDOW / seconds)
     if fitting < LEAST_UNITS:
@@ -132,7 +132,7 @@ def budget_of(seconds: float, blocks: int) -> list[str]:
     window = min(LONGEST_WINDOW, max(WINDOW, round(units * seconds, 2)))
     return [
         "budget:",
-        f"  blocks: {blocks}",
+        f"  launches: {launches}",
         f"  rounds: {ROUNDS}",
         f"  window: {window:g}",
         f"  steps: {units}",
@@ -151,7 +151,7 @@ def scalar(text: str) -> str:
 
 
 def refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
-    """Refuse neighbours that the catalogue does not have."""
+    """Refuse antagonists that the catalogue does not have."""
     if not beside:
         raise CastmatesError("--beside names nothing; give one or more workloads, as in --beside stream,chase.")
     for name in beside:
@@ -205,7 +205,8 @@ def _why(command: Sequence[str], status: int, seconds: float, words: str) -> str
     if seconds >= LONGEST_RUN:
         return (
             f"{command[0]} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. "
-            "For a program that goes on, write a study in which it reports its steps (docs/add-a-workload.md), or "
+            "For a program that goes on, write a study in which it reports its steps (castmates help "
+            "add-a-workload), or "
             "take `castmates profile` if it trains by TensorFlow."
         )
     said = f': it wrote "{words}"' if words else ""

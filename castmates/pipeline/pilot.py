@@ -1,4 +1,4 @@
-"""A pilot of a study: a few blocks of each company, and the design that follows from them."""
+"""A pilot of a study: a few launches of each cohort, and the design that follows from them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,28 +10,27 @@ from rich.console import Console
 from rich.table import Table
 
 from castmates.analysis.design import pilot as estimates
-from castmates.analysis.design.pilot import Spread
-from castmates.analysis.statistics.power import blocks_for
+from castmates.analysis.statistics.power import launches_for
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
 from castmates.pipeline.lock import hold_sweep_lock
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.project import ENVIRONMENTS, Project
-from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
+from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import pilot_folder, pilot_name
 from castmates.results.records import Record, read_record, useless
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.model import Study
-from castmates.study.rounds import Cost
-from castmates.study.schedule import block_priority
-from castmates.study.spec import Block, Plan
+from castmates.study.rounds import Cost, Spread
+from castmates.study.schedule import launch_priority
+from castmates.study.spec import Launch, Plan
 from castmates.workloads import environments
 
-ROUNDS = 4  # of a pilot's block: enough to see how rounds differ
-PRECISION = 0.01  # the proposed number of blocks reaches it where the study wants no other
-FEWEST_BLOCKS, MOST_BLOCKS = 5, 200  # that are proposed
-MORE = f"more than {MOST_BLOCKS}"
+ROUNDS = 4  # of a pilot's launch: enough to see how rounds differ
+PRECISION = 0.01  # the proposed number of launches reaches it where the study wants no other
+FEWEST_LAUNCHES, MOST_LAUNCHES = 5, 200  # that are proposed
+MORE = f"more than {MOST_LAUNCHES}"
 
 
 @dataclass(frozen=True)
@@ -43,34 +42,34 @@ class Proposal:
     settle: float
     noise_of_a_window: float | None = None
     mixes: Mapping[str, Spread] = field(default_factory=dict)  # by identity
-    companies: Mapping[str, Cost] = field(default_factory=dict)  # by id
+    cohorts: Mapping[str, Cost] = field(default_factory=dict)  # by id
 
 
-def measure(project: Project, blocks: int) -> Plan:
+def measure(project: Project, launches: int) -> Plan:
     """Measure what is missing of the pilot; what was measured before is kept, unless it gave nothing."""
-    pilot = pilot_of(project, blocks)
+    pilot = pilot_of(project, launches)
     plan = pilot.plan()
     hold_sweep_lock(pilot.results)
-    for name in sorted(_environments(plan.blocks)):
+    for name in sorted(_environments(plan.launches)):
         environments.build(name, ENVIRONMENTS, cache_folder())
-    for block in sorted(plan.blocks, key=lambda block: -block_priority(block.seed, block.number)):
-        record = pilot.results.record_file(block)
+    for launch in sorted(plan.launches, key=lambda launch: -launch_priority(launch.seed, launch.number)):
+        record = pilot.results.record_file(launch)
         if not record.is_file() or useless(read_record(record)):
-            measure_block(plan, block.path, record.parent, cache_folder())
+            measure_launch(plan, launch.path, record.parent, cache_folder())
     return plan
 
 
-def pilot_of(project: Project, blocks: int) -> Project:
-    """The pilot as a separate study: the same mixes, few blocks, no controls."""
+def pilot_of(project: Project, launches: int) -> Project:
+    """The pilot as a separate study: the same mixes, few launches, no controls."""
     study = project.study
-    budget = study.budget.without_looks(blocks, rounds=ROUNDS, spare_rounds=0)
+    budget = study.budget.without_looks(launches, rounds=ROUNDS, spare_rounds=0)
     return replace(
         project, study=study.model_copy(update={"name": pilot_name(study), "budget": budget, "controls": None})
     )
 
 
 def propose(study: Study, plan: Plan) -> str:
-    """Estimate from the pilot's blocks, leave the proposal where `budget.rounds: pilot` finds it, and describe it."""
+    """Estimate from the pilot's launches, leave the proposal where `budget.rounds: pilot` finds it, and describe it."""
     folder = pilot_folder(study)
     proposal = _proposal(study, plan, folder)
     replace_text(folder.pilot_file, json.dumps(asdict(proposal), indent=1) + "\n")
@@ -81,60 +80,60 @@ def _proposal(study: Study, plan: Plan, folder: StudyFolder) -> Proposal:
     windows = read_windows(folder.places(plan))
     spreads = estimates.spreads(plan, windows)
     records = _records(folder, plan)
-    costs = {company: cost for company, blocks in records.items() if (cost := estimates.cost_of(blocks))}
+    costs = {cohort: cost for cohort, launches in records.items() if (cost := estimates.cost_of(launches))}
     if not spreads or not costs:
-        raise CastmatesError(f"no mix has two blocks with valid windows in {folder}; the logs there show why.")
+        raise CastmatesError(f"no mix has two launches with valid windows in {folder}; the logs there show why.")
     budget = study.budget
     settle = max([budget.settle, *_settle_times(records.values())])
     return Proposal(
-        rounds=estimates.best_rounds(spreads.values(), costs.values(), budget.longest_block),
+        rounds=estimates.best_rounds(spreads.values(), costs.values(), budget.longest_launch),
         window=estimates.window_for(windows, budget.steps, budget.window, budget.longest_window, settle),
         settle=round(settle, 3),
         noise_of_a_window=estimates.window_noise(windows),
         mixes=spreads,
-        companies=costs,
+        cohorts=costs,
     )
 
 
-def _environments(blocks: Iterable[Block]) -> set[str]:
-    members = [member for block in blocks for member in block.company.members]
+def _environments(launches: Iterable[Launch]) -> set[str]:
+    members = [member for launch in launches for member in launch.cohort.members]
     return {environments.NATIVE, *(member.environment for member in members if member.environment)}
 
 
 def _records(folder: StudyFolder, plan: Plan) -> dict[str, list[Record]]:
-    """The records of the blocks, company by company."""
+    """The records of the launches, cohort by cohort."""
     records: dict[str, list[Record]] = {}
-    for block in plan.blocks:
-        records.setdefault(block.company.id, []).append(read_record(folder.record_file(block)))
+    for launch in plan.launches:
+        records.setdefault(launch.cohort.id, []).append(read_record(folder.record_file(launch)))
     return records
 
 
-def _settle_times(companies: Iterable[Sequence[Record]]) -> list[float]:
-    """The settle times that the blocks came to."""
-    settled: Iterable[Any] = (record.get("settle") for records in companies for record in records)
+def _settle_times(cohorts: Iterable[Sequence[Record]]) -> list[float]:
+    """The settle times that the launches came to."""
+    settled: Iterable[Any] = (record.get("settle") for records in cohorts for record in records)
     return [float(settling["seconds"]) for settling in settled if settling]
 
 
 def _words(study: Study, proposal: Proposal) -> str:
-    """The spread of each mix, the cost of each company, and the lines to paste, as text for a terminal."""
+    """The spread of each mix, the cost of each cohort, and the lines to paste, as text for a terminal."""
     wanted, spreads = study.budget.precision or PRECISION, proposal.mixes.values()
-    needs = [blocks_for(each.of_blocks(proposal.rounds), wanted, MOST_BLOCKS, each.log) for each in spreads]
-    mixes = Table("mix", box=None, title="Spread of the loss against solo", title_justify="left")
-    for name in ("between launches", "between rounds", "blocks"):
+    needs = [launches_for(each.of_launches(proposal.rounds), wanted, MOST_LAUNCHES, each.log) for each in spreads]
+    mixes = Table("mix", box=None, title="Spread of the loss against alone", title_justify="left")
+    for name in ("between launches", "between rounds", "launches"):
         mixes.add_column(name, justify="right")
     for spread, need in zip(spreads, needs, strict=True):
-        blocks = f"about {need}" if need else MORE
-        mixes.add_row(spread.mix, f"{_deviation(spread.between)} %", f"{_deviation(spread.within)} %", blocks)
-    companies = Table("company", box=None, title="Cost", title_justify="left")
+        launches = f"about {need}" if need else MORE
+        mixes.add_row(spread.mix, f"{_deviation(spread.between)} %", f"{_deviation(spread.within)} %", launches)
+    cohorts = Table("cohort", box=None, title="Cost", title_justify="left")
     for name in ("launch", "round"):
-        companies.add_column(name, justify="right")
-    for company, cost in proposal.companies.items():
-        companies.add_row(company, f"{cost.launch:.1f} s", f"{cost.round:.1f} s")
+        cohorts.add_column(name, justify="right")
+    for cohort, cost in proposal.cohorts.items():
+        cohorts.add_row(cohort, f"{cost.launch:.1f} s", f"{cost.round:.1f} s")
     text = StringIO()
     console = Console(file=text, width=100, highlight=False, color_system=None)
     console.print(mixes)
     console.print()
-    console.print(companies)
+    console.print(cohorts)
     if (noise := proposal.noise_of_a_window) is not None:
         console.print(f"\nNoise of a window: {100 * noise:.2g} %.")
     console.print("\nProposed, to be put into the study:\n\nbudget:")
@@ -143,18 +142,18 @@ def _words(study: Study, proposal: Proposal) -> str:
 
 
 def yaml_lines(study: Study, proposal: Proposal, needs: Sequence[int | None], wanted: float) -> str:
-    """The lines to paste; few blocks show only roughly how many are needed, hence the larger limit."""
+    """The lines to paste; few launches show only roughly how many are needed, hence the larger limit."""
     known = [need for need in needs if need is not None]
-    about = max(FEWEST_BLOCKS, *known) if len(known) == len(needs) else None
+    about = max(FEWEST_LAUNCHES, *known) if len(known) == len(needs) else None
     aim = f"±{100 * wanted:g} % of every lead's time alone"
-    blocks = f"about {about} blocks" if about else f"{MORE} blocks, and so no number is proposed,"
-    lines = [f"# {blocks} for {aim}"]
+    launches = f"about {about} launches" if about else f"{MORE} launches, and so no number is proposed,"
+    lines = [f"# {launches} for {aim}"]
     if study.budget.precision is None:
-        lines += [f"blocks: {about}"] if about else []
+        lines += [f"launches: {about}"] if about else []
     else:
         lines.append(f"precision: {100 * wanted:g}%")
-        limit = max(about + about // 2, study.budget.blocks) + CONFIRMED_AFTER if about else None
-        lines += [f"most_blocks: {limit}"] if limit else []
+        limit = max(about + about // 2, study.budget.launches) + CONFIRMED_AFTER if about else None
+        lines += [f"most_launches: {limit}"] if limit else []
     lines += [f"rounds: {proposal.rounds}", f"window: {proposal.window}", f"settle: {proposal.settle}"]
     return "".join(f"  {line}\n" for line in lines)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.analysis.grouping.advice import Advice, Place
+from castmates.analysis.grouping.advice import Advice, Origin
 from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import TIME_LIMIT
 from castmates.analysis.grouping.problem import Job, Problem
 from castmates.analysis.grouping.search import Solver, search
-from castmates.analysis.grouping.usual import usual
+from castmates.analysis.grouping.usual import usual_groups
 from castmates.analysis.grouping.way_masks import masks_of
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Losses
@@ -31,7 +31,7 @@ from castmates.study.node_classes import parts_of
 from castmates.study.place_domains import domains_of
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.placement.layout import Layout
-from castmates.study.reading import did_you_mean, read
+from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.spec import Plan
 
 
@@ -48,7 +48,7 @@ class Request:
     @property
     def effects(self) -> pd.DataFrame:
         """What the study has measured of the class."""
-        table = Tables(self.project.results, self.project.study_file).needed("effects", EFFECTS)
+        table = Tables(self.project.results, self.project.study_file).read(EFFECTS)
         return table[table["machine"] == self.plan.machine]
 
     @property
@@ -97,7 +97,7 @@ def _captured(project: Project, capture: Path) -> Layout:
 
 
 def _keys_of(file: Path) -> PlaceKeys:
-    return read(PlaceKeys, written_text(file, "the file of jobs"), str(file))
+    return read_keys(PlaceKeys, written_text(file, "the file of jobs"), str(file))
 
 
 def _of_class(project: Project, plan: Plan, keys: PlaceKeys, origin: str) -> tuple[Project, Plan]:
@@ -176,11 +176,11 @@ def advised(request: Request, solver: Solver = "auto", seconds: float = TIME_LIM
     platform = next(iter(request.platforms), study.platform)
     separate = [group for grouping in found.best for group in grouping.groups if group.ways]
     return Advice(
-        place=Place(study.name, platform, request.plan.machine),
+        place=Origin(study.name, platform, request.plan.machine),
         problem=problem,
         caches=caches,
         found=found,
-        usual=(usual(groups, "random", study.seed), usual(groups, "spreading", study.seed)),
+        usual=(usual_groups(groups, "random", study.seed), usual_groups(groups, "spreading", study.seed)),
         pairs={pair: loss for pair, loss in groups.pairs().items() if loss is not None},
         unknown=tuple(pair for pair, loss in groups.pairs().items() if loss is None),
         masks={group: masks_of(group, request.plan) for group in separate},

@@ -11,10 +11,12 @@ from castmates.linux.ownership import refuse_strangers
 from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes, profiles, traces
-from castmates.results.for_jobs import BlockTerms, Found, Terms
-from castmates.results.measured import Found as FoundBlocks
+from castmates.results.folder import StudyFolder
+from castmates.results.for_jobs import Found, LaunchTerms, Terms
+from castmates.results.measured import Found as FoundLaunches
 from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
+from castmates.results.tables import tables_of
 from castmates.results.torn import remember_torn
 from castmates.results.traces import TRACES
 from castmates.study import schedule
@@ -22,42 +24,41 @@ from castmates.study.decisions import without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
 from castmates.study.machine_keys import MachineClass, SlurmKeys
-from castmates.study.model import Study
 from castmates.study.profile_launches import identity_of
 from castmates.study.rounds import FIRST_LAUNCHES
-from castmates.study.spec import PROTOCOL, Block, Plan
+from castmates.study.spec import PROTOCOL, Launch, Plan
 from castmates.study.trace_launches import identity_of as trace_identity
 from castmates.study.trace_launches import trace_name
 from castmates.workloads import environments, inputs
 
-FiguresOf = Callable[[Study, Plan], list[str]]
+FiguresOf = Callable[[Plan, StudyFolder], list[str]]
 
 
 class PlannedSweep:
     """A project with its plan, as the rules need them."""
 
     def __init__(
-        self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf, there: FoundBlocks | None = None
+        self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf, there: FoundLaunches | None = None
     ) -> None:
         self._figures_of, self._given = figures_of, there
         self.project, self.plan, self.cache = loaded, plan, cache
-        self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
-        self.profiles: Mapping[str, Block] = {f"{PROFILES}{block.path}": block for block in plan.profiles}
-        self.traces: Mapping[str, Block] = {f"{TRACES}{trace_name(block)}": block for block in plan.traces}
-        self.undecided = any(block.design.decided for block in plan.blocks)
-        # What has to be the same for a block to count as measured.
-        self._undecided = {block.path: block for block in without_decisions(plan).blocks}
+        self.paths: Mapping[str, Launch] = {launch.path: launch for launch in plan.launches}
+        self.profiles: Mapping[str, Launch] = {f"{PROFILES}{launch.path}": launch for launch in plan.profiles}
+        self.traces: Mapping[str, Launch] = {f"{TRACES}{trace_name(launch)}": launch for launch in plan.traces}
+        self.undecided = any(launch.design.decided for launch in plan.launches)
+        # What has to be the same for a launch to count as measured.
+        self._undecided = {launch.path: launch for launch in without_decisions(plan).launches}
         self._fingerprints = Fingerprints()
         self._found: Found | None = None
         self._is_left = False
         self._cluster = Cluster()
 
     @classmethod
-    def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
+    def of(cls, study_file: Path, launches: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
         """Read the project and plan; which figures a study has is decided by `figures_of`."""
         plugins.refuse_broken()
         refuse_strangers(study_file)  # for whoever starts Snakemake by hand
-        loaded = project.load(study_file, blocks)
+        loaded = project.load(study_file, launches)
         there = loaded.found()
         return cls(loaded, loaded.plan(there), cache, figures_of, there)
 
@@ -73,42 +74,42 @@ class PlannedSweep:
             modelled=self.project.modelled,
             cache=str(self.cache),
             mixes=list(dict.fromkeys(mix.name for mix in self.plan.mixes)),
-            figures=self._figures_of(self.project.study, self.plan),
+            tables=tables_of(self.plan, self.project.results),
+            figures=self._figures_of(self.plan, self.project.results),
             precision=study.budget.precision,
             margin=study.margin,
             isolated=study.attribution.isolated,
             lead_loss=study.recommend.lead_loss,
-            latency=study.recommend.limits_ms,
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
             adaptive=study.budget.adaptive,
-            profiles=[block.path for block in self.plan.profiles],
-            traces=[trace_name(block) for block in self.plan.traces],
+            profiles=[launch.path for launch in self.plan.profiles],
+            traces=[trace_name(launch) for launch in self.plan.traces],
         )
 
     @cached_property
     def measured(self) -> frozenset[str]:
-        """The blocks that were measured when the sweep began."""
-        return frozenset(block.path for block in self.project.results.measured(self.plan).blocks)
+        """The launches that were measured when the sweep began."""
+        return frozenset(launch.path for launch in self.project.results.measured(self.plan).launches)
 
     @cached_property
     def decided(self) -> Mapping[str, int]:
-        """The numbers of rounds that were decided when the sweep began, by company."""
+        """The numbers of rounds that were decided when the sweep began, by cohort."""
         return decided_rounds(self.project.results)
 
     @cached_property
-    def _there(self) -> FoundBlocks:
-        """What lay in the folders of the blocks when the sweep began."""
+    def _there(self) -> FoundLaunches:
+        """What lay in the folders of the launches when the sweep began."""
         return self._given or self.project.found()
 
     @cached_property
     def torn(self) -> frozenset[str]:
-        """Those of the measured blocks whose files cannot be used."""
+        """Those of the measured launches whose files cannot be used."""
         return self.measured.intersection(self._there.torn)
 
     @cached_property
     def torn_note(self) -> str:
-        """The note of which blocks are torn, "" without any.
+        """The note of which launches are torn, "" without any.
 
         The rules ask while they are read: of files that come later Snakemake believes that they are not there.
         """
@@ -127,10 +128,10 @@ class PlannedSweep:
     def _over(self) -> frozenset[str]:
         """The launches that were over when the sweep began, as they are planned now: by their records."""
         folder = self.project.results
-        measured = self.plan.model_copy(update={"blocks": tuple(self._there.measured)})
+        measured = self.plan.model_copy(update={"launches": tuple(self._there.measured)})
         return frozenset(
             [
-                *(block.path for block in without_decisions(measured).blocks if self._is_planned(block)),
+                *(launch.path for launch in without_decisions(measured).launches if self._is_planned(launch)),
                 *(f"{PROFILES}{path}" for path in profiles.measured_profiles(self.plan, folder)),
                 *(
                     path
@@ -140,61 +141,61 @@ class PlannedSweep:
             ]
         )
 
-    def _is_planned(self, block: Block) -> bool:
-        ours = self._undecided.get(block.path)
-        return ours is not None and self._fingerprints.of_block(ours) == self._fingerprints.of_block(block)
+    def _is_planned(self, launch: Launch) -> bool:
+        ours = self._undecided.get(launch.path)
+        return ours is not None and self._fingerprints.of_launch(ours) == self._fingerprints.of_launch(launch)
 
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)
-    def block(self, path: str) -> BlockTerms:
-        """What is needed to know of a block of the plan, of a profile launch, or of a trace."""
+    def launch(self, path: str) -> LaunchTerms:
+        """What is needed to know of a launch of the plan, of a profile launch, or of a trace."""
         if path in self.profiles:
             return self._terms_of(self.profiles[path], identity_of(self.profiles[path]))
         if path in self.traces:
             return self._terms_of(self.traces[path], trace_identity(self.traces[path]))
-        block = self.paths[path]
-        return BlockTerms(
-            spec=self._fingerprints.of_block(self._undecided[path]),
-            priority=schedule.block_priority(block.seed, block.number),
-            waits=block.design.decided and path not in self.measured,
-            environments=self._environments(block),
-            inputs=self._inputs(block),
+        launch = self.paths[path]
+        return LaunchTerms(
+            spec=self._fingerprints.of_launch(self._undecided[path]),
+            priority=schedule.launch_priority(launch.seed, launch.number),
+            waits=launch.design.decided and path not in self.measured,
+            environments=self._environments(launch),
+            inputs=self._inputs(launch),
         )
 
-    def _terms_of(self, block: Block, identity: str) -> BlockTerms:
+    def _terms_of(self, launch: Launch, identity: str) -> LaunchTerms:
         spec = hashlib.sha256(identity.encode()).hexdigest()[:16]
-        return BlockTerms(spec, 0, False, self._environments(block), self._inputs(block))
+        return LaunchTerms(spec, 0, False, self._environments(launch), self._inputs(launch))
 
-    def _environments(self, block: Block) -> list[str]:
+    def _environments(self, launch: Launch) -> list[str]:
         """The files that are there when the environments of a launch are built."""
-        company = block.company
-        built = {(environments.NATIVE, company.native_key)}
-        built |= {(each.environment, each.environment_key or "") for each in company.members if each.environment}
+        cohort = launch.cohort
+        built = {(environments.NATIVE, cohort.native_key)}
+        built |= {(each.environment, each.environment_key or "") for each in cohort.members if each.environment}
         return [] if self.project.modelled else self._files(environments, built)
 
-    def _inputs(self, block: Block) -> list[str]:
+    def _inputs(self, launch: Launch) -> list[str]:
         """The same of its data sets."""
-        made = {(each.inputs, each.inputs_key or "") for each in block.company.members if each.inputs}
+        made = {(each.inputs, each.inputs_key or "") for each in launch.cohort.members if each.inputs}
         return self._files(inputs, made)
 
-    def first_blocks(self, company: str) -> list[str]:
-        """The launches of a company that decide how many rounds its others have; none where that is decided."""
-        if company in self.decided:
+    def first_launches(self, cohort: str) -> list[str]:
+        """The launches of a cohort that decide how many rounds its others have; none where that is decided."""
+        if cohort in self.decided:
             return []
-        return [f"{company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
+        return [f"{cohort}/{number + 1}" for number in range(FIRST_LAUNCHES)]
 
     def needed(self, decisions: Sequence[Sequence[str]]) -> list[str]:
-        """The blocks that are needed after these decisions."""
+        """The launches that are needed after these decisions."""
         return needed(self.plan, decisions)
 
     def found(self, decisions: Iterable[Collection[str]]) -> Sequence[str]:
-        """The blocks of which the study consists by its decisions; jobs learn it at once."""
+        """The launches of which the study consists by its decisions; jobs learn it at once."""
         found = self._after(tuple(map(frozenset, decisions)))
         if self._found != found:
             self._found = found
             if self._is_left:
                 for_jobs.write_found(self.terms, found)
-        return found.blocks
+        return found.launches
 
     @cache  # noqa: B019
     def _after(self, decisions: tuple[frozenset[str], ...]) -> Found:
@@ -202,9 +203,9 @@ class PlannedSweep:
         wanted = {*needed(self.plan, decisions), *self.measured}
         return Found(tuple(path for path in self.paths if path in wanted), len(decisions))
 
-    def missing(self, blocks: Iterable[str]) -> list[str]:
-        """Those of the blocks that were not measured when the sweep began."""
-        return [path for path in blocks if path not in self.measured]
+    def missing(self, launches: Iterable[str]) -> list[str]:
+        """Those of the launches that were not measured when the sweep began."""
+        return [path for path in launches if path not in self.measured]
 
     @property
     def classes(self) -> Sequence[MachineClass]:
@@ -212,20 +213,20 @@ class PlannedSweep:
         return list(self.project.study.machines.values())
 
     def slurm_keys(self, path: str) -> SlurmKeys:
-        """How Slurm finds nodes for a block."""
+        """How Slurm finds nodes for a launch."""
         machine = self.project.study.machines.get(self._class_of(path))
         return machine.slurm if machine else SlurmKeys()
 
     def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
-        """What an attempt at a block asks of Slurm besides constraint and partition, which `keys` has as in effect."""
+        """What an attempt at a launch asks of Slurm besides constraint and partition, which `keys` has as in effect."""
         folder, machine = self.project.results, self._class_of(path)
         refused = [*left_out, *(node_notes.refused_by(folder, machine) if machine else [])]
         failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
         return self._cluster.options(keys, refused, failed)
 
     def _class_of(self, path: str) -> str:
-        """The class of nodes of a block, of a profile launch, or of a trace."""
-        return (self.profiles.get(path) or self.traces.get(path) or self.paths[path]).company.machine
+        """The class of nodes of a launch, of a profile launch, or of a trace."""
+        return (self.profiles.get(path) or self.traces.get(path) or self.paths[path]).cohort.machine
 
     def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
@@ -233,7 +234,7 @@ class PlannedSweep:
             self._cluster.refuse_unknown(name, machine.slurm.nodelist)
         node_notes.forget(self.project.results)
         for_jobs.write_sweep(
-            self.terms, {path: self.block(path) for path in (*self.paths, *self.profiles, *self.traces)}
+            self.terms, {path: self.launch(path) for path in (*self.paths, *self.profiles, *self.traces)}
         )
         if self._found is not None:
             for_jobs.write_found(self.terms, self._found)

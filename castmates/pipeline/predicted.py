@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import Known, estimate_predictions, name_in, never_pooled
+from castmates.analysis.prediction.table import KnownGrid, estimate_predictions, name_on, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
@@ -40,7 +40,7 @@ class Predicting:
     def of(cls, project: Project) -> "Predicting":
         """Of a study with tables. Without the key `predict` its grid is all that has been a lead or an antagonist."""
         plan = read_plan(project.results.plan_file)
-        effects = Tables(project.results, project.study_file).needed("effects", EFFECTS)
+        effects = Tables(project.results, project.study_file).read(EFFECTS)
         if plan.prediction is None:
             plan = plan.model_copy(update={"prediction": _everything(effects, dials_of(plan))})
         return cls(project, plan, effects)
@@ -52,7 +52,7 @@ class Predicting:
             mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
             raise CastmatesError(
                 f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
-                "fewest from which others are predicted; add pairs, or the key `predict` (docs/prediction.md)."
+                "fewest from which others are predicted; add pairs, or the key `predict` (castmates help prediction)."
             )
         return table
 
@@ -60,10 +60,10 @@ class Predicting:
         """The rows of one combination: of each class of nodes and platform."""
         rows, grid = [], self.plan.prediction or _everything(self.effects, ())
         for platform, machine, own in never_pooled(self.effects):
-            row = Known(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
+            row = KnownGrid(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
             about = {"study": self.plan.study, "platform": platform, "machine": machine}
             if row["source"]:
-                rows.append(row | about | {"lead": name_in(own)(asked.lead)})
+                rows.append(row | about | {"lead": name_on(self.plan, machine)(asked.lead)})
         if not rows:
             known = sorted({*map(without_class, self.effects["lead"]), *grid.leads, *grid.antagonists})
             raise CastmatesError(

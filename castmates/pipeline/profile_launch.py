@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_launch import measure
 from castmates.runner.profiles import record
-from castmates.study.plan_text import Launch
+from castmates.study.plan_text import Task
 
 
-def profile_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+def profile_launch(task: Task, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Trace the lead of a launch in its scenes; the files are written into `folder`."""
-    measure(launch, folder, cache, owner, record.write)
+    measure(task, folder, cache, owner, record.write)

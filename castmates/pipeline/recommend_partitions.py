@@ -1,97 +1,62 @@
-"""The tables of a study, and the fresh blocks of those that confirm it -> what each partition gives."""
+"""The tables of a study, and the fresh launches of those that confirm it: the facts of which advice is made."""
 
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import joined, pooled, without_left_out
-from castmates.analysis.explanations.loads import loads
-from castmates.analysis.partitions.curve_table import curves_table
-from castmates.analysis.partitions.pareto import pareto_table
-from castmates.analysis.partitions.recommendation import recommendations, worthwhile
-from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
+from castmates.analysis.effects.pooling import pooled, without_left_out
+from castmates.analysis.partitions.recommendation import advice
 from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimate_effects import what_was_held
+from castmates.pipeline.estimates import Estimates, write
 from castmates.project import Project
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.partitions import KNEES, PARETO, PARTITION_TABLES, RECOMMENDATIONS
+from castmates.results.columns.launch import WINDOWS
+from castmates.results.columns.partitions import KNEES, PARETO
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.services import SERVICES
-from castmates.results.columns.study import BLOCKS, EFFECTS, frame
+from castmates.results.columns.study import EFFECTS, LAUNCHES
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import Tables, write_table
-from castmates.study.class_caches import cache_of
+from castmates.results.tables import Tables, tables_of
+from castmates.study.capabilities import PARTITIONS
 from castmates.study.masks import popcount
 from castmates.study.spec import Plan
 
+RULE = "recommend_partitions"
 
-def write_tables(
-    plan: Plan,
-    folder: StudyFolder,
-    limit_pct: float | None,
-    output: Path,
-    latency: Mapping[str, float] = MappingProxyType({}),
-) -> None:
-    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
+
+def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, output: Path) -> None:
+    """Write what the study asks for of sensitivity, knees, Pareto, recommendations, curves and loads."""
     tables = Tables(folder)
-    effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
-    kept = without_left_out(plan, tables.needed("blocks", BLOCKS))
+    effects, windows = tables.read(EFFECTS), tables.read(WINDOWS)
+    kept = without_left_out(plan, tables.read(LAUNCHES))
     parts = [
-        _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
+        {
+            "plan": held,
+            "windows": windows,
+            "effects": effects[effects["machine"] == part.machine],
+            "limit_pct": limit_pct,
+            "cache_ways": popcount(part.cache.usable) if part.cache else None,
+            "confirmed": partial(confirmed_rows, part, folder),
+        }
         for part in pooled(kept, windows)
+        for held, _ in [what_was_held(part, folder)]
     ]
-    found = {name: joined([part[name] for part in parts]) for name in parts[0]}
-    found["loads"] = loads(tables.later("services", SERVICES), latency)  # by class already
-    for name, columns in PARTITION_TABLES.items():
-        write_table(found[name].astype(dict(columns)), output / name)
-
-
-def _of_part(
-    plan: Plan, folder: StudyFolder, windows: pd.DataFrame, effects: pd.DataFrame, limit_pct: float | None
-) -> dict[str, pd.DataFrame]:
-    """The tables of what is never pooled with the rest: a class of nodes, a model of processor."""
-    held, _ = what_was_held(plan, folder)
-    curves = sensitivity_table(held, effects)
-    searched = pareto_table(held, windows, effects)
-    pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
-    found = {
-        "pareto": pareto,
-        "knees": knees(curves, popcount(plan.cache.usable) if plan.cache else None),
-        "effects": effects,
-    }
-    return {
-        "sensitivity": curves,
-        "knees": found["knees"],
-        "pareto": pareto,
-        "recommendations": of_limit(plan, found, limit_pct),
-        "curves": curves_table(held, effects),
-    }
-
-
-def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | None) -> pd.DataFrame:
-    """What is advised for a limit or, without one, at the knees; nothing where no partition was asked for.
-
-    `found` has the tables pareto, knees and effects.
-    """
-    if not any(mix.partitions for mix in plan.mixes):
-        return frame([], RECOMMENDATIONS)
-    known = recommendations(found["pareto"], limit_pct, found["knees"] if limit_pct is None else None)
-    advice = worthwhile(known, found["effects"])
-    ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
-    return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
+    # Services are by class already.
+    whole = {"latency_limits": plan.latency_limits, "services": partial(tables.read, SERVICES)}
+    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output)
 
 
 def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:
     """What is advised for a limit, for the study's own or, without any, at the knees."""
     tables = Tables(project.results, project.study_file)
-    needed = {"pareto": PARETO, "knees": KNEES, "effects": EFFECTS}
     limit = project.study.recommend.lead_loss if limit_pct is None else limit_pct
-    advice = of_limit(plan, {name: tables.needed(name, columns) for name, columns in needed.items()}, limit)
-    if advice.empty:
-        raise CastmatesError(
-            f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
-            "`split: all`, and run the sweep (docs/partitions.md)."
-        )
-    return advice
+    if PARTITIONS.asked(plan):
+        found = advice(plan, tables.read(PARETO), tables.read(KNEES), tables.read(EFFECTS), limit)
+        if len(found):
+            return found
+    raise CastmatesError(
+        f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
+        "`split: all`, and run the sweep (castmates help partitions)."
+    )

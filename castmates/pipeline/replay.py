@@ -17,10 +17,10 @@ from castmates.results.published_study import read_published, read_source
 from castmates.results.records import read_json
 from castmates.study.model import Study, Workload
 from castmates.study.node_facts import NodeFacts, difference, recorded
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.replaying import (
     LONGEST_NAME,
-    Part,
+    ReplayedPart,
     catalogue_text,
     part_of,
     replaying,
@@ -28,10 +28,9 @@ from castmates.study.replaying import (
     workloads_of,
 )
 from castmates.study.spec import Plan
-from castmates.study.study_text import study_text
 from castmates.study.written import Name
 
-HEAD = "Written by `castmates replay`; the same command writes it again."
+HEAD = "Written by `castmates sweep --replay`; the same command writes it again."
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Asked:
     """What a user wants of a replay beside the study."""
 
     lead: str = ""
-    blocks: int | None = None
+    launches: int | None = None
     name: str = ""
 
 
@@ -60,7 +59,7 @@ def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFac
     part = _part(published, measured.plan, asked)
     ours = replace(_of_part(measured, part), study=source)
     keeps, notes = _keeps_cpus(source, measured, facts_here)
-    study = replaying(source, measured.plan, part, asked.blocks, keeps)
+    study = replaying(source, measured.plan, part, asked.launches, keeps)
     if asked.name:
         study = study.model_copy(update={"name": _checked(asked.name)})
     file = _write(published, study, workloads)
@@ -101,54 +100,54 @@ def _source(published: Published, measured: Measured) -> tuple[Study, Mapping[st
     return study, workloads
 
 
-def _part(published: Published, plan: Plan, asked: Asked) -> Part:
+def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     """What of it is measured again."""
-    if published.block:
-        return _part_of_block(published, plan, asked)
-    leads = dict.fromkeys(each.lead.workload for each in plan.companies if _has_results(plan, each.id))
+    if published.launch:
+        return _part_of_launch(published, plan, asked)
+    leads = dict.fromkeys(each.lead.workload for each in plan.cohorts if _has_results(plan, each.id))
     if asked.lead and asked.lead not in leads:
         raise CastmatesError(
             f"--lead is '{asked.lead}', and {published.named} has no such lead (there are: {', '.join(leads)})."
         )
-    return Part(lead=asked.lead)
+    return ReplayedPart(lead=asked.lead)
 
 
-def _part_of_block(published: Published, plan: Plan, asked: Asked) -> Part:
-    """The mixes of a block's company, with as many rounds as that block had."""
+def _part_of_launch(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
+    """The mixes of a launch's cohort, with as many rounds as that launch had."""
     if asked.lead:
         raise CastmatesError(f"--lead is for a whole study, and {published.named} has one lead; leave it out.")
-    company, _, number = published.block.partition("/")
-    wanted = published.block if number else ""
-    blocks = [each for each in plan.blocks if each.company.id == company and wanted in ("", each.path)]
-    if not blocks:
-        raise CastmatesError(f"{published.named}: this block is not in the study's plan.")
-    if not _has_results(plan, company):
+    cohort, _, number = published.launch.partition("/")
+    wanted = published.launch if number else ""
+    launches = [each for each in plan.launches if each.cohort.id == cohort and wanted in ("", each.path)]
+    if not launches:
+        raise CastmatesError(f"{published.named}: this launch is not in the study's plan.")
+    if not _has_results(plan, cohort):
         raise CastmatesError(
-            f"{published.named}: this block measured controls alone, which are no results of the study; replay the "
+            f"{published.named}: this launch measured controls alone, which are no results of the study; replay the "
             "whole study."
         )
-    return Part(company=blocks[0].company, rounds=blocks[0].design.rounds if number else None)
+    return ReplayedPart(cohort=launches[0].cohort, rounds=launches[0].design.rounds if number else None)
 
 
-def _has_results(plan: Plan, company: str) -> bool:
-    """Whether anything but controls is in a company."""
+def _has_results(plan: Plan, cohort: str) -> bool:
+    """Whether anything but controls is in a cohort."""
     results = {mix.identity for mix in plan.mixes}
     return any(
-        mix.identity in results for block in plan.blocks if block.company.id == company for mix in block.company.mixes
+        mix.identity in results for launch in plan.launches if launch.cohort.id == cohort for mix in launch.cohort.mixes
     )
 
 
 def without_controls(measured: Measured) -> Measured:
     """The same without launches of controls alone."""
-    return _of_part(measured, Part())
+    return _of_part(measured, ReplayedPart())
 
 
-def _of_part(measured: Measured, part: Part) -> Measured:
+def _of_part(measured: Measured, part: ReplayedPart) -> Measured:
     """What was measured of this part of the study."""
     plan = part_of(measured.plan, part)
-    paths = {block.path for block in plan.blocks}
-    both = zip(measured.records, measured.plan.blocks, strict=True)
-    return replace(measured, plan=plan, records=tuple(record for record, block in both if block.path in paths))
+    paths = {launch.path for launch in plan.launches}
+    both = zip(measured.records, measured.plan.launches, strict=True)
+    return replace(measured, plan=plan, records=tuple(record for record, launch in both if launch.path in paths))
 
 
 def _keeps_cpus(study: Study, measured: Measured, facts_here: Callable[[], NodeFacts]) -> tuple[bool, tuple[str, ...]]:
@@ -174,8 +173,8 @@ def _write(published: Published, study: Study, workloads: Mapping[str, Workload]
     if known != origin and folder.path.exists():
         what = "of something else" if known is None else "of another published study"
         raise CastmatesError(f"{folder} has results {what}; give the replay another name with --name.")
-    file, text = folder.replay_study_file, study_text(study, HEAD)
-    read(Study, text, str(file))
+    file, text = folder.replay_study_file, study.text(HEAD)
+    read_keys(Study, text, str(file))
     texts = {
         folder.replay_origin_file: json.dumps({"published": origin, "named": published.named}, indent=1) + "\n",
         file: text,

@@ -3,17 +3,17 @@
 from castmates.results.folder import StudyFolder
 from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.runner.node_check import OtherNode, refuse_other_node
-from castmates.study.plan_text import Launch
+from castmates.study.plan_text import Task
 
 
-def refuse_wrong_node(folder: StudyFolder, launch: Launch, path: str) -> None:
+def refuse_wrong_node(folder: StudyFolder, task: Task, path: str) -> None:
     """Note the attempt at the launch of this path, and refuse it on another node than it was planned for."""
     node = node_here()
     if node:
         note_attempt(folder, path, node)
     try:
-        refuse_other_node(launch.block, launch.machines)
+        refuse_other_node(task.launch, task.machines)
     except OtherNode:
         if node:
-            note_refusal(folder, launch.block.company.machine, node)
+            note_refusal(folder, task.launch.cohort.machine, node)
         raise

@@ -15,6 +15,7 @@ from types import FrameType
 import castmates
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.extras import SWEEP, refuse_lacking
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.pipeline import ending_sweep
 from castmates.pipeline.closing import SHOWN_ELSEWHERE
@@ -29,21 +30,19 @@ def sweep(
     study_file: Path,
     cores: str,
     say: Say,
-    blocks: int | None = None,
+    launches: int | None = None,
     options: Sequence[str] = (),
     shows_result: bool = True,
 ) -> None:
     """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted."""
-    chosen = [f"study={study_file}", *([] if blocks is None else [f"blocks={blocks}"])]
+    refuse_lacking(SWEEP)
+    chosen = [f"study={study_file}", *([] if launches is None else [f"launches={launches}"])]
     words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))
     # No Python of a sweep takes a module from the folder in which it runs.
     environment = os.environ | {"PYTHONSAFEPATH": "1"} | ({} if shows_result else {SHOWN_ELSEWHERE: "1"})
     if code := run([sys.executable, "-P", "-m", "snakemake", *words], say, environment):
-        raise CastmatesError(
-            f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
-            "command goes on where it stopped."
-        )
+        raise CastmatesError(f"the sweep of {study_file} ended with status {code}; the messages above show why.")
 
 
 def workflow_words() -> list[str]:
@@ -57,7 +56,7 @@ def workflow_words() -> list[str]:
 def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Signals() as signals:
-        # Where the process that outlives us is killed too, Snakemake finishes the block that runs, and ends.
+        # Where the process that outlives us is killed too, Snakemake finishes the launch that runs, and ends.
         running = subprocess.Popen(
             words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM), env=environment
         )
@@ -67,7 +66,6 @@ def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None
                 return running.returncode
             _try_to(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
             ending_sweep.end(running.pid, lambda seconds: signals.ended(running, seconds))
-        _try_to(say, "The sweep was ended before it was done; the same command goes on where it stopped.")
     sys.exit(128 + number)
 
 

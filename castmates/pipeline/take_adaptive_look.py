@@ -1,4 +1,4 @@
-"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which blocks are needed."""
+"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which launches are needed."""
 
 import json
 import math
@@ -6,14 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from castmates.analysis.design.adaptive import Asked, Known, Look, decide
-from castmates.analysis.design.adaptive_known import known
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
+from castmates.analysis.design.adaptive_known import mix_estimates
+from castmates.analysis.statistics.losses import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
-from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
+from castmates.results.launch_tables import read_windows
 from castmates.results.looks import went_on
-from castmates.results.measured import found_blocks
+from castmates.results.measured import found_launches
 from castmates.study.adaptive_words import reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
@@ -30,12 +31,12 @@ class Terms:
 
 
 def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
-    """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
+    """What a look leaves: judged by the windows on disk of the launches that it and the looks before it need."""
     last = _left_by_last(plan, folder, number)
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
-    windows = read_windows([folder.block(path) for path in paths])
+    windows = read_windows([folder.launch(path) for path in paths])
     launched = _launched(folder, paths)
-    of_mixes = known(part_of(plan, paths), windows)
+    of_mixes = mix_estimates(part_of(plan, paths), windows)
     found = {identity: each for identity, each in of_mixes.items() if identity in launched}
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
@@ -44,16 +45,16 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     went_on_before = {each.identity for each in before if each.goes_on}
     going = {each.identity for each in asked if each.goes_on}
     later = {path.rpartition("/")[0] for added in plan.looks[number:] for path in added}
-    companies = [
-        company.id
-        for company in plan.companies
-        if company.id in later and any(mix.identity in going for mix in company.mixes)
+    cohorts = [
+        cohort.id
+        for cohort in plan.cohorts
+        if cohort.id in later and any(mix.identity in going for mix in cohort.mixes)
     ]
-    full = sum(len(block.company.scenes) * block.design.rounds for block in plan.blocks)
+    full = sum(len(launch.cohort.scenes) * launch.design.rounds for launch in plan.launches)
     return {
         "look": number,
         "full_windows": full,
-        "companies": companies,
+        "cohorts": cohorts,
         CELLS: [
             cell | {"is_news": (cell["identity"] in went_on_before) != cell["goes_on"]}
             for cell in _cells(plan, asked, asks, found)
@@ -72,20 +73,20 @@ def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
     A look that is taken again (with another limit, or more launches) may ask for mixes that launches left out.
     """
     ours = set(paths)
-    blocks = [block for block in found_blocks(folder).measured if block.path in ours]
-    return {mix.identity for block in blocks for mix in block.company.mixes if mix.identity not in block.skipped}
+    launches = [launch for launch in found_launches(folder).measured if launch.path in ours]
+    return {mix.identity for launch in launches for mix in launch.cohort.mixes if mix.identity not in launch.skipped}
 
 
 def _left(plan: Plan, number: int) -> int:
-    """How many launches of a company the later looks may add, at most."""
+    """How many launches of a cohort the later looks may add, at most."""
     counts: dict[str, int] = {}
     for path in (path for added in plan.looks[number:] for path in added):
-        company = path.rpartition("/")[0]
-        counts[company] = counts.get(company, 0) + 1
+        cohort = path.rpartition("/")[0]
+        counts[cohort] = counts.get(cohort, 0) + 1
     return max(counts.values(), default=0)
 
 
-def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] | None:
+def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[MixAtLook] | None:
     """What the look before left; None before the first one."""
     if number == 1:
         return None
@@ -95,24 +96,24 @@ def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] |
         raise CastmatesError(
             f"{file}: no mix of the plan is {', '.join(sorted(strange))}; remove it and run the same command again."
         )
-    keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
-    return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+    keys = [name for name in MixAtLook.__dataclass_fields__ if name != "why"]
+    return [MixAtLook(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
 
 
-def _at_first(plan: Plan, found: Mapping[str, Known]) -> list[Asked]:
+def _at_first(plan: Plan, found: Mapping[str, MixEstimate]) -> list[MixAtLook]:
     """Before the first look: every mix that was measured, and all but the later ones."""
     measured = {identity for identity, each in found.items() if each.launches}
     identities = dict.fromkeys(mix.identity for mix in plan.mixes)
-    return [Asked(identity) for identity in identities if identity in measured or identity not in plan.later]
+    return [MixAtLook(identity) for identity in identities if identity in measured or identity not in plan.later]
 
 
 def _cells(
-    plan: Plan, asked: Sequence[Asked], asks: Mapping[str, Question], found: Mapping[str, Known]
+    plan: Plan, asked: Sequence[MixAtLook], asks: Mapping[str, Question], found: Mapping[str, MixEstimate]
 ) -> list[dict[str, Any]]:
     mixes = {mix.identity: mix for mix in plan.mixes}
     cells = []
     for each in asked:
-        mix, now = mixes[each.identity], found.get(each.identity, Known(0, math.nan, math.inf))
+        mix, now = mixes[each.identity], found.get(each.identity, MixEstimate(0, math.nan, math.inf))
         partition = mix.partitions[0].name if mix.partitions else UNMANAGED
         content = {key: value for key, value in asdict(each).items() if key != "why"}
         cells.append(
@@ -127,4 +128,4 @@ def _cells(
 
 def _loss(log: float) -> float | None:
     """A slowdown's logarithm as a loss in per cent; None where there is none."""
-    return round(-100 * math.expm1(-log), 3) if math.isfinite(log) else None
+    return round(loss_pct(log), 3) if math.isfinite(log) else None

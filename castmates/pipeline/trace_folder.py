@@ -10,13 +10,13 @@ from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.records import read_json
 from castmates.results.traces import room_for
 from castmates.runner.tracing.rounds import RAW
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.study.trace_launches import most_bytes
 
 NEW, OLD = ".new", ".old"  # folders beside traces: what lies in one of them is listed nowhere
 
 
-def refuse_full_disk(launch: Block, folder: Path) -> None:
+def refuse_full_disk(launch: Launch, folder: Path) -> None:
     """Refuse a launch whose raw files may not fit."""
     room, most = room_for(folder), most_bytes(launch)
     if room < most:

@@ -5,26 +5,26 @@ from pathlib import Path
 from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_launch import measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk, remove
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.tracing import record
-from castmates.study.plan_text import Launch, in_plan
-from castmates.study.spec import Block, Plan
+from castmates.study.plan_text import Task, task_for
+from castmates.study.spec import Launch, Plan
 from castmates.study.trace_launches import trace_name
 from castmates.workloads import environments, inputs
 
 
-def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+def trace_launch(task: Task, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Record the scenes of a launch; the files are written into `folder`.
 
     A trace that lies there stays until the new one is whole, and where the launch fails or is killed.
     """
-    refuse_full_disk(launch.block, folder)
+    refuse_full_disk(task.launch, folder)
     new = begin(folder)
     try:
-        measure(launch, new, cache, owner, record.write)
+        measure(task, new, cache, owner, record.write)
     except (SystemExit, KeyboardInterrupt):  # we were asked to end: no log is of any use
         remove(new)
         raise
@@ -34,19 +34,19 @@ def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = 
     finish(new, folder)
 
 
-def trace_now(project: Project, plan: Plan, block: Block) -> Path:
+def trace_now(project: Project, plan: Plan, launch: Launch) -> Path:
     """Make one trace without a sweep: prepare what its members need, and record; return its folder."""
-    launch = in_plan(block, plan)
-    refuse_other_node(launch.block, launch.machines)  # before minutes of building
-    folder, cache = project.results.trace(trace_name(block)), cache_folder()
-    refuse_full_disk(block, folder)  # before programs are built
+    task = task_for(launch, plan)
+    refuse_other_node(task.launch, task.machines)  # before minutes of building
+    folder, cache = project.results.trace(trace_name(launch)), cache_folder()
+    refuse_full_disk(launch, folder)  # before programs are built
     hold_sweep_lock(project.results)
-    members = block.company.members
+    members = launch.cohort.members
     for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):
         environments.build(name, ENVIRONMENTS, cache)
     for name in sorted({each.inputs for each in members if each.inputs}):
         inputs.build(name, ENVIRONMENTS, cache)
-    trace_launch(launch, folder, cache)
+    trace_launch(task, folder, cache)
     if project.results.plan_file.is_file():  # findings know it at once
         write_tables(project.results, project.results.tables)
     return folder

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import yaml
-
 from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.findings import Finding
 from castmates.errors import CastmatesError
@@ -14,15 +12,15 @@ from castmates.project import Project
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
 from castmates.study.class_names import without_class
-from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
+from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME
 from castmates.study.finding_rules import Change, Trial, Word
 from castmates.study.model import Study, Workload
+from castmates.study.replaying import catalogue_text
 from castmates.study.spec import Plan
-from castmates.study.study_text import study_text
-from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
+from castmates.study.trying import CHANGED, changed_lead, mitigating, mixes_of, trial_name, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
-HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."
+HEAD = "Written by `castmates advice {study} --try {finding}`: fresh launches that try its advice."
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Asked:
 
     finding: Finding
     options: Mapping[str, Word]  # of the lead, in place of what the rule has
-    blocks: int | None
+    launches: int | None
     variables: Mapping[str, str] = field(default_factory=dict)  # likewise
     cpus: int | None = None  # likewise
 
@@ -52,22 +50,22 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
         advice = finding.rule.advice
         raise CastmatesError(f"the rule '{finding.name}' has no 'try', so its advice is tried by hand: {advice}")
     study = with_rounds_of_pilot(project.study, project.study_file)
-    blocks = max(FEWEST_BLOCKS, study.budget.blocks) if asked.blocks is None else asked.blocks
+    launches = max(FEWEST_LAUNCHES, study.budget.launches) if asked.launches is None else asked.launches
     lead = without_class(finding.subject.lead)
     mixes = mixes_of(plan, finding.subject.lead, finding.subject.mix)
     if trial.mitigate:
-        name = name_of(study.name, finding.id, " ".join(trial.mitigate))
-        written = mitigating(study, name, mixes[0], trial.mitigate, blocks, f"{finding.rule.title}: mitigations")
+        name = trial_name(study.name, finding.id, " ".join(trial.mitigate))
+        written = mitigating(study, name, mixes[0], trial.mitigate, launches, f"{finding.rule.title}: mitigations")
         record = TrialRecord(name, finding.id, lead, "", mixes[0].name, (), 1.0, trial.shows)
         return _write(project, written, record, {})
     workload = project.workloads[lead]
     if workload.requests:
         raise CastmatesError(f"{lead} is an open-loop service, which is judged by its latency; trials compare rates.")
-    new = changed(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
+    new = changed_lead(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
     other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
-    name = name_of(study.name, finding.id, str(new.differences))
+    name = trial_name(study.name, finding.id, str(new.differences))
     title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"
-    written = trying(study, name, mixes, [lead, other], blocks, title)
+    written = trying(study, name, mixes, [lead, other], launches, title)
     record = TrialRecord(name, finding.id, lead, other, "", new.differences, new.work, trial.shows)
     titled = new.workload.model_copy(update={"title": f"{workload.title or lead}, changed", "tags": []})
     return _write(project, written, record, {other: titled})
@@ -95,10 +93,8 @@ def _write(project: Project, study: Study, record: TrialRecord, added: Mapping[s
     folder = project.results
     named = {name for rule in (*study.listed_mixes, *study.mitigations) for name in (rule.lead, *rule.antagonists)}
     workloads = {name: project.workloads[name] for name in sorted(named - added.keys())} | dict(added)
-    entries = {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in workloads.items()}
     head = HEAD.format(study=project.study_file, finding=record.finding)
-    text = yaml.safe_dump({"workloads": entries}, sort_keys=False, allow_unicode=True)
-    replace_text(folder.trial(record.name) / WORKLOADS, f"# {head}\n{text}")
-    replace_text(folder.trial_study_file(record.name), study_text(study, head))
+    replace_text(folder.trial(record.name) / WORKLOADS, catalogue_text(workloads, head))
+    replace_text(folder.trial_study_file(record.name), study.text(head))
     write_trial(folder, record)
     return record

@@ -18,7 +18,7 @@ class Driver:
 
     shareable: Callable[[], Cache | None]  # what partitions are planned for; None where nothing can be shared out
     refusal: Callable[[], str]  # why it could not give out anything here and now; "" where it could
-    allocator: Callable[[Say], Allocator]  # for one block
+    allocator: Callable[[Say], Allocator]  # for one launch
     monitor: Callable[[float, Say], Monitor] | None = None  # of so many readings a second; resctrl's if left out
 
 

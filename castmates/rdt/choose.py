@@ -30,7 +30,7 @@ from castmates.study.cache import Cache
 
 @dataclass(frozen=True)
 class CacheRequest:
-    """What a block wants of the cache."""
+    """What a launch wants of the cache."""
 
     shares: bool = False  # some scene gives out shares
     cdp: bool = False  # with separate masks for code
@@ -52,7 +52,7 @@ def refuse_hopeless(request: CacheRequest) -> None:
 
 
 def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator, Monitor]:
-    """Take the allocator and the monitor for a block."""
+    """Take the allocator and the monitor for a launch."""
     silent = NoMonitor("none: the study asks for no readings of the cache")
     if request.driver == "pqos" and request.shares:
         session = open_session(request.purpose, say)
@@ -132,7 +132,7 @@ def _no_shares(tree: KernelTree, cache: Cache) -> str:
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
         return (
             f"{tree.root} may not be written by this user, and root gave them no empty groups: run as root, or once"
-            " `sudo castmates grant`; a container needs it mounted for writing"
+            " `sudo castmates doctor --grant`; a container needs it mounted for writing"
         )
     return ""
 

@@ -9,13 +9,13 @@ from castmates.files import AGAIN, mapping_if_there, mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.adaptive import look_before, skipped_at
 from castmates.study.decisions import with_skipped
-from castmates.study.plan_text import Launch
-from castmates.study.spec import Block, Plan
+from castmates.study.plan_text import Task
+from castmates.study.spec import Launch, Plan
 
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
 WORDS = ("mix", "partition", "answer", "added", "why", "is_news")
 KINDS = {"identity": str, "launches": int, "answered_after": int, "clear": bool, "goes_on": bool}
-Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
+Look = Mapping[str, Any]  # look; cohorts that go on; cells: of each mix that was asked for what is known and decided
 
 
 def is_adaptive(file: Path) -> bool:
@@ -31,7 +31,7 @@ def read_adaptive_look(file: Path) -> Look:
         if not all(type(cell[key]) is kind for cell in cells for key, kind in KINDS.items()):
             raise TypeError
         numbers = {key: int(look[key]) for key in ("look", "full_windows")}
-        return {**numbers, "companies": list(look["companies"]), CELLS: cells}
+        return {**numbers, "cohorts": list(look["cohorts"]), CELLS: cells}
 
 
 def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
@@ -43,7 +43,7 @@ def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
         if not is_adaptive(file):
             break
         looks.append(read_adaptive_look(file))
-        if not looks[-1]["companies"]:
+        if not looks[-1]["cohorts"]:
             break
     return looks
 
@@ -55,36 +55,34 @@ def going_on(look: Look) -> list[str]:
 
 def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
     """The plan with the mixes that launches leave out, as far as looks decided that; a measured one keeps its own."""
-    if not plan.later and not any(block.design.adaptive for block in plan.blocks):
+    if not plan.later and not any(launch.design.adaptive for launch in plan.launches):
         return plan
     looks = [frozenset(going_on(look)) for look in read_adaptive_looks(plan, folder)]
     number_of = {path: number for number, added in enumerate(plan.looks) for path in added}
 
-    def skipped(block: Block) -> tuple[str, ...]:
-        number = number_of.get(block.path, 0)
-        if block.skipped or number > len(looks):
-            return block.skipped
-        return skipped_at(block.company, looks[number - 1] if number else None, plan.later)
+    def skipped(launch: Launch) -> tuple[str, ...]:
+        number = number_of.get(launch.path, 0)
+        if launch.skipped or number > len(looks):
+            return launch.skipped
+        return skipped_at(launch.cohort, looks[number - 1] if number else None, plan.later)
 
     return with_skipped(plan, skipped)
 
 
-def decided_launch(
-    launch: Launch, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder
-) -> Launch:
+def decided_task(task: Task, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder) -> Task:
     """A launch with the mixes that it leaves out; refused where its look has not been taken."""
-    block = launch.block
-    number = look_before(block.path, looks)
+    launch = task.launch
+    number = look_before(launch.path, looks)
     file = folder.look_file(number)
     if number and not file.is_file():
         raise CastmatesError(
-            f"what the block '{block.path}' measures is decided by look {number} of the study, which has not been "
+            f"what the launch '{launch.path}' measures is decided by look {number} of the study, which has not been "
             "taken: run the sweep."
         )
     measured = going_on(read_adaptive_look(file)) if number else None
-    skipped = skipped_at(block.company, measured, later)
-    if len(skipped) == len(block.company.mixes):
+    skipped = skipped_at(launch.cohort, measured, later)
+    if len(skipped) == len(launch.cohort.mixes):
         raise CastmatesError(
-            f"look {number} of the study lets no mix of the block '{block.path}' go on: there is nothing to measure."
+            f"look {number} of the study lets no mix of the launch '{launch.path}' go on: there is nothing to measure."
         )
-    return launch._replace(block=block.model_copy(update={"skipped": skipped}))
+    return task._replace(launch=launch.model_copy(update={"skipped": skipped}))

@@ -11,19 +11,19 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
-from castmates.study.more_blocks import MOST
+from castmates.study.more_launches import MOST
 from castmates.study.spec import Plan
 
 
-def asked_blocks(folder: StudyFolder) -> int:
+def asked_launches(folder: StudyFolder) -> int:
     """The number asked for last; 0 where none was asked for."""
-    blocks = read_json(folder.asked_file).get("blocks", 0)
-    if not isinstance(blocks, int) or not 0 <= blocks <= MOST:
+    launches = read_json(folder.asked_file).get("launches", 0)
+    if not isinstance(launches, int) or not 0 <= launches <= MOST:
         raise CastmatesError(
-            f"{folder.asked_file}: 'blocks' is {str(blocks)[:20]}, but expected a whole number up to {MOST}; "
+            f"{folder.asked_file}: 'launches' is {str(launches)[:20]}, but expected a whole number up to {MOST}; "
             "correct or remove it."
         )
-    return blocks
+    return launches
 
 
 def looks_before(folder: StudyFolder) -> tuple[int, ...]:
@@ -32,22 +32,22 @@ def looks_before(folder: StudyFolder) -> tuple[int, ...]:
     return tuple(look for look in looks if isinstance(look, int)) if isinstance(looks, list) else ()
 
 
-def remember_blocks(folder: StudyFolder, blocks: int) -> None:
+def remember_launches(folder: StudyFolder, launches: int) -> None:
     """Keep the number that is asked for now."""
-    if asked_blocks(folder) != blocks:
-        _keep(folder, blocks=blocks)
+    if asked_launches(folder) != launches:
+        _keep(folder, launches=launches)
 
 
 def remember_look(folder: StudyFolder, before: Plan, now: Plan) -> None:
-    """Keep that results were there, where the plan is to have more launches of a company than the last one had.
+    """Keep that results were there, where the plan is to have more launches of a cohort than the last one had.
 
     A plan with a precision has all launches that it may need, so its own looks are no such extension.
     """
     had, wanted = _launches(before), _launches(now)
-    more = [company for company in had if wanted[company] > had[company]]
+    more = [cohort for cohort in had if wanted[cohort] > had[cohort]]
     if not more or not folder.table_file("effects").is_file():
         return
-    look, looks = max(had[company] for company in more), looks_before(folder)
+    look, looks = max(had[cohort] for cohort in more), looks_before(folder)
     if look not in looks:
         _keep(folder, looks=[*looks, look])
 
@@ -66,7 +66,7 @@ def remember_profile_look(folder: StudyFolder, had: int, now: int) -> None:
 
 
 def _launches(plan: Plan) -> Counter[str]:
-    return Counter(block.company.id for block in plan.blocks)
+    return Counter(launch.cohort.id for launch in plan.launches)
 
 
 def _keep(folder: StudyFolder, **changes: Any) -> None:  # noqa: ANN401 (what JSON can hold)

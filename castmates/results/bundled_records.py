@@ -1,6 +1,6 @@
-"""The records of a bundle's blocks in one file, what they have in common once; and records that are read from there.
+"""The records of a bundle's launches in one file, what they have in common once; and records that are read from there.
 
-The record of a block (block.json) stays what counts: a bundled one is taken only while the block's own file is as it
+The record of a launch (launch.json) stays what counts: a bundled one is taken only while the launch's own file is as it
 was when it was gathered.
 """
 
@@ -16,18 +16,18 @@ from typing import Any, TypeAlias
 from castmates.errors import CastmatesError
 from castmates.files import bytes_of, mapping_if_there, mapping_in
 from castmates.results.bundle_names import LIST, RECORDS
-from castmates.results.columns.block import DIGESTS, RECORD
+from castmates.results.columns.launch import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import Record, read_record, record_or_why
 
 SPEC = "spec"
-PARTS: Mapping[str, type[list[Any]] | type[dict[str, Any]]] = {"common": list, "blocks": dict}
+PARTS: Mapping[str, type[list[Any]] | type[dict[str, Any]]] = {"common": list, "launches": dict}
 # A record as it is kept: when its file was written and how large it was, its own values, and which common ones it has.
 _Kept: TypeAlias = tuple[list[int], dict[str, Any], dict[str, int]]
 
 
 def records_text(places: Sequence[Path]) -> str:
-    """The records of the blocks in these folders, as JSON."""
+    """The records of the launches in these folders, as JSON."""
     numbers: dict[str, int] = {}
     kept: dict[str, _Kept] = {}
     for place in places:
@@ -36,7 +36,7 @@ def records_text(places: Sequence[Path]) -> str:
         with suppress(CastmatesError):  # whoever needs it reads the file, and gets the error
             own, common = _folded(read_record(file), numbers)
             kept[_path(file)] = (seen, own, common)
-    return json.dumps({"common": list(numbers), "blocks": kept}, separators=(",", ":")) + "\n"
+    return json.dumps({"common": list(numbers), "launches": kept}, separators=(",", ":")) + "\n"
 
 
 def _folded(record: Record, numbers: dict[str, int]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -62,7 +62,7 @@ def _parted(values: Mapping[str, Any], prefix: str, numbers: dict[str, int]) -> 
 
 
 class RecordReader:
-    """Reads the records of a study's blocks, out of its bundles where these are up to date."""
+    """Reads the records of a study's launches, out of its bundles where these are up to date."""
 
     def __init__(self, folder: StudyFolder) -> None:
         self._folder = folder
@@ -71,28 +71,24 @@ class RecordReader:
         """What `record_or_why` reads; what records have in common is one object, which nobody may change."""
         found = self._bundled.get(_path(file))
         if found is not None:
-            with suppress(ValueError, TypeError, LookupError):  # written by another version: the block's own counts
+            with suppress(ValueError, TypeError, LookupError):  # written by another version: the launch's own counts
                 (seen, own, common), values = found
                 if seen == _seen(file):
                     return _whole(own, common, values)
         return record_or_why(file)
 
-    def host_of(self, company: str, number: int) -> str:
-        """The host that a block was measured on; "" where its record has none."""
-        return str(self.read(self._folder.block(f"{company}/{number}") / RECORD).get("host") or "")
-
     @cached_property
     def _bundled(self) -> dict[str, tuple[_Kept, list[Any]]]:
-        """By the path of the block: its record, and the common values that it refers to."""
+        """By the path of the launch: its record, and the common values that it refers to."""
         known: dict[str, tuple[_Kept, list[Any]]] = {}
-        values: dict[str, Any] = {}  # by their text: companies come back in every bundle
+        values: dict[str, Any] = {}  # by their text: cohorts come back in every bundle
         for file in sorted(self._folder.bundle("*").parent.glob(f"*/{RECORDS}")):
             content = _content(file, bundle_list(file.parent))
             for text in content["common"]:
                 if text not in values:
                     values[text] = json.loads(text)
             common = [values[text] for text in content["common"]]
-            known |= {path: (kept, common) for path, kept in content["blocks"].items()}
+            known |= {path: (kept, common) for path, kept in content["launches"].items()}
         return known
 
 
@@ -110,12 +106,12 @@ def _whole(own: Mapping[str, Any], common: Mapping[str, int], values: Sequence[A
 
 
 def bundle_list(folder: Path) -> dict[str, Any]:
-    """What a bundle lists: its `blocks`, and the digests of its files; nothing where it is not whole."""
+    """What a bundle lists: its `launches`, and the digests of its files; nothing where it is not whole."""
     return mapping_if_there(folder / LIST)
 
 
 def _content(file: Path, listed: Mapping[str, Any]) -> dict[str, Any]:
-    """No blocks where it cannot be used: their own records are there."""
+    """No launches where it cannot be used: their own records are there."""
     with suppress(OSError, ValueError, AttributeError):
         text = bytes_of(file)
         if listed.get(DIGESTS, {}).get(file.name) == hashlib.sha256(text).hexdigest():
@@ -134,5 +130,5 @@ def _seen(file: Path) -> list[int]:
 
 
 def _path(file: Path) -> str:
-    """The path of the block whose record this is."""
+    """The path of the launch whose record this is."""
     return f"{file.parts[-3]}/{file.parts[-2]}"

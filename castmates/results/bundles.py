@@ -1,4 +1,4 @@
-"""The tables of all blocks of a study, gathered in bundles while it is measured: thousands of small files are slow."""
+"""The tables of all launches of a study, gathered in bundles while it is measured: thousands of files are slow."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,75 +8,77 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.files import replace, replace_text, sha256_of
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.bundle_names import LIST, RECORDS, bundles
-from castmates.results.bundled_records import RecordReader, bundle_list, records_text
-from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, WINDOWS, table_file
+from castmates.results.bundled_records import bundle_list, records_text
+from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, WINDOWS, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.window_hosts import with_hosts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def gather_bundle(places: Sequence[Path], folder: Path) -> None:
-    """Write each table of the blocks in these folders into one file, and last the list of the blocks."""
-    for name in BLOCK_TABLES:
-        replace(folder / table_file(name), partial(block_tables.gather, places, name))
+    """Write each table of the launches in these folders into one file, and last the list of the launches."""
+    for name in LAUNCH_TABLES:
+        replace(folder / table_file(name), partial(launch_tables.gather, places, name))
     replace_text(folder / RECORDS, records_text(places))
-    files = [RECORDS, *map(table_file, BLOCK_TABLES)]
-    about = {"blocks": [_path(place) for place in places], DIGESTS: {name: sha256_of(folder / name) for name in files}}
+    files = [RECORDS, *map(table_file, LAUNCH_TABLES)]
+    about = {
+        "launches": [_path(place) for place in places],
+        DIGESTS: {name: sha256_of(folder / name) for name in files},
+    }
     replace_text(folder / LIST, json.dumps(about, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
-class StudyBlocks:
-    """The measured blocks of a study, by the folders that they lie in."""
+class StudyLaunches:
+    """The measured launches of a study, by the folders that they lie in."""
 
     folder: StudyFolder
     places: Sequence[Path]
 
     def read(self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()) -> "pd.DataFrame":
-        """One table of all blocks, in the order of the blocks."""
+        """One table of all launches, in the order of the launches."""
         if not self._bundles:
-            return block_tables.read(self.places, name, columns, categories)
-        return block_tables.in_order_of(self.places, block_tables.read(self._bundles, name, columns, categories))
+            return launch_tables.read(self.places, name, columns, categories)
+        return launch_tables.in_order_of(self.places, launch_tables.read(self._bundles, name, columns, categories))
 
     def windows(self) -> "pd.DataFrame":
-        """All windows, with the columns of the data contract, and each with its node."""
-        return with_hosts(self.read("windows", list(WINDOWS)), RecordReader(self.folder).host_of)
+        """All windows, with the columns of the data contract."""
+        return self.read("windows", list(WINDOWS))
 
     def parts(
         self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
     ) -> Iterator["pd.DataFrame"]:
-        """The same rows, some whole blocks at a time: bundle by bundle, where there are any."""
+        """The same rows, some whole launches at a time: bundle by bundle, where there are any."""
         if not self._bundles:
-            return block_tables.parts(self.places, name, columns, categories=categories)
-        return block_tables.parts(self._bundles, name, columns, blocks=1, categories=categories)
+            return launch_tables.parts(self.places, name, columns, categories=categories)
+        return launch_tables.parts(self._bundles, name, columns, launches=1, categories=categories)
 
     def together(self) -> list[Sequence[Path]]:
-        """Folders to read together, for those who want several tables of the same blocks at a time."""
+        """Folders to read together, for those who want several tables of the same launches at a time."""
         if self._bundles:
             return [[folder] for folder in self._bundles]
-        size = block_tables.BLOCKS_AT_A_TIME
+        size = launch_tables.LAUNCHES_AT_A_TIME
         return [self.places[begin : begin + size] for begin in range(0, len(self.places), size)]
 
     @cached_property
     def _bundles(self) -> list[Path]:
-        """The folders of the bundles; none where these are not of just these blocks, as after a block was discarded."""
+        """The folders of the bundles; none where these are not of just these launches, as after one was discarded."""
         expected = bundles(map(_path, self.places))
         folders = {name: self.folder.bundle(name) for name in expected}
         return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []
 
 
 def _listed(folder: Path) -> set[str]:
-    """The blocks that a bundle has; none where a table is missing, which would count as one without rows."""
-    if not all((folder / table_file(name)).is_file() for name in BLOCK_TABLES):
+    """The launches that a bundle has; none where a table is missing, which would count as one without rows."""
+    if not all((folder / table_file(name)).is_file() for name in LAUNCH_TABLES):
         return set()
-    blocks = bundle_list(folder).get("blocks")
-    return set(map(str, blocks)) if isinstance(blocks, list) else set()
+    launches = bundle_list(folder).get("launches")
+    return set(map(str, launches)) if isinstance(launches, list) else set()
 
 
 def _path(place: Path) -> str:
-    """The path of the block that lies in this folder."""
+    """The path of the launch that lies in this folder."""
     return f"{place.parts[-2]}/{place.parts[-1]}"

@@ -1,8 +1,8 @@
-"""The studies that confirm partitions of a study, and their blocks: light, because the Snakefile asks at each start."""
+"""The studies that confirm partitions of a study, and their launches: light, as the Snakefile asks at each start."""
 
 from pathlib import Path
 
-from castmates.results.columns.block import RECORD, table_file
+from castmates.results.columns.launch import RECORD, table_file
 from castmates.results.folder import StudyFolder
 
 
@@ -17,7 +17,7 @@ def folder_of(file: Path, folder: StudyFolder) -> StudyFolder:
     return StudyFolder(folder.path.parent / file.stem)
 
 
-def block_files(folder: StudyFolder) -> list[str]:
-    """The files of the confirming studies' measured blocks that the tables are made of."""
+def launch_files(folder: StudyFolder) -> list[str]:
+    """The files of the confirming studies' measured launches that the tables are made of."""
     records = [record for file in study_files(folder) for record in folder_of(file, folder).record_files()]
     return [str(record.with_name(name)) for record in records for name in (RECORD, table_file("windows"))]

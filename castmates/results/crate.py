@@ -1,4 +1,4 @@
-"""What a published study is called inside its crate, which `castmates paper` writes and `castmates replay` reads."""
+"""The names of a published study in its crate, which `castmates paper` writes and `castmates sweep --replay` reads."""
 
 METADATA = "ro-crate-metadata.json"
 PLAN, MACHINE = "plan.json", "machine.json"

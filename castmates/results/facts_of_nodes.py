@@ -28,10 +28,10 @@ def facts_of_nodes(folder: StudyFolder, part: "Plan", windows: "pd.DataFrame", m
 
 
 def _hosts(part: "Plan", windows: "pd.DataFrame") -> list[str]:
-    """Who measured blocks of this part."""
+    """Who measured launches of this part."""
     import pandas as pd
 
-    places = pd.MultiIndex.from_tuples([(block.company.id, block.number) for block in part.blocks])
-    launches = windows.loc[windows["host"] != "", ["company", "block", "host"]].drop_duplicates()
-    counts = launches.loc[pd.MultiIndex.from_frame(launches[["company", "block"]]).isin(places), "host"].value_counts()
+    places = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in part.launches])
+    launches = windows.loc[windows["host"] != "", ["cohort", "launch", "host"]].drop_duplicates()
+    counts = launches.loc[pd.MultiIndex.from_frame(launches[["cohort", "launch"]]).isin(places), "host"].value_counts()
     return sorted(map(str, counts.index), key=lambda host: (-int(counts[host]), host))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.files import MOST_WRITTEN, bytes_of, written_text
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.named import default_study
@@ -14,7 +14,7 @@ from castmates.results.plans import read_plan
 from castmates.results.records import Record, read_json
 from castmates.results.traces import traces_there
 from castmates.study.model import Study
-from castmates.study.reading import read, value_of
+from castmates.study.reading import read_keys, value_of
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ STUDY_FILES = (
     str(EVERY.replay_study_file),
     str(EVERY.trial_study_file("*")),
 )
-# What effects are made of; windows of older blocks lack columns that were added since.
-NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+# What effects are made of.
+NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Measured:
     """What is on disk of one study."""
 
     folder: StudyFolder
-    plan: Plan  # its measured blocks only
+    plan: Plan  # its measured launches only
     windows: "pd.DataFrame"  # the columns of NEEDED
-    records: tuple[Record, ...]  # of these blocks
+    records: tuple[Record, ...]  # of these launches
     machine: Record
     study: Study | None  # where its file is known
 
@@ -61,7 +61,7 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
 
 
 def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
-    """The same for what needs traces alone: `castmates trace` makes them without a sweep, so without a plan."""
+    """The same for what needs traces alone: `castmates trace record` makes them without a sweep, so without a plan."""
     folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(_study(named).name) if named.is_file() else None
     if folder is None or folder.plan_file.is_file():
         return find(named)
@@ -69,7 +69,7 @@ def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
         if named.is_dir():
             return find(named)
         raise CastmatesError(
-            f"{named}: this study has no trace in {folder} yet; make one with `castmates trace {named} MIX`."
+            f"{named}: this study has no trace in {folder} yet; make one with `castmates trace record {named} MIX`."
         )
     if not named.is_dir():
         return folder, named
@@ -102,13 +102,13 @@ def read_measured(named: Path) -> Measured:
     folder, file = find(named)
     planned = read_plan(folder.plan_file)
     plan = folder.measured(planned)
-    if not plan.blocks:
-        raise CastmatesError(f"{folder}: none of its {len(planned.blocks)} planned blocks is measured yet.")
+    if not plan.launches:
+        raise CastmatesError(f"{folder}: none of its {len(planned.launches)} planned launches is measured yet.")
     return Measured(
         folder=folder,
         plan=plan,
-        windows=block_tables.read(folder.places(plan), "windows", NEEDED),
-        records=tuple(map(RecordReader(folder).read, map(folder.record_file, plan.blocks))),
+        windows=launch_tables.read(folder.places(plan), "windows", NEEDED),
+        records=tuple(map(RecordReader(folder).read, map(folder.record_file, plan.launches))),
         machine=read_json(folder.machine_file),
         study=_study(file) if file else None,
     )
@@ -150,4 +150,4 @@ def _is_short(file: Path) -> bool:
 
 
 def _study(file: Path) -> Study:
-    return read(Study, written_text(file, "the study"), str(file))
+    return read_keys(Study, written_text(file, "the study"), str(file))

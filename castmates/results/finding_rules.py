@@ -7,14 +7,12 @@ from pathlib import Path
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import written_text
-from castmates.results.columns.block import BLOCK_TABLES, Columns
-from castmates.results.columns.meanings import CONTRACTS
-from castmates.results.columns.operations import PROFILE_TABLES
-from castmates.results.columns.trace import TRACE_TABLES
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.registry import TABLES
 from castmates.results.rule_check import problem, unknown_table
 from castmates.study.finding_rules import FindingRules, Rule
 from castmates.study.model import Study
-from castmates.study.reading import line_of, read
+from castmates.study.reading import line_of, read_keys
 
 OWN = "findings"  # the folder beside a study
 
@@ -48,8 +46,7 @@ def _ours() -> list[Path]:
 
 def contract() -> dict[str, Columns]:
     """The columns of every table that a study may have, by its name."""
-    raw = {*BLOCK_TABLES, *PROFILE_TABLES, *TRACE_TABLES, "trace_samples"} - {"windows"}
-    return {name: getattr(module, name.upper()) for name, module in CONTRACTS.items() if name not in raw}
+    return {name: table for name, table in TABLES.items() if table.rule}
 
 
 def _together(files: Iterable[tuple[Path, Mapping[str, Rule | None]]]) -> dict[str, Rule]:
@@ -85,7 +82,7 @@ def _read(file: Path, tables: Collection[str] | None) -> Mapping[str, Rule | Non
 
 def _text_and_rules(file: Path) -> tuple[str, Mapping[str, Rule | None]]:
     text = written_text(file, "this file of rules")
-    return text, read(FindingRules, text, str(file)).findings
+    return text, read_keys(FindingRules, text, str(file)).findings
 
 
 def _mistake(file: Path, text: str, name: str, rule: Rule | None, tables: Collection[str] | None) -> str:

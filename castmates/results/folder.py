@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import RECORD
+from castmates.results.columns.launch import RECORD
 
 if TYPE_CHECKING:  # jobs on other machines read this module, and no plan
-    from castmates.study.spec import Block, Plan
+    from castmates.study.spec import Launch, Plan
 
 RESULTS = Path("results")
 BUNDLES = "bundles"
@@ -41,7 +41,7 @@ class StudyFolder:
         return self.path / "machine.json"
 
     def node_file(self, node: str) -> Path:
-        """The facts of a further machine that measured blocks of the study, such as a node of a cluster."""
+        """The facts of a further machine that measured launches of the study, such as a node of a cluster."""
         return self.path / "machines" / f"{self._named(node)}.json"
 
     def node_files(self) -> list[Path]:
@@ -49,24 +49,24 @@ class StudyFolder:
         return sorted((self.path / "machines").glob("*.json"))
 
     @property
-    def blocks(self) -> Path:
-        """The folder of all blocks: <company>/<number>."""
-        return self.path / "blocks"
+    def launches(self) -> Path:
+        """The folder of all launches: <cohort>/<number>."""
+        return self.path / "launches"
 
-    def block(self, path: str) -> Path:
-        """The folder of the block with this `Block.path`."""
-        company, _, number = path.rpartition("/")
-        return self.blocks / self._named(company) / self._named(number)
+    def launch(self, path: str) -> Path:
+        """The folder of the launch with this `Launch.path`."""
+        cohort, _, number = path.rpartition("/")
+        return self.launches / self._named(cohort) / self._named(number)
 
     @property
     def profiles(self) -> Path:
-        """The folder of all profile launches: <company>/<number>."""
+        """The folder of all profile launches: <cohort>/<number>."""
         return self.path / "profiles"
 
     def profile(self, path: str) -> Path:
-        """The folder of the profile launch with this `Block.path`."""
-        company, _, number = path.rpartition("/")
-        return self.profiles / self._named(company) / self._named(number)
+        """The folder of the profile launch with this `Launch.path`."""
+        cohort, _, number = path.rpartition("/")
+        return self.profiles / self._named(cohort) / self._named(number)
 
     @property
     def traces(self) -> Path:
@@ -77,34 +77,34 @@ class StudyFolder:
         """The folder of the trace of this name."""
         return self.traces / self._named(name)
 
-    def record_file(self, block: "Block") -> Path:
-        """The record of a block, written last, so that a block without it is not measured."""
-        return self.block(block.path) / RECORD
+    def record_file(self, launch: "Launch") -> Path:
+        """The record of a launch, written last, so that a launch without it is not measured."""
+        return self.launch(launch.path) / RECORD
 
-    def record_files(self, company: str = "*") -> list[Path]:
-        """The records of all blocks that are measured, planned or not; or of one company."""
-        return sorted(file for file in self.blocks.glob(f"{company}/*/{RECORD}") if file.parent.name.isdecimal())
+    def record_files(self, cohort: str = "*") -> list[Path]:
+        """The records of all launches that are measured, planned or not; or of one cohort."""
+        return sorted(file for file in self.launches.glob(f"{cohort}/*/{RECORD}") if file.parent.name.isdecimal())
 
     def measured(self, plan: "Plan") -> "Plan":
-        """The plan with those of its blocks that are measured."""
+        """The plan with those of its launches that are measured."""
         from castmates.study.looks import part_of
 
-        for company in {block.company.id for block in plan.blocks}:
-            self._named(company)
+        for cohort in {launch.cohort.id for launch in plan.launches}:
+            self._named(cohort)
         return part_of(plan, self.measured_paths())
 
     def measured_paths(self) -> list[str]:
-        """The paths of all blocks that are measured, planned or not, in order of company and number as texts."""
+        """The paths of all launches that are measured, planned or not, in order of cohort and number as texts."""
         return [
-            f"{company}/{number}"
-            for company in _names(self.blocks)
-            for number in _names(self.blocks / company)
-            if number.isdecimal() and os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
+            f"{cohort}/{number}"
+            for cohort in _names(self.launches)
+            for number in _names(self.launches / cohort)
+            if number.isdecimal() and os.path.exists(f"{self.launches}/{cohort}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
         ]
 
     def places(self, plan: "Plan") -> list[Path]:
-        """The folders of the plan's blocks."""
-        return [self.block(block.path) for block in plan.blocks]
+        """The folders of the plan's launches."""
+        return [self.launch(launch.path) for launch in plan.launches]
 
     def mix_file(self, name: str) -> Path:
         """A mix, resolved to CPUs, partitions and command lines."""
@@ -114,12 +114,12 @@ class StudyFolder:
         """What a look at the precision decided; `results.looks` reads it."""
         return self.path / "looks" / f"{number}.json"
 
-    def rounds_file(self, company: str) -> Path:
-        """What was decided on the rounds of a company; `results.rounds` reads it."""
-        return self.path / "rounds" / f"{self._named(company)}.json"
+    def rounds_file(self, cohort: str) -> Path:
+        """What was decided on the rounds of a cohort; `results.rounds` reads it."""
+        return self.path / "rounds" / f"{self._named(cohort)}.json"
 
     def bundle(self, name: str) -> Path:
-        """The folder of the tables of some blocks, gathered; `results.bundles` reads them."""
+        """The folder of the tables of some launches, gathered; `results.bundles` reads them."""
         return self.path / BUNDLES / self._named(name)
 
     @property
@@ -173,20 +173,20 @@ class StudyFolder:
 
     @property
     def torn_file(self) -> Path:
-        """Which blocks have lost a table since they were measured; `results.torn` writes it."""
+        """Which launches have lost a table since they were measured; `results.torn` writes it."""
         return self.path / ".torn.json"
 
     @property
     def place(self) -> Path:
-        """The folder that `castmates place` writes: who should share a cache with whom."""
+        """The folder that `castmates advice --place` writes: who should share a cache with whom."""
         return self.path / "place"
 
     def confirming_file(self, name: str) -> Path:
-        """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
+        """The study of this name that `castmates sweep --confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
 
     def trial(self, name: str) -> Path:
-        """What `castmates try` wrote of the trial of this name; `results.trials` reads it."""
+        """What `castmates advice --try` wrote of the trial of this name; `results.trials` reads it."""
         return self.path / "try" / self._named(name)
 
     def trial_study_file(self, name: str) -> Path:
@@ -195,7 +195,7 @@ class StudyFolder:
 
     @property
     def replay(self) -> Path:
-        """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""
+        """What `castmates sweep --replay` wrote, in the folder of a replay: its study, and how it compares."""
         return self.path / "replay"
 
     @property
@@ -215,15 +215,15 @@ class StudyFolder:
 
     @property
     def tensorboard(self) -> Path:
-        """The folder of event files that `castmates export` writes."""
+        """The folder of event files that `castmates show --format tensorboard` writes."""
         return self.path / "tensorboard"
 
     def tensorboard_run(self, names: Sequence[str]) -> Path:
-        """The folder of a run in it: a scene of a company."""
+        """The folder of a run in it: a scene of a cohort."""
         return self.tensorboard.joinpath(*map(self._named, names))
 
     def graph_file(self, name: str, suffix: str) -> Path:
-        """The graph of a lead, or of a mix, that `castmates graph` writes."""
+        """The graph of a lead, or of a mix, that `castmates trace graph` writes."""
         return self.path / "graphs" / f"{self._named(name)}.{suffix}"
 
     def _named(self, name: str) -> str:

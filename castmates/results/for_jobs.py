@@ -27,16 +27,16 @@ class Terms:
     modelled: bool
     cache: str  # the folder of environments and inputs
     mixes: Sequence[str]
+    tables: Sequence[str]
     figures: Sequence[str]
     precision: float | None
     margin: float
     isolated: str | None
     lead_loss: float | None
-    latency: Mapping[str, float]  # limits in ms, by quantile
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
     adaptive: bool = False
-    profiles: Sequence[str] = ()  # launches in which leads are traced, by company and number
+    profiles: Sequence[str] = ()  # launches in which leads are traced, by cohort and number
     traces: Sequence[str] = ()  # names of the traces that each sweep makes
 
     @property
@@ -46,8 +46,8 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class BlockTerms:
-    """What the rule that measures a block needs to know of it."""
+class LaunchTerms:
+    """What the rule that measures a launch needs to know of it."""
 
     spec: str  # fingerprint: what decides whether it must be measured again
     priority: int
@@ -58,9 +58,9 @@ class BlockTerms:
 
 @dataclass(frozen=True)
 class Found:
-    """What a sweep finds out on its way: the precision decides how many blocks there are."""
+    """What a sweep finds out on its way: the precision decides how many launches there are."""
 
-    blocks: tuple[str, ...]  # that the study consists of
+    launches: tuple[str, ...]  # that the study consists of
     looks: int  # that were taken
 
 
@@ -69,28 +69,28 @@ class WrittenSweep:
     """The sweep as one of its jobs sees it."""
 
     terms: Terms
-    # What decides whether a block has to be measured is decided; a job only needs the inputs that it reads.
+    # What decides whether a launch has to be measured is decided; a job only needs the inputs that it reads.
     undecided: bool = False
     torn: frozenset[str] = frozenset()
     torn_note: str = ""
 
-    def block(self, path: str) -> BlockTerms:
-        """What is needed to know of a block of the plan."""
-        company, _, number = path.rpartition("/")
-        content = _read(_company_file(self.terms.folder, company))
+    def launch(self, path: str) -> LaunchTerms:
+        """What is needed to know of a launch of the plan."""
+        cohort, _, number = path.rpartition("/")
+        content = _read(_cohort_file(self.terms.folder, cohort))
         try:
-            return BlockTerms(**content["common"], **content["blocks"][number])
+            return LaunchTerms(**content["common"], **content["launches"][number])
         except (KeyError, TypeError):
-            raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no block '{path}'.") from None
+            raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no launch '{path}'.") from None
 
     def waits_for(self, path: str, files: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 (as the sweep asks)
         """What a launch that runs now needs: all of it."""
         return files
 
     @property
-    def blocks(self) -> Sequence[str]:
-        """The blocks that the study consists of."""
-        return self._found.blocks
+    def launches(self) -> Sequence[str]:
+        """The launches that the study consists of."""
+        return self._found.launches
 
     @property
     def looks(self) -> list[Path]:
@@ -100,7 +100,7 @@ class WrittenSweep:
     @cached_property
     def _found(self) -> Found:
         content = _read(_found_file(self.terms.folder))
-        return Found(tuple(content["blocks"]), content["looks"])
+        return Found(tuple(content["launches"]), content["looks"])
 
 
 def written_sweep(study_file: Path) -> WrittenSweep:
@@ -118,14 +118,14 @@ def written_sweep(study_file: Path) -> WrittenSweep:
     return WrittenSweep(terms)
 
 
-def write_sweep(terms: Terms, blocks: Mapping[str, BlockTerms]) -> None:
-    """Leave this for the jobs; companies first, so that what names them is never older."""
-    by_company: dict[str, dict[str, BlockTerms]] = {}
-    for path, block in blocks.items():
-        company, _, number = path.rpartition("/")
-        by_company.setdefault(company, {})[number] = block
-    for company, ours in by_company.items():
-        _write(_company_file(terms.folder, company), _folded(ours))
+def write_sweep(terms: Terms, launches: Mapping[str, LaunchTerms]) -> None:
+    """Leave this for the jobs; cohorts first, so that what names them is never older."""
+    by_cohort: dict[str, dict[str, LaunchTerms]] = {}
+    for path, launch in launches.items():
+        cohort, _, number = path.rpartition("/")
+        by_cohort.setdefault(cohort, {})[number] = launch
+    for cohort, ours in by_cohort.items():
+        _write(_cohort_file(terms.folder, cohort), _folded(ours))
     if not terms.modelled:
         replace_text(_mark(Path(terms.cache)), "All nodes of a cluster have to see this folder.\n")
     _write(_terms_file(Path(terms.study_file)), asdict(terms))
@@ -136,22 +136,22 @@ def write_found(terms: Terms, found: Found) -> None:
     _write(_found_file(terms.folder), asdict(found))
 
 
-def _folded(blocks: Mapping[str, BlockTerms]) -> dict[str, Any]:
-    """What all blocks of a company have in common, once: thousands have the same environments."""
-    records = {number: asdict(block) for number, block in blocks.items()}
+def _folded(launches: Mapping[str, LaunchTerms]) -> dict[str, Any]:
+    """What all launches of a cohort have in common, once: thousands have the same environments."""
+    records = {number: asdict(launch) for number, launch in launches.items()}
     first = next(iter(records.values()))
     common = {key: value for key, value in first.items() if all(each[key] == value for each in records.values())}
     return {
         "common": common,
-        "blocks": {
+        "launches": {
             number: {key: value for key, value in record.items() if key not in common}
             for number, record in records.items()
         },
     }
 
 
-def _company_file(folder: StudyFolder, company: str) -> Path:
-    return folder.for_jobs / "companies" / f"{company}.json"
+def _cohort_file(folder: StudyFolder, cohort: str) -> Path:
+    return folder.for_jobs / "cohorts" / f"{cohort}.json"
 
 
 def _found_file(folder: StudyFolder) -> Path:

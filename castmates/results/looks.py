@@ -10,20 +10,20 @@ from castmates.results.folder import StudyFolder
 from castmates.study.looks import reached_words, until_nobody_goes_on
 from castmates.study.spec import Plan
 
-Look = Mapping[str, Any]  # wanted_pct; reached: for each company how precise it is, and whether it goes on
-REACHED = ("company", "blocks", "half_width_pct", "enough", "goes_on")
+Look = Mapping[str, Any]  # wanted_pct; reached: for each cohort how precise it is, and whether it goes on
+REACHED = ("cohort", "launches", "half_width_pct", "enough", "goes_on")
 
 
 def read_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
-    """The looks that were taken, in their order, up to the one after which no company went on."""
+    """The looks that were taken, in their order, up to the one after which no cohort went on."""
     return until_nobody_goes_on(_there(plan, folder))
 
 
 def went_on(file: Path) -> list[str]:
-    """The companies that went on after this look."""
+    """The cohorts that went on after this look."""
     if is_adaptive(file):
-        return list(read_adaptive_look(file)["companies"])
-    return [reached["company"] for reached in read_look(file)["reached"] if reached["goes_on"]]
+        return list(read_adaptive_look(file)["cohorts"])
+    return [reached["cohort"] for reached in read_look(file)["reached"] if reached["goes_on"]]
 
 
 def precision_words(plan: Plan, folder: StudyFolder, wanted: float | None) -> str:
@@ -43,7 +43,7 @@ def read_look(file: Path) -> Look:
     """What one look left."""
     with understanding(file, "what a look leaves", AGAIN):
         look = mapping_of(file)
-        reached = [{key: company[key] for key in REACHED} for company in look["reached"]]
+        reached = [{key: cohort[key] for key in REACHED} for cohort in look["reached"]]
         return {"wanted_pct": float(look["wanted_pct"]), "reached": reached}
 
 

@@ -1,4 +1,4 @@
-"""The blocks that are measured, as their records describe them, and those whose files cannot be used."""
+"""The launches that are measured, as their records describe them, and those whose files cannot be used."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,23 +6,23 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.files import ODD, why
 from castmates.results.bundled_records import RecordReader
-from castmates.results.columns.block import RECORD
+from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import BROKEN
 from castmates.results.torn import lacking
 from castmates.study.plan_text import Common
-from castmates.study.spec import PROTOCOL, Block
+from castmates.study.spec import PROTOCOL, Launch
 
 
 class Found(NamedTuple):
-    """What lies in the folders of a study's blocks."""
+    """What lies in the folders of a study's launches."""
 
-    measured: list[Block]  # failed ones too, those of another protocol not
+    measured: list[Launch]  # failed ones too, those of another protocol not
     torn: dict[str, str]  # by the paths of others: why they are measured again
 
 
-def found_blocks(folder: StudyFolder, study: str = "") -> Found:
-    """All blocks that have a record; where `study` is given, of the study of this name."""
+def found_launches(folder: StudyFolder, study: str = "") -> Found:
+    """All launches that have a record; where `study` is given, of the study of this name."""
     found, common, records = Found([], {}), Common(), RecordReader(folder)
     for path in folder.measured_paths():
         try:
@@ -32,12 +32,12 @@ def found_blocks(folder: StudyFolder, study: str = "") -> Found:
     return found
 
 
-def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Common, study: str) -> Iterator[Block]:
-    """The block of this path; an error says why its files cannot be used.
+def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Common, study: str) -> Iterator[Launch]:
+    """The launch of this path; an error says why its files cannot be used.
 
-    A record without its tables counts for nothing: the block would be launched again, with the commands of the record.
+    A record without its tables counts for nothing: the launch would be started again, with the commands of the record.
     """
-    place = folder.block(path)
+    place = folder.launch(path)
     try:
         table = lacking(place)
     except OSError as problem:
@@ -49,12 +49,12 @@ def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Com
     if record.get("status") == BROKEN:
         raise CastmatesError(str(record["reason"]))
     spec = record.get("spec", {})
-    if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
+    if spec.get("cohort", {}).get("protocol", PROTOCOL) != PROTOCOL:
         return
     try:
-        block = common.block_of(spec)
+        launch = common.launch_of(spec)
     except ODD:
         raise CastmatesError(f"{file}: its 'spec' does not describe a launch of this version.") from None
-    if block.path != path or (study and block.study != study):
-        raise CastmatesError(f"{file}: this is the record of the launch {block.path} of the study {block.study}.")
-    yield block
+    if launch.path != path or (study and launch.study != study):
+        raise CastmatesError(f"{file}: this is the record of the launch {launch.path} of the study {launch.study}.")
+    yield launch

@@ -18,5 +18,5 @@ def study_argument(file: Path | str) -> str:
 
 
 def retry_command(file: Path | str) -> str:
-    """What discards launches that are of no use, so that the next sweep measures them again."""
-    return f"castmates retry{study_argument(file) if str(file) else ' STUDY.yaml'}"
+    """What discards launches that are of no use, and measures them again."""
+    return f"castmates sweep{study_argument(file) if str(file) else ' STUDY.yaml'} --retry"

@@ -16,16 +16,16 @@ def node_here(environment: Mapping[str, str] = os.environ) -> str:
     return environment.get("SLURMD_NODENAME", "")
 
 
-def note_attempt(folder: StudyFolder, block: str, node: str) -> None:
-    """Note that this block was begun on this node."""
-    file = folder.for_jobs / "begun" / block
-    replace_text(file, "".join(f"{each}\n" for each in [*begun_on(folder, block), node]))
+def note_attempt(folder: StudyFolder, launch: str, node: str) -> None:
+    """Note that this launch was begun on this node."""
+    file = folder.for_jobs / "begun" / launch
+    replace_text(file, "".join(f"{each}\n" for each in [*begun_on(folder, launch), node]))
 
 
-def begun_on(folder: StudyFolder, block: str) -> list[str]:
-    """The nodes that this block was begun on, the latest last."""
+def begun_on(folder: StudyFolder, launch: str) -> list[str]:
+    """The nodes that this launch was begun on, the latest last."""
     try:
-        return (folder.for_jobs / "begun" / block).read_text().split()
+        return (folder.for_jobs / "begun" / launch).read_text().split()
     except OSError:
         return []
 

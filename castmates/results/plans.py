@@ -8,12 +8,12 @@ from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
 from castmates.files import ODD, Unreadable, bytes_of, mapping_of, why
-from castmates.results.adaptive_looks import as_decided, decided_launch
+from castmates.results.adaptive_looks import as_decided, decided_task
 from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
 from castmates.study.decisions import with_decisions, with_rounds
-from castmates.study.plan_text import Launch, launch_of, looks_of, plan_of, trace_launch_of
+from castmates.study.plan_text import Task, looks_of, plan_of, task_of, trace_task_of
 from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
@@ -25,29 +25,29 @@ def read_plan(file: Path) -> Plan:
     return as_decided(with_decisions(plan, decided_rounds(folder)), folder)
 
 
-def read_launch(file: Path, path: str) -> Launch | None:
-    """One block of the plan, with the rounds that were decided; None where the plan has no such block.
+def read_task(file: Path, path: str) -> Task | None:
+    """One launch of the plan, with the rounds that were decided; None where the plan has no such launch.
 
     Every launch comes here: the others, which may be thousands, are not made.
     """
-    launch = _written(file, lambda text: launch_of(text, path))
-    if launch is not None and launch.block.design.adaptive:
-        launch = decided_launch(launch, *_written(file, looks_of), StudyFolder(file.parent))
-    if launch is None or not launch.block.design.decided:
-        return launch
-    block = launch.block
-    rounds = decided_rounds(StudyFolder(file.parent)).get(block.company.id, block.design.rounds)
-    return launch._replace(block=with_rounds(block, rounds))
+    task = _written(file, lambda text: task_of(text, path))
+    if task is not None and task.launch.design.adaptive:
+        task = decided_task(task, *_written(file, looks_of), StudyFolder(file.parent))
+    if task is None or not task.launch.design.decided:
+        return task
+    launch = task.launch
+    rounds = decided_rounds(StudyFolder(file.parent)).get(launch.cohort.id, launch.design.rounds)
+    return task._replace(launch=with_rounds(launch, rounds))
 
 
-def read_profile_launch(file: Path, path: str) -> Launch | None:
+def read_profile_task(file: Path, path: str) -> Task | None:
     """One profile launch of the plan; None where the plan has no such launch."""
-    return _written(file, lambda text: launch_of(text, path, "profiles"))
+    return _written(file, lambda text: task_of(text, path, "profiles"))
 
 
-def read_trace_launch(file: Path, name: str) -> Launch | None:
+def read_trace_task(file: Path, name: str) -> Task | None:
     """The launch of the plan that makes the trace of this name; None where the plan has none."""
-    return _written(file, lambda text: trace_launch_of(text, name))
+    return _written(file, lambda text: trace_task_of(text, name))
 
 
 def last_plan(file: Path) -> Plan | None:
@@ -87,7 +87,7 @@ def _first_of(problem: ValidationError) -> str:
 
 
 def analysed(plan: Plan, folder: StudyFolder) -> Plan:
-    """The plan without the blocks that its looks at the precision left out."""
+    """The plan without the launches that its looks at the precision left out."""
     return folder.measured(plan) if plan.looks else plan
 
 

@@ -10,9 +10,8 @@ from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.dataflow import GRAPH_EDGES, GRAPH_NODES
-from castmates.results.columns.operations import LATER_PROFILE_TABLES, PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.columns.primitives import PRIMITIVES
-from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 from castmates.results.records import read_json
@@ -22,7 +21,7 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILES = "profiles/"  # before the path of a profile launch, where those of blocks stand too
+PROFILES = "profiles/"  # before the path of a profile launch, where those of launches stand too
 
 
 def measured_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
@@ -139,13 +138,8 @@ class Profile:
 
 
 def read_profile(place: Path) -> Profile:
-    """Read them; those that an earlier version did not write are empty."""
-    found = []
-    for name, columns in PROFILE_TABLES.items():
-        file = place / f"{name}.parquet"
-        lacks = name in LATER_PROFILE_TABLES and not file.exists()
-        found.append(frame([], columns) if lacks else _read(file, list(columns)))
-    return Profile(*found)
+    """Read them."""
+    return Profile(*(_read(place / f"{name}.parquet", list(columns)) for name, columns in PROFILE_TABLES.items()))
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ class Graph:
 
 
 def read_graph(place: Path) -> Graph | None:
-    """Read it; None where the launch has none, as those of earlier versions."""
+    """Read it; None where the launch left none."""
     files = place / "graph_nodes.parquet", place / "graph_edges.parquet"
     if not all(file.exists() for file in files):
         return None

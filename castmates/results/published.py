@@ -1,4 +1,4 @@
-"""Finds a published study: a folder that `castmates paper` wrote, a folder of results, or a block inside either."""
+"""Finds a published study: a folder that `castmates paper` wrote, a folder of results, or a launch inside either."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from urllib.parse import unquote
 
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, sha256_of, why
-from castmates.results.columns.block import RECORD
+from castmates.results.columns.launch import RECORD
 from castmates.results.crate import DATA, METADATA, PLAN
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 
 ARCHIVES = (".zip", ".gz", ".xz", ".tar", ".tgz")
-BLOCKS = "blocks"
+LAUNCHES = "launches"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Published:
 
     named: str  # as it was named
     root: Path
-    block: str  # COMPANY/NUMBER, or COMPANY; "" for all of it
+    launch: str  # COHORT/NUMBER, or COHORT; "" for all of it
     digests: Mapping[str, str] | None  # SHA-256 by path in the crate; None of a folder of results
 
     @property
@@ -72,36 +72,36 @@ def find_published(named: Path) -> Published:
         if root.is_file() and root.suffix in ARCHIVES:
             raise CastmatesError(f"{root}: nothing is unpacked here; unpack it yourself, and give the folder inside.")
         if (root / PLAN).is_file():
-            return _published(named, root, _block(named, place.relative_to(root)))
+            return _published(named, root, _launch(named, place.relative_to(root)))
     what = "no published study" if named.exists() else "nothing"
     raise CastmatesError(
         f"{named}: there is {what} here; give a folder that `castmates paper` wrote, a folder results/<study>, "
-        "or blocks/<company>/<number> inside one of them."
+        "or launches/<cohort>/<number> inside one of them."
     )
 
 
-def _published(named: Path, root: Path, block: str) -> Published:
+def _published(named: Path, root: Path, launch: str) -> Published:
     refuse_links(StudyFolder(root))
     metadata = root / METADATA
     digests = _digests(metadata, named) if metadata.is_file() else None
-    company = block.partition("/")[0]
-    if block and not (root / BLOCKS / block).is_dir():
-        known = sorted(each.name for each in (root / BLOCKS).glob("*") if each.is_dir())
+    cohort = launch.partition("/")[0]
+    if launch and not (root / LAUNCHES / launch).is_dir():
+        known = sorted(each.name for each in (root / LAUNCHES).glob("*") if each.is_dir())
         there = ", ".join(known[:12]) or "none"
-        raise CastmatesError(f"{named}: there is no block '{block}' (companies: {there}).")
-    if digests is None and not StudyFolder(root).record_files(company or "*"):
+        raise CastmatesError(f"{named}: there is no launch '{launch}' (cohorts: {there}).")
+    if digests is None and not StudyFolder(root).record_files(cohort or "*"):
         raise CastmatesError(f"{named}: {root} has no launch that was measured; there is nothing to replay.")
-    return Published(str(named), root, block, digests)
+    return Published(str(named), root, launch, digests)
 
 
-def _block(named: Path, inside: Path) -> str:
-    """COMPANY/NUMBER of a path inside a study; "" for the study itself."""
+def _launch(named: Path, inside: Path) -> str:
+    """COHORT/NUMBER of a path inside a study; "" for the study itself."""
     parts = inside.parts
     if not parts:
         return ""
-    if parts[0] != BLOCKS or not 2 <= len(parts) <= 3:
+    if parts[0] != LAUNCHES or not 2 <= len(parts) <= 3:
         raise CastmatesError(
-            f"{named}: this lies inside a study and is no block; give the study itself, or {BLOCKS}/<company>/<number> "
+            f"{named}: this is inside a study and no launch; give the study itself, or {LAUNCHES}/<cohort>/<number> "
             "inside it."
         )
     return "/".join(parts[1:])

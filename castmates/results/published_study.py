@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.files import written_text
-from castmates.results.columns.block import RECORD
+from castmates.results.columns.launch import RECORD
 from castmates.results.crate import DATA, MACHINE, PLAN, STUDY, TABLES, WORKLOADS
 from castmates.results.find import NEEDED, Measured, read_measured
 from castmates.results.folder import StudyFolder
@@ -13,7 +13,7 @@ from castmates.results.plans import read_plan
 from castmates.results.published import Published
 from castmates.results.records import read_json, read_record
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def read_published(published: Published) -> Measured:
-    """What was measured: from the tables and records of a crate, or from the blocks of results."""
+    """What was measured: from the tables and records of a crate, or from the launches of results."""
     if not published.is_crate:
         return read_measured(published.root)
     folder = StudyFolder(published.root)
     published.checked(PLAN)
     plan = folder.measured(read_plan(folder.plan_file))
-    if not plan.blocks:
+    if not plan.launches:
         raise CastmatesError(f"{published.named}: no launch of its plan has a record; there is nothing to replay.")
-    records = tuple(read_record(published.checked(f"blocks/{block.path}/{RECORD}")) for block in plan.blocks)
+    records = tuple(read_record(published.checked(f"launches/{launch.path}/{RECORD}")) for launch in plan.launches)
     return Measured(
         folder=folder,
         plan=plan,
@@ -63,8 +63,8 @@ def read_source(published: Published) -> tuple[Study, Mapping[str, Workload]]:
             "`castmates paper` and the study's file."
         )
     study, catalogue = (written_text(published.checked(file), f"the published {file}") for file in (STUDY, WORKLOADS))
-    workloads = read(Catalogue, catalogue, f"{published.named}/{WORKLOADS}").workloads
-    return read(Study, study, f"{published.named}/{STUDY}"), workloads
+    workloads = read_keys(Catalogue, catalogue, f"{published.named}/{WORKLOADS}").workloads
+    return read_keys(Study, study, f"{published.named}/{STUDY}"), workloads
 
 
 def _windows(published: Published, plan: Plan) -> "pd.DataFrame":
@@ -82,5 +82,5 @@ def _windows(published: Published, plan: Plan) -> "pd.DataFrame":
             f"{published.named}: {DATA}/{file.name} lacks the columns {', '.join(lacking)}; an earlier "
             "version wrote it."
         )
-    ours = pd.MultiIndex.from_tuples([(block.company.id, block.number) for block in plan.blocks])
-    return windows.loc[pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(ours), NEEDED]
+    ours = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in plan.launches])
+    return windows.loc[pd.MultiIndex.from_frame(windows[["cohort", "launch"]]).isin(ours), NEEDED]

@@ -1,4 +1,4 @@
-"""Reads the records of a study's blocks, and discards blocks that are of no use to the analysis."""
+"""Reads the records of a study's launches, and discards launches that are of no use to the analysis."""
 
 import hashlib
 import shutil
@@ -9,19 +9,20 @@ from typing import Any, overload
 
 from castmates.errors import CastmatesError
 from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, regular, understanding
-from castmates.results.columns.block import DIGESTS, RECORD
+from castmates.results.columns.launch import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
+from castmates.study.reasons import ReasonKind
 
 Record = Mapping[str, Any]
-FROM_OTHERS = ("foreign load", "neighbours", "foreign traffic", "steal")  # reasons of the ledger
-ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
+FROM_OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC, ReasonKind.STEAL)
+ALIKE = ("cohort", "design")  # of `spec`: each launch of a cohort repeats them
 LONGEST_HEAD = 1 << 16  # bytes
-MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a block; BROKEN stands in no file
+MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a launch; BROKEN stands in no file
 
 
 def table_digests(folder: Path) -> dict[str, str] | None:
-    """The digests of a block's tables, by their files; None where its record has none, or is not there."""
+    """The digests of a launch's tables, by their files; None where its record has none, or is not there."""
     try:
         with regular(folder / RECORD) as opened:
             return _digests(opened.readline(LONGEST_HEAD).rstrip(b"\n"))
@@ -30,8 +31,8 @@ def table_digests(folder: Path) -> dict[str, str] | None:
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """The record of a block, which the launch writes last."""
-    with understanding(file, "the record of a block", f"remove {file.parent} to have the block measured again"):
+    """The record of a launch, which the launch writes last."""
+    with understanding(file, "the record of a launch", f"remove {file.parent} to have the launch measured again"):
         content = bytes_of(file)
         head, newline, rest = content.partition(b"\n")
         digests = _digests(head)
@@ -42,7 +43,7 @@ def read_record(file: Path) -> dict[str, Any]:
         if record.get("status", MEASURED) not in (MEASURED, FAILED):
             raise Unreadable(f"its status is '{record['status']}'")
         spec = record.get("spec", {})
-        if not isinstance(spec, dict) or not isinstance(spec.get("company", {}), dict):
+        if not isinstance(spec, dict) or not isinstance(spec.get("cohort", {}), dict):
             raise Unreadable("its 'spec' does not describe a launch")
         return record
 
@@ -71,7 +72,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def useless(record: Record) -> str:
-    """Why a block gives the analysis little or nothing ("failed", "no clean round"), or ""."""
+    """Why a launch gives the analysis little or nothing ("failed", "no clean round"), or ""."""
     if record.get("status") in (FAILED, BROKEN):
         return str(record["status"])
     return "" if record.get("rounds") else "no clean round"
@@ -89,7 +90,7 @@ def _is_busy(record: Record) -> bool:
 
 
 def forget_useless(folder: StudyFolder, others: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
-    """Remove the blocks that give little or nothing, and `others`, by their paths; why and where each of them was."""
+    """Remove the launches that give little or nothing, and `others`, by their paths; why and where each of them was."""
     refuse_links(folder)
     for file in folder.record_files():
         if reason := useless(record_or_why(file)) or (others or {}).get(f"{file.parts[-3]}/{file.parts[-2]}"):
@@ -104,7 +105,7 @@ def forget_useless(folder: StudyFolder, others: Mapping[str, str] | None = None)
 
 
 class Records(Sequence[Record]):
-    """The record of each block, in the order of the files: read when the first is asked for.
+    """The record of each launch, in the order of the files: read when the first is asked for.
 
     What thousands of records have in common is held once.
     """

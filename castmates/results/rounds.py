@@ -1,4 +1,4 @@
-"""Reads what was decided on the rounds of a study's companies."""
+"""Reads what was decided on the rounds of a study's cohorts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +10,13 @@ from castmates.study.spec import PROTOCOL
 
 
 def read_decisions(folder: StudyFolder) -> list[Decision]:
-    """What was decided, company by company; what was decided for another way of measuring does not count."""
+    """What was decided, cohort by cohort; what was decided for another way of measuring does not count."""
     return [decision for decision in _there(folder) if decision.protocol == PROTOCOL]
 
 
 def decided_rounds(folder: StudyFolder) -> dict[str, int]:
-    """The decided numbers, by company."""
-    return {decision.company: decision.rounds for decision in read_decisions(folder)}
+    """The decided numbers, by cohort."""
+    return {decision.cohort: decision.rounds for decision in read_decisions(folder)}
 
 
 def _there(folder: StudyFolder) -> Iterator[Decision]:
@@ -28,6 +28,6 @@ def _there(folder: StudyFolder) -> Iterator[Decision]:
 def _read(file: Path) -> Decision:
     with understanding(file, "what decides on rounds", AGAIN):
         decision = Decision(**mapping_of(file))
-        if decision.company != file.stem or not isinstance(decision.rounds, int) or decision.rounds < 1:
-            raise ValueError("another company, or no rounds")
+        if decision.cohort != file.stem or not isinstance(decision.rounds, int) or decision.rounds < 1:
+            raise ValueError("another cohort, or no rounds")
         return decision

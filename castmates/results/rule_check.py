@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.study.finding_rules import PLACE, Condition, Rule
 from castmates.study.reading import did_you_mean
 

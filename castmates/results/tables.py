@@ -1,19 +1,27 @@
 """Reads and writes the tables of a study's analysis; where one cannot be used, the error names the remedy."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.files import replace, writing
-from castmates.results.columns.block import Columns
+from castmates.files import make_folder, replace, writing
+from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import TABLES
 from castmates.results.columns.study import frame
 from castmates.results.csv import write_csv
 from castmates.results.folder import StudyFolder
+from castmates.results.traces import traces_there
+from castmates.study.capabilities import CLASSES, TRACES, Capability
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from castmates.study.spec import Plan
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,11 @@ class Tables:
         study = self.study_file or "STUDY.yaml"
         return f"run `castmates sweep {study} --analyse-again`"
 
-    def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
-        """A table that every analysed study has."""
+    def read(self, columns: Table) -> "pd.DataFrame":
+        """A table of the study."""
         import pandas as pd
 
-        file = self.folder.table_file(name)
+        file = self.folder.table_file(columns.name)
         try:
             table = pd.read_parquet(file)
         except FileNotFoundError:
@@ -58,10 +66,41 @@ class Tables:
         except ValueError as problem:
             raise CastmatesError(f"{file}: this is no table of this version ({problem}); {self.again}.") from None
 
-    def later(self, name: str, columns: Columns) -> "pd.DataFrame":
-        """A table that studies analysed by an earlier version lack: empty there."""
-        there = self.folder.table_file(name).exists()
-        return self.needed(name, columns) if there else frame([], columns)
+
+def has(capability: Capability | None, plan: "Plan", folder: StudyFolder) -> bool:
+    """Whether a study asks for something, or has what is made on demand, or what other nodes left."""
+    if capability is None or capability.asked(plan):
+        return True
+    return (capability is TRACES and bool(traces_there(folder))) or (
+        capability is CLASSES and bool(folder.node_files())
+    )
+
+
+def tables_of(plan: "Plan", folder: StudyFolder) -> list[str]:
+    """The names of the tables that a study has."""
+    return [name for name, table in TABLES.items() if table.rule and has(table.asked, plan, folder)]
+
+
+@contextmanager
+def written_together(output: Path, rule: str) -> Iterator[Path]:
+    """A folder for the tables that a rule writes: they come into `output` together."""
+    make_folder(output)
+    made = output / f".new-{rule}"
+    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
+    made.mkdir()
+    try:
+        yield made
+        for file in sorted(made.iterdir()):
+            file.replace(output / file.name)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def remove_left_over(plan: "Plan", folder: StudyFolder, output: Path) -> None:
+    """Remove the tables of any rule from before the study ceased to ask for them."""
+    for name in {name for name, table in TABLES.items() if table.rule}.difference(tables_of(plan, folder)):
+        for suffix in ("csv", "parquet", "json"):
+            (output / f"{name}.{suffix}").unlink(missing_ok=True)
 
 
 def write_table(table: "pd.DataFrame", stem: Path) -> None:

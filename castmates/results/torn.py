@@ -1,4 +1,4 @@
-"""Blocks whose files cannot be used, such as one that has lost a table: they are measured again."""
+"""Launches whose files cannot be used, such as one that has lost a table: they are measured again."""
 
 import json
 import os
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from castmates.english import counted
 from castmates.files import replace_text, writing
-from castmates.results.columns.block import BLOCK_TABLES, table_file
+from castmates.results.columns.launch import LAUNCH_TABLES, table_file
 from castmates.results.folder import StudyFolder
 
 TOLD = 3
-TABLES = frozenset(map(table_file, BLOCK_TABLES))
+TABLES = frozenset(map(table_file, LAUNCH_TABLES))
 
 
 def lacking(folder: Path | str) -> str:
-    """A table of a block that is not in its folder, "" without any; one look at it, as there are thousands."""
+    """A table of a launch that is not in its folder, "" without any; one look at it, as there are thousands."""
     with os.scandir(folder) as entries:
         return min(TABLES.difference(entry.name for entry in entries if entry.is_file()), default="")
 
@@ -29,7 +29,7 @@ def torn_words(torn: Mapping[str, str]) -> list[str]:
 
 
 def remember_torn(folder: StudyFolder, torn: Collection[str]) -> Path:
-    """Write down which blocks are torn: the note is newer than their records, so that Snakemake replaces these."""
+    """Write down which launches are torn: the note is newer than their records, so that Snakemake replaces these."""
     file = folder.torn_file
     with writing(file):
         replace_text(file, json.dumps(sorted(torn), indent=1) + "\n")

@@ -12,10 +12,11 @@ from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 from castmates.results.records import read_json
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Block, Plan
+from castmates.study.spec import UNMANAGED, Launch, Plan
 from castmates.study.trace_launches import identity_of, meant, trace_name
 
-TRACES = "traces/"  # before the name of a trace, where paths of blocks stand too
+PATHS = "paths"  # what the critical paths of recordings are of
+TRACES = "traces/"  # before the name of a trace, where paths of launches stand too
 MEASURED = "measured"
 WHOLE = (MEASURED, "imported")  # the status of traces with something to read; a launch that failed has another
 
@@ -25,9 +26,9 @@ def is_whole(record: Mapping[str, Any]) -> bool:
     return record.get("status", MEASURED) in WHOLE
 
 
-def lacking(record: Mapping[str, Any]) -> list[str]:
-    """What a trace has not, by its record: a sentence each."""
-    return [*map(str, record.get("missing") or ()), *without_path(record)]
+def lacking(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What a trace has not, by its record: sentences, and the sources that each is about; none where it may be any."""
+    return {**dict(record.get("missing") or {}), **{words: [PATHS] for words in without_path(record)}}
 
 
 def without_path(record: Mapping[str, Any]) -> Iterator[str]:
@@ -45,13 +46,13 @@ def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
     return read_json(folder.trace(name) / TRACE_RECORD)
 
 
-def is_made(launch: Block, folder: StudyFolder) -> bool:
+def is_made(launch: Launch, folder: StudyFolder) -> bool:
     """Whether the trace of a launch is there; one that was planned otherwise, or failed, counts for nothing."""
     record = read_record(folder, trace_name(launch))
     return record.get("identity") == identity_of(launch) and record.get("status") == MEASURED
 
 
-def missing_traces(plan: Plan, folder: StudyFolder) -> list[Block]:
+def missing_traces(plan: Plan, folder: StudyFolder) -> list[Launch]:
     """The trace launches that are still to be made."""
     return [launch for launch in plan.traces if not is_made(launch, folder)]
 
@@ -90,7 +91,7 @@ def trace_of(there: Sequence[str], words: str, where: Path) -> str:
     if found:
         raise CastmatesError(f"{where}: '{words}' may mean several traces: {', '.join(found)}; give one of them.")
     known = f"there are traces of {', '.join(there)}" if there else "there is none"
-    raise CastmatesError(f"{where}: there is no trace of {words} ({known}); make one with `castmates trace`.")
+    raise CastmatesError(f"{where}: there is no trace of {words} ({known}); make one with `castmates trace record`.")
 
 
 def trace_folder(folder: StudyFolder, words: str) -> Path:

@@ -1,4 +1,4 @@
-"""The trials of findings' advice: what `castmates try` wrote, and their blocks; light, because the Snakefile asks."""
+"""The trials of advice: what `castmates advice --try` wrote, and their launches; light, because the Snakefile asks."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from castmates.files import mapping_of, replace_text, understanding
-from castmates.results.columns.block import RECORD, table_file
+from castmates.results.columns.launch import RECORD, table_file
 from castmates.results.folder import StudyFolder
 
 TRIAL = "trial.json"
@@ -39,7 +39,7 @@ def trials_of(folder: StudyFolder) -> Iterator[TrialRecord]:
 
 
 def _read(file: Path) -> TrialRecord:
-    with understanding(file, "what `castmates try` writes", "remove its folder, and try again"):
+    with understanding(file, "what `castmates advice --try` writes", "remove its folder, and try again"):
         content = mapping_of(file)
         known = {each.name: content[each.name] for each in fields(TrialRecord)}
         differences = tuple((str(what), str(before), str(after)) for what, before, after in known["differences"])
@@ -51,7 +51,7 @@ def results_of(trial: TrialRecord, folder: StudyFolder) -> StudyFolder:
     return StudyFolder(folder.path.parent / trial.name)
 
 
-def block_files(folder: StudyFolder) -> list[str]:
-    """The files of the trials' measured blocks that the report shows the gains of."""
+def launch_files(folder: StudyFolder) -> list[str]:
+    """The files of the trials' measured launches that the report shows the gains of."""
     records = [record for trial in trials_of(folder) for record in results_of(trial, folder).record_files()]
     return [str(record.with_name(name)) for record in records for name in (RECORD, table_file("windows"))]

@@ -1,1 +1,1 @@
-"""A block: launch, barrier, windows, ledger, clean-up."""
+"""A launch: start, barrier, windows, ledger, clean-up."""

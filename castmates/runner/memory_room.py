@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping
 
 from castmates.errors import CastmatesError
 from castmates.machine.memory import free_memory, limited_memory
-from castmates.study.spec import Company
+from castmates.study.spec import Cohort
 
 
 def refuse_too_little(
-    company: Company,
+    cohort: Cohort,
     needs: Mapping[str, int],
     evictors: Mapping[str, int],
     free: Callable[[], int | None] = free_memory,
     roofs: int = 0,
 ) -> None:
     """Compare what everyone of a launch takes, by the catalogue and the sizes in the plan, with what is free now."""
-    parts = [(member.workload, needs.get(member.workload, 0)) for member in company.members]
+    parts = [(member.workload, needs.get(member.workload, 0)) for member in cohort.members]
     parts += [("the eviction of the cache", sum(evictors.values()))] if evictors else []
     parts += [("the measuring of roofs", roofs)] if roofs else []
     wanted, here = sum(size for _, size in parts), free()

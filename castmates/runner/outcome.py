@@ -1,4 +1,4 @@
-"""What a block comes to, collected while it runs; `record` writes it down."""
+"""What a launch comes to, collected while it runs; `record` writes it down."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
 from castmates.runner.tracing.recorded import Recorded
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 
 
 @dataclass
 class Outcome:
-    """What a block comes to."""
+    """What a launch comes to."""
 
-    block: Block
+    launch: Launch
     needs: Mapping[str, int] = field(default_factory=dict)  # workload -> the bytes that it takes
     status: str = "measured"
     reason: str = ""
@@ -42,6 +42,7 @@ class Outcome:
     pace: Pace | None = None  # of the last round
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    reading: list[str] = field(default_factory=list)  # collectors that could read something
     emptied: list[Emptied] = field(default_factory=list)  # caches, before stretches
     led_in: list[LeadIn] = field(default_factory=list)  # to the same stretches
     processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions
@@ -61,7 +62,7 @@ class Outcome:
     @property
     def settle_seconds(self) -> float:
         """How long rates are given to settle after a change of scene, as far as it is known by now."""
-        return self.settling.seconds if self.settling else self.block.design.settle
+        return self.settling.seconds if self.settling else self.launch.design.settle
 
     def fail(self, reason: str) -> None:
         """Note that a workload failed: nothing that was measured counts."""

@@ -6,52 +6,51 @@ cannot be delivered at once is dropped. Each note holds everything so far, so th
 
 import json
 import os
-import re
 import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from castmates.study.reasons import Reason, ReasonKind
+
 if TYPE_CHECKING:  # a listener need not load the runner
     from castmates.runner.outcome import Outcome
     from castmates.runner.rounds.window import Window
-    from castmates.study.spec import Block
+    from castmates.study.spec import Launch
 
 VARIABLE = "CASTMATES_PROGRESS"  # the name of an abstract socket of Linux: it needs no file and is gone with its owner
-TOO_FEW = "too few cycles"  # the reason of a window whose slices have the reasons proper
-NAMED = re.compile(r", (?:mostly |among them |by (?=a process that is not visible))(?P<who>.+)$")
 MOST_NAMED = 5
 PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivered
 
 
-def waiting(block: "Block", words: str) -> None:
+def waiting(launch: "Launch", words: str) -> None:
     """Another sweep measures on this machine."""
-    _send(block, {"state": "waiting", "reason": words})
+    _send(launch, {"state": "waiting", "reason": words})
 
 
-def launching(block: "Block") -> None:
+def launching(launch: "Launch") -> None:
     """Programs are being started."""
-    _send(block, {"state": "launching"})
+    _send(launch, {"state": "launching"})
 
 
 def rounds_begin(outcome: "Outcome") -> None:
     """Programs are ready; from here on nothing should run beside them."""
-    _send(outcome.block, {"state": "measuring", "rounds": outcome.block.design.rounds})
+    _send(outcome.launch, {"state": "measuring", "rounds": outcome.launch.design.rounds})
 
 
 def round_ended(outcome: "Outcome", number: int) -> None:
     """A round is over; the next one begins at once."""
     if VARIABLE in os.environ:
-        numbers = {"round": number, "rounds": outcome.block.design.rounds}
-        _send(outcome.block, {"state": "measuring"} | numbers | _so_far(outcome))
+        numbers = {"round": number, "rounds": outcome.launch.design.rounds}
+        _send(outcome.launch, {"state": "measuring"} | numbers | _so_far(outcome))
 
 
 def ended(outcome: "Outcome") -> None:
     """The launch is over and recorded."""
     if VARIABLE in os.environ:
         facts = {"status": outcome.status, "reason": outcome.reason, "seconds": outcome.total_seconds}
-        _send(outcome.block, {"state": "ended"} | facts | _so_far(outcome), PATIENCE)
+        _send(outcome.launch, {"state": "ended"} | facts | _so_far(outcome), PATIENCE)
 
 
 def _so_far(outcome: "Outcome") -> dict[str, object]:
@@ -72,8 +71,8 @@ def grouped(windows: Iterable["Window"]) -> tuple[Counter[str], Counter[str]]:
     who: Counter[str] = Counter()
     for window in windows:
         reasons = _proper(window)
-        because.update({reason.partition(":")[0] for reason in reasons})
-        who.update({match["who"] for reason in reasons if (match := NAMED.search(reason))})
+        because.update({reason.kind for reason in reasons})
+        who.update({reason.blamed for reason in reasons if reason.blamed})
     return because, who
 
 
@@ -91,19 +90,18 @@ def _counted(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts)
 
 
-def _proper(window: "Window") -> list[str]:
+def _proper(window: "Window") -> list[Reason]:
     """The reasons of a window; where too few of its slices count, those of its slices."""
-    reasons = [reason for reason in window.reasons if not reason.startswith(TOO_FEW)]
-    if len(reasons) < len(window.reasons):
-        reasons += [reason for each in window.slices for reason in each.reasons] or [TOO_FEW]
-    return reasons
+    few = [reason for reason in window.reasons if reason.kind == ReasonKind.TOO_FEW_CYCLES]
+    others = [reason for reason in window.reasons if reason not in few]
+    return [*others, *([reason for each in window.slices for reason in each.reasons] or few)] if few else others
 
 
-def _send(block: "Block", facts: dict[str, object], patience: float = 0.0) -> None:
+def _send(launch: "Launch", facts: dict[str, object], patience: float = 0.0) -> None:
     name = os.environ.get(VARIABLE)
     if not name:
         return
-    note = json.dumps({"study": block.study, "block": block.path} | facts)
+    note = json.dumps({"study": launch.study, "launch": launch.path} | facts)
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.settimeout(patience)
         sender.sendto(note.encode(), f"\0{name}")

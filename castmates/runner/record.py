@@ -1,4 +1,4 @@
-"""Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
+"""Writes what a launch leaves: tables first, `launch.json` last, so that a launch is there whole or not at all."""
 
 import platform
 import re
@@ -13,9 +13,10 @@ from castmates.files import reason, replace, replace_text, sha256_of
 from castmates.linux.owner import boot_id, born_of
 from castmates.machine.facts import cpu_model
 from castmates.machine.probes import our_git_state
-from castmates.results.columns.block import (
-    BLOCK_TABLES,
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import (
     COUNTERS,
+    LAUNCH_TABLES,
     LAYERS,
     RECORD,
     SAMPLES,
@@ -23,7 +24,6 @@ from castmates.results.columns.block import (
     STEPS,
     TOPDOWN,
     WINDOWS,
-    Columns,
     record_text,
     table_file,
 )
@@ -36,22 +36,22 @@ from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.service_columns import Services
-from castmates.runner.rounds.window import Window
 from castmates.study.adaptive import scenes_measured
+from castmates.study.reasons import reason_columns
 from castmates.workloads import programs
 
 # As castmates.files names them.
-FILES = [RECORD, *map(table_file, [*BLOCK_TABLES, *RANGE_TABLES])]
+FILES = [RECORD, *map(table_file, [*LAUNCH_TABLES, *RANGE_TABLES])]
 TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, FILES))})\.(\d+)(?:@(.*))?")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
-    """Write the block's files into `folder`."""
+    """Write the launch's files into `folder`."""
     try:
         _write(outcome, folder)
     except OSError as problem:
         raise CastmatesError(
-            f"block {outcome.block.path} is measured, but {folder} cannot be written ({reason(problem)}): make room "
+            f"launch {outcome.launch.path} is measured, but {folder} cannot be written ({reason(problem)}): make room "
             "or give write access there, and run the same command again."
         ) from None
 
@@ -77,7 +77,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
 def _write_ranges(outcome: Outcome, file: Path) -> None:
     """Write what members annotated, one by one, where that is kept; nothing is left of another launch's."""
     if ranges.are_kept(outcome.cast):
-        rows = ranges.block_rows(outcome.cast, outcome.windows)
+        rows = ranges.launch_rows(outcome.cast, outcome.windows)
         _parquet([_key(outcome) | row for row in rows], RANGES, file)
     else:
         file.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def _write_ranges(outcome: Outcome, file: Path) -> None:
 def _remove_leftovers(folder: Path) -> None:
     """Remove the unfinished files of a process that was killed while it wrote here.
 
-    Those of another node too: the block is ours now, and a writer that was given up there fails without its file.
+    Those of another node too: the launch is ours now, and a writer that was given up there fails without its file.
     """
     for file in folder.glob(".*.*.*"):
         if (named := TEMPORARY.fullmatch(file.name)) and not _is_written(int(named[1]), named[2]):
@@ -100,11 +100,11 @@ def _is_written(pid: int, node: str | None) -> bool:
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     node = {
         # A model is the same wherever it is played.
-        "host": platform.node() if outcome.block.design.model is None else "",
+        "host": platform.node() if outcome.launch.design.model is None else "",
         "processor": processor_of(outcome) or "",
-        "machine": outcome.block.company.machine,
+        "machine": outcome.launch.cohort.machine,
     }
-    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.cohort.members}, Services.of(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -133,7 +133,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                     "units": total.units,
                     "rate": total.rate,
                     "valid": not reasons,
-                    "reasons": "; ".join(reasons),
+                    **reason_columns(reasons),
                     "switch_ns": min(each.switch_ns for each in every),
                     "schemata": schemata.get(name, ""),
                     "ways": number_of_ways(schemata.get(name, "")),
@@ -151,7 +151,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.cohort.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
@@ -178,7 +178,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "rate": progress.rate,
                 "watched": each.watched,
                 "counted": not window.reasons and any(each is own for own in window.slices_of(name)),
-                "reasons": "; ".join(each.reasons),
+                **reason_columns(each.reasons),
                 "length_s": each.length_s,
                 "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
@@ -238,11 +238,11 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
 
 
 def _key(outcome: Outcome) -> dict[str, Any]:
-    block = outcome.block
+    launch = outcome.launch
     return {
-        "study": block.study,
-        "company": block.company.id,
-        "block": block.number,
+        "study": launch.study,
+        "cohort": launch.cohort.id,
+        "launch": launch.number,
         "platform": outcome.platform,
     }
 
@@ -251,7 +251,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
     return {
         "status": outcome.status,
         "reason": outcome.reason,
-        "spec": outcome.block.model_dump(mode="json"),
+        "spec": outcome.launch.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
         "cpu_model": processor_of(outcome),
@@ -267,7 +267,6 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "pace": outcome.pace and outcome.pace.about() | {"rounds": _paces(outcome)},
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
-        "rejected_because": _reasons(outcome.windows),
         "ledger": summary(outcome.windows),
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
@@ -276,6 +275,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
+        "reading": outcome.reading,
         "eviction": eviction.reached(outcome.emptied) | lead_in.reached(outcome.led_in),
         "environments": outcome.environments,
         "inputs": outcome.inputs,
@@ -288,8 +288,8 @@ def _about(outcome: Outcome) -> dict[str, Any]:
 
 def _sometimes(outcome: Outcome) -> dict[str, Any]:
     """What only some records have; `scenes` are those that were measured, where looks left some out."""
-    block = outcome.block
-    scenes = [scene.name for scene in scenes_measured(block)] if block.skipped else []
+    launch = outcome.launch
+    scenes = [scene.name for scene in scenes_measured(launch)] if launch.skipped else []
     return {"truth": outcome.truth, "processor": outcome.processor, "scenes": scenes}
 
 
@@ -328,14 +328,6 @@ def _program(process: Running) -> str | None:
     """Return where the program that ran really lies; None where nothing was started."""
     command = process.start.kept_command or process.start.command
     return programs.origin(command, process.start.environment["PATH"]) if command else None
-
-
-def _reasons(windows: list[Window]) -> list[dict[str, Any]]:
-    return [
-        {"window": number, "scene": window.scene.name, "reasons": window.reasons}
-        for number, window in enumerate(windows, start=1)
-        if window.reasons
-    ]
 
 
 def versions() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Brings processes onto a stage: launched, guarded and held still. Whatever happens, none of them is left.
 
-Blocks and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
+Launches and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
 stands still before anyone is measured. What processes leave behind is adopted here, and killed in the end.
 """
 
@@ -31,7 +31,7 @@ from castmates.runner.processes.quotas import Quotas, room_for
 from castmates.runner.processes.weights import even_out
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
-from castmates.study.spec import Company, Share
+from castmates.study.spec import Cohort, Share
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class LiveStage(Stage):
         for name, process in self.cast.items():
             process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
 
-    def make_room_for_quotas(self, company: Company, purpose: str) -> None:
+    def make_room_for_quotas(self, cohort: Cohort, purpose: str) -> None:
         """See to it that CPU time can be bounded, if some scene has a quota; nobody is launched yet."""
-        self.quotas = room_for(company, next(iter(self.freezer.groups()), None), purpose)
+        self.quotas = room_for(cohort, next(iter(self.freezer.groups()), None), purpose)
 
-    def bound(self, company: Company) -> None:
+    def bound(self, cohort: Cohort) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
         freezer = self.freezer
-        even_out({member.name: len(member.cpus) for member in company.members}, freezer.group_of)
-        self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
+        even_out({member.name: len(member.cpus) for member in cohort.members}, freezer.group_of)
+        self.quotas.take_in(cohort, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     @contextmanager
     def isolated(self, wish: str | None, purpose: str, say: Say) -> Iterator[isolation.Record]:
@@ -162,9 +162,9 @@ def on_stage(
 @contextmanager
 def moved_aside(cpus: Collection[int], lead: Collection[int]) -> Iterator[list[int]]:
     """Move this process off these CPUs and their SMT siblings, or at least off the lead's; it moves back at the end."""
-    allowed, block_cpus = os.sched_getaffinity(0), set(cpus)
-    siblings = {cpu for core in read_topology().cores() if block_cpus & set(core) for cpu in core}
-    own = (allowed - siblings) or (allowed - block_cpus) or (allowed - set(lead)) or allowed
+    allowed, launch_cpus = os.sched_getaffinity(0), set(cpus)
+    siblings = {cpu for core in read_topology().cores() if launch_cpus & set(core) for cpu in core}
+    own = (allowed - siblings) or (allowed - launch_cpus) or (allowed - set(lead)) or allowed
     os.sched_setaffinity(0, own)
     try:
         yield sorted(own)

@@ -44,7 +44,7 @@ def reason(asked: _Asked, question: Question) -> str:
 
 
 def edge_of(question: Question) -> str:
-    """The edge in per cent: of the solo rate; a margin, as the study has it, of the solo time."""
+    """The edge in per cent: of the rate alone; a margin, as the study has it, of the time alone."""
     share = math.expm1(question.edge) if question.kind == MARGIN else -math.expm1(-question.edge)
     return f"{100 * share:.3g} %"
 

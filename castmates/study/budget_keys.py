@@ -1,17 +1,15 @@
 """What a user may write under `budget` and `limits`: how much is measured, and what counts."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
 )
 
-from castmates.study.written import Amount, Precision, Written, bytes_of
+from castmates.study.written import Amount, Percentage, PositivePercentage, Written, bytes_of
 
 
 def _rounds(value: object) -> object:
@@ -31,47 +29,47 @@ def _slice(value: object) -> object:
 MOST_ROUNDS = 1000
 SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0
 FEWEST_AT_A_LOOK = 4
-CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
+CONFIRMED_AFTER = 6  # launches: a precision that is reached is believed so many later
 FRESH = 2  # launches of a cell after those that answered its question: their share keeps its interval honest
 
 
 class Budget(Written):
     """How much measuring a study may do."""
 
-    precision: Precision | None = Field(
+    precision: PositivePercentage | None = Field(
         default=None,
-        description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
-        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
+        description="half-width of the interval of each lead's slowdown against alone at which no more launches are "
+        "added, such as 1% of the time alone; without it there are exactly 'launches'",
     )
     adaptive: bool = Field(
         default=False,
         description="whether windows are spent where they decide: after fixed numbers of launches, mixes and "
         "partitions whose question is answered stop, and of a curve only those cells are measured that decide "
-        "(docs/methodology.md); not beside 'precision'",
+        "(castmates help methodology); not beside 'precision'",
     )
-    blocks: int = Field(
+    launches: int = Field(
         default=5,
         ge=1,
         le=10_000,
-        description="launches of each company; the sampling unit of the headline; with 'precision' or 'adaptive' the "
+        description="launches of each cohort; the sampling unit of the headline; with 'precision' or 'adaptive' the "
         "first look",
     )
-    most_blocks: int = Field(
+    most_launches: int = Field(
         default=20,
         ge=1,
         le=10_000,
         validate_default=True,
-        description="launches of each company, at most, where 'precision' or 'adaptive' is given; with 'precision' at "
-        f"least {CONFIRMED_AFTER} more than 'blocks', with 'adaptive' at least {FRESH} more",
+        description="launches of each cohort, at most, where 'precision' or 'adaptive' is given; with 'precision' at "
+        f"least {CONFIRMED_AFTER} more than 'launches', with 'adaptive' at least {FRESH} more",
     )
     batch: int = Field(default=2, ge=1, le=1000, description="launches that are added between two looks")
     rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
         default="auto",
-        description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
-        "show to be best for the others; 'pilot': as many as `castmates pilot` found best",
+        description="passes over all scenes inside a launch; 'auto': as many as the first two launches of each cohort "
+        "show to be best for the others; 'pilot': as many as `castmates plan --pilot` found best",
     )
     spare_rounds: int = Field(
-        default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
+        default=1, ge=0, le=1000, description="rounds a launch may add for those with rejected windows"
     )
     window: float = Field(
         default=1.0, gt=0, le=600, description="seconds a scene is measured in a round, at least: the sum of its slices"
@@ -104,9 +102,11 @@ class Budget(Written):
         description="whether antagonists are also measured alone, from which their own losses follow; without these "
         "scenes the lead runs in every scene, and is never frozen between its slices",
     )
-    company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
-    longest_block: float = Field(
-        default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"
+    mixes_per_launch: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
+    longest_launch: float = Field(
+        default=600.0,
+        gt=0,
+        description="seconds a launch should take, at most; mixes that make it longer are split off",
     )
 
     @field_validator("adaptive")
@@ -116,32 +116,34 @@ class Budget(Written):
             raise ValueError("no 'precision' beside it: both decide how many launches there are")
         return adaptive
 
-    @field_validator("blocks")
+    @field_validator("launches")
     @classmethod
-    def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
+    def _enough_for_a_look(cls, launches: int, info: ValidationInfo) -> int:
         looking = [key for key in ("precision", "adaptive") if info.data.get(key)]
-        if looking and blocks < FEWEST_AT_A_LOOK:
-            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, because '{looking[0]}' learns too little from fewer blocks")
-        return blocks
+        if looking and launches < FEWEST_AT_A_LOOK:
+            raise ValueError(
+                f"at least {FEWEST_AT_A_LOOK}, because '{looking[0]}' learns too little from fewer launches"
+            )
+        return launches
 
-    @field_validator("most_blocks")
+    @field_validator("most_launches")
     @classmethod
     def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
-        first = info.data.get("blocks", 0)
+        first = info.data.get("launches", 0)
         if info.data.get("precision") is not None and most < first + CONFIRMED_AFTER:
             raise ValueError(
-                f"at least {first + CONFIRMED_AFTER}, because 'precision' is given: no company stops before "
-                f"{CONFIRMED_AFTER} more than 'blocks'"
+                f"at least {first + CONFIRMED_AFTER}, because 'precision' is given: no cohort stops before "
+                f"{CONFIRMED_AFTER} more than 'launches'"
             )
         if info.data.get("adaptive") and most < first + FRESH:
             raise ValueError(
-                f"at least {first + FRESH}, because 'adaptive' is given: no mix stops before {FRESH} more than 'blocks'"
+                f"at least {first + FRESH}, because 'adaptive' is given: no mix stops before {FRESH} beyond 'launches'"
             )
         return most
 
-    def without_looks(self, blocks: int, **more: object) -> "Budget":
+    def without_looks(self, launches: int, **more: object) -> "Budget":
         """The same with exactly so many launches, and what else changes."""
-        return self.model_copy(update={"blocks": blocks, "precision": None, "adaptive": False, **more})
+        return self.model_copy(update={"launches": launches, "precision": None, "adaptive": False, **more})
 
     @property
     def has_looks(self) -> bool:
@@ -150,78 +152,61 @@ class Budget(Written):
 
     @property
     def looks(self) -> list[int]:
-        """How many blocks each company has at each look; there is but one where none decides anything."""
+        """How many launches each cohort has at each look; there is but one where none decides anything."""
         if not self.has_looks:
-            return [self.blocks]
-        return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
-
-
-# Limits that came after the first release: a record has them only where a study sets them, so that older blocks stay.
-LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic", "left_in_caches")
+            return [self.launches]
+        return [*range(self.launches, self.most_launches, self.batch), self.most_launches]
 
 
 class Limits(Written):
     """When a window is rejected; decided before anything is measured."""
 
-    steal: float = Field(
+    steal: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
         description="share of CPU time stolen by the hypervisor on the members' CPUs",
     )
-    foreign: float = Field(
+    foreign: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
-        description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
+        description="share of a CPU of the launch that other programs took (two clock ticks are forgiven)",
     )
-    neighbours: float = Field(
+    neighbours: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
-        description="share of the CPU time around a last-level cache of the block that other programs took on its "
+        description="share of the CPU time around a last-level cache of the launch that other programs took on its "
         "other CPUs",
     )
-    silence: float = Field(
+    silence: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a slice for which a member that makes many steps in it may make none",
     )
-    cycles: float = Field(
+    cycles: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a window's slices that must be left when rejected ones, and those beside them, are out",
     )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
-    restart_gap: float = Field(
+    restart_gap: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
         description="share of a window in which an antagonist that is run again and again was absent between two runs",
     )
     neighbour_cpus: float = Field(
         default=0.5,
         ge=0,
-        description="CPUs whose time other programs took around a last-level cache of the block, however many share it "
-        "('neighbours: 1' lets them take all)",
+        description="CPUs whose time other programs took around a last-level cache of the launch, however many share "
+        "it "
+        "('neighbours: 100%' lets them take all)",
     )
     package_cpus: float = Field(
         default=1.0,
         ge=0,
-        description="CPUs whose time other programs took in a package of the block, whose memory controllers it shares",
+        description="CPUs whose time other programs took in a package of the launch, whose memory controller it shares",
     )
     foreign_traffic: Amount = Field(
         default="1 GB",
-        description="bytes a second that other programs moved through the caches of the block's packages, where "
+        description="bytes a second that other programs moved through the caches of the launch's packages, where "
         "resctrl counts them",
     )
 
-    left_in_caches: float = Field(
+    left_in_caches: Percentage = Field(
         default=0.25,
-        ge=0,
-        le=1,
         description="share of the last-level caches that members may still hold when these were emptied for a "
         "stretch, where occupancy can be read",
     )
@@ -230,9 +215,3 @@ class Limits(Written):
     def foreign_bytes(self) -> int:
         """What others may move in a second."""
         return bytes_of(self.foreign_traffic)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_set(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out later limits that are the usual ones: blocks from before stay what they are."""
-        usual = {name: field.default for name, field in type(self).model_fields.items() if name in LATER_LIMITS}
-        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}

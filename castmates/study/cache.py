@@ -1,9 +1,7 @@
 """What a machine lets us do with its last-level cache and memory bandwidth."""
 
 import math
-from typing import Any, Literal
-
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from typing import Literal
 
 from castmates.study.frozen import Frozen
 
@@ -16,22 +14,12 @@ class Bandwidth(Frozen):
     step: int
     most: int  # no throttle
     # Of the class in which programs are found, where that is throttled.
-    allowed: int | None = Field(default=None, exclude_if=lambda throttle: throttle is None)
+    allowed: int | None = None
     becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what plans from before have no words for."""
-        return {name: value for name, value in plain(self).items() if name != "becomes" or value}
 
     def held(self, step: int) -> int:
         """What this processor makes of a step, as far as it is known."""
         return dict(self.becomes).get(step, step)
-
-    @field_validator("unit", mode="before")
-    @classmethod
-    def _as_it_was_called(cls, unit: object) -> object:
-        return "MiB/s" if unit == "MB/s" else unit  # in plans that were made before
 
     def rounded(self, wanted: float) -> int:
         """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""
@@ -63,7 +51,7 @@ class Cache(Frozen):
     rest: bool = True  # whether the masks of everybody else on the machine can be set
     clusters: int = 1  # memory nodes that divide each domain (sub-NUMA clustering)
     # The ways of the class in which programs are found, where these are not all.
-    allowed: int | None = Field(default=None, exclude_if=lambda mask: mask is None)
+    allowed: int | None = None
 
     @property
     def full(self) -> int:
@@ -80,8 +68,3 @@ class Cache(Frozen):
         """The same as if nobody had narrowed the class in which programs are found."""
         bandwidth = self.bandwidth and self.bandwidth.model_copy(update={"allowed": None})
         return self.model_copy(update={"allowed": None, "bandwidth": bandwidth})
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_there(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older plans have no words for, so that they stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "clusters" or value > 1}

@@ -201,5 +201,5 @@ class CacheKeys(Written):
     driver: Literal["resctrl", "pqos"] | Name = Field(
         default="resctrl",
         description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or "
-        "the name of a plug-in's allocator (docs/plugins.md)",
+        "the name of a plug-in's allocator (castmates help plugins)",
     )

@@ -9,8 +9,8 @@ from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
-from castmates.study.remarks import MIXES
-from castmates.study.wanted import wanted
+from castmates.study.remarks import MIXES, Remark
+from castmates.study.wanted import wanted_mixes
 
 Workloads = Mapping[str, Workload]
 Files = list[tuple[str, Catalogue]]
@@ -33,7 +33,7 @@ NO_PROGRAM: dict[str, object] = {
 }
 
 
-def gather(
+def gather_catalogue(
     files: Iterable[tuple[str, Catalogue]],
     study: Study,
     study_file: str,
@@ -62,15 +62,16 @@ def gather(
     return finished
 
 
-def stacked(folders: Iterable[Files]) -> tuple[Files, tuple[str, ...]]:
+def stacked(folders: Iterable[Files]) -> tuple[Files, tuple[Remark, ...]]:
     """The files of several folders, where the first that defines a workload wins, and a remark on what it replaces."""
     files: Files = []
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     for later in folders:
         there = {name for _, catalogue in later for name in catalogue.workloads}
         for file, before in files:
             if names := sorted(there & set(before.workloads)):
-                remarks.append(f"{MIXES}{file} replaces {listed(names)} of the catalogue that ships with Castmates.")
+                text = f"{file} replaces {listed(names)} of the catalogue that ships with Castmates."
+                remarks.append(Remark(about=MIXES, text=text))
         hidden = {name for _, before in files for name in before.workloads}
         files += [(file, _without(catalogue, hidden)) for file, catalogue in later]
     return files, tuple(remarks)
@@ -100,12 +101,12 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     if workload.attach and workload.progress != "heartbeat":
         return f"has 'attach: {workload.attach}', but its progress is '{workload.progress}'; make it 'heartbeat'"
     if workload.step_function and not workload.attach:
-        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (docs/profile-a-program.md)"
+        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (castmates help profile-a-program)"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
     if on_gpu and not workload.frozen_between_steps:
         return (
             "has 'options.device: gpu', so it would be frozen with work queued there; add 'frozen_between_steps: true' "
-            "(docs/gpu.md)"
+            "(castmates help gpu)"
         )
     return misread(workload)
 
@@ -188,11 +189,11 @@ def _check_predicted(study: Study, workloads: Workloads, study_file: str) -> Non
 
 def check_latency(study: Study, workloads: Workloads, place: str) -> None:
     """Refuse a limit on the latency of requests where no lead answers any."""
-    leads = [*study.leads, *(each.lead for each in wanted(study))]
+    leads = [*study.leads, *(each.lead for each in wanted_mixes(study))]
     if study.recommend.latency and not any(workloads[name].requests for name in leads):
         raise CastmatesError(
             f"{place}: 'recommend.latency' is a limit for open-loop services, but no lead is one; add a lead such as "
-            "memcached-5k (docs/services.md), or take the key out."
+            "memcached-5k (castmates help services), or take the key out."
         )
 
 

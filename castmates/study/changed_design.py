@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from castmates.english import counted
 from castmates.study.model import Study
 from castmates.study.planning import design_of
-from castmates.study.spec import Block, Design
+from castmates.study.spec import Design, Launch
 
 # How a window is measured, and where a study says so; of what else differs, mixes have another identity.
 KEYS: Mapping[str, str] = {
@@ -15,34 +15,31 @@ KEYS: Mapping[str, str] = {
     "monitor": "cache.monitor",
     "driver": "cache.driver",
 }
-REMEDY = (
-    "What was measured counts; `castmates retry --changed` discards it, and the next sweep measures it as the study "
-    "says now."
-)
+REMEDY = "What was measured counts; `castmates sweep --retry --changed` measures it again as the study says now."
 
 
-def changed_blocks(study: Study, blocks: Iterable[Block]) -> dict[str, tuple[str, ...]]:
-    """The blocks of a plan that were measured otherwise than the study says now: by their paths, what differs."""
+def changed_launches(study: Study, launches: Iterable[Launch]) -> dict[str, tuple[str, ...]]:
+    """The launches of a plan that were measured otherwise than the study says now: by their paths, what differs."""
     rounds = study.budget.model_copy(update={"rounds": "auto"})  # whatever a pilot found
     now = _settings(design_of(study.model_copy(update={"budget": rounds})))
-    known: dict[int, tuple[str, ...]] = {}  # blocks share their designs
+    known: dict[int, tuple[str, ...]] = {}  # launches share their designs
     found = {}
-    for block in blocks:
-        if id(block.design) not in known:
-            had = _settings(block.design)
-            known[id(block.design)] = tuple(
+    for launch in launches:
+        if id(launch.design) not in known:
+            had = _settings(launch.design)
+            known[id(launch.design)] = tuple(
                 f"'{key}' {had[key]}, where the study now says {value}"
                 for key, value in now.items()
                 if key in had and had[key] != value
             )
-        if known[id(block.design)]:
-            found[block.path] = known[id(block.design)]
+        if known[id(launch.design)]:
+            found[launch.path] = known[id(launch.design)]
     return found
 
 
-def changed_words(study: Study, blocks: Iterable[Block]) -> list[str]:
+def changed_words(study: Study, launches: Iterable[Launch]) -> list[str]:
     """What is said of them, for each way in which some differ."""
-    counts = Counter(changed_blocks(study, blocks).values())
+    counts = Counter(changed_launches(study, launches).values())
     return [
         f"{counted(count, 'launch')} {'was' if count == 1 else 'were'} measured with {'; '.join(words)}. {REMEDY}"
         for words, count in counts.items()

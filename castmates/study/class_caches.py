@@ -1,14 +1,13 @@
 """The last-level caches of a plan: one without classes of nodes, else one for each class."""
 
 from castmates.study.cache import Cache
-from castmates.study.class_names import class_of
 from castmates.study.spec import Plan
 
 
-def cache_of(plan: Plan, name: str) -> Cache | None:
-    """The cache that the partitions of this lead, member or mix were made for; None where there are none."""
-    caches = {machine.name: machine.cache for machine in plan.machines}
-    return caches.get(class_of(name), plan.cache)
+def cache_of(plan: Plan, machine: str) -> Cache | None:
+    """The cache that partitions were made for on a class of nodes, "" without classes; None where there are none."""
+    caches = {each.name: each.cache for each in plan.machines}
+    return caches.get(machine, plan.cache)
 
 
 def is_watched(plan: Plan) -> bool:

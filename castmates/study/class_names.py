@@ -7,7 +7,7 @@ pooled.
 import re
 
 OF = "~"  # a workload and the class of its node; no workload's name has one
-_CLASS = re.compile(rf"{OF}([a-z0-9._-]+)")
+_CLASS = re.compile(rf"{OF}[a-z0-9._-]+")
 _LEAD = re.compile(r"[^+:@]+")
 
 
@@ -16,12 +16,16 @@ def named(name: str, machine: str) -> str:
     return _LEAD.sub(rf"\g<0>{OF}{machine}", name, count=1) if machine else name
 
 
-def class_of(name: str) -> str:
-    """The class in the name of a lead, a member or a mix; "" where there are no classes."""
-    found = _CLASS.search(name)
-    return found[1] if found else ""
-
-
 def without_class(name: str) -> str:
     """The name as it is where there are no classes."""
     return _CLASS.sub("", name)
+
+
+def workload_of(member: str) -> str:
+    """The workload of a member, a lead's with the class of its node: `stream@1` -> `stream`."""
+    return member.partition("@")[0]
+
+
+def plain_workload_of(member: str) -> str:
+    """The workload of a member as the study names it."""
+    return without_class(workload_of(member))

@@ -1,4 +1,4 @@
-"""A study and one of its partitions -> the study that confirms it: one mix, this partition alone, fresh blocks.
+"""A study and one of its partitions -> the study that confirms it: one mix, this partition alone, fresh launches.
 
 Its members sit on the same CPUs under the same shares, so that the mix has the identity that it has in the first study:
 equal identity, same measurement. Its seed is another, and its results lie in a separate folder.
@@ -12,7 +12,6 @@ from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of
 from castmates.study.mitigations import sweeps
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
@@ -23,12 +22,12 @@ from castmates.study.spec import Member, Mix, Partition, Plan
 from castmates.study.wanted import overcommits
 from castmates.study.written import Written
 
-FEWEST_BLOCKS = 3  # below it there is no interval between launches
+FEWEST_LAUNCHES = 3  # below it there is no interval between launches
 LONGEST_NAME = 64
 MOST_NAMED = 12  # partitions in a refusal
 
 
-def name_of(study: str, mix: Mix) -> str:
+def confirmation_name(study: str, mix: Mix) -> str:
     """What the confirming study of this mix under its partition is called; another identity is another study."""
     tail = f"-confirm-{mix.identity[:8]}"
     return study[: LONGEST_NAME - len(tail)] + tail
@@ -54,24 +53,24 @@ def mix_under(plan: Plan, mix: str, partition: str) -> Mix:
 
 def members_of(plan: Plan, mix: Mix) -> list[Member]:
     """Everybody in a mix, on the CPUs that the plan gave them."""
-    for block in plan.blocks:
-        if mix.identity in (own.identity for own in block.company.mixes):
-            members = {member.name: member for member in block.company.members}
+    for launch in plan.launches:
+        if mix.identity in (own.identity for own in launch.cohort.mixes):
+            members = {member.name: member for member in launch.cohort.members}
             return [members[name] for name in (mix.lead, *mix.antagonists)]
-    raise CastmatesError(f"no block of the study '{plan.study}' has the mix '{mix.name}'.")
+    raise CastmatesError(f"no launch of the study '{plan.study}' has the mix '{mix.name}'.")
 
 
-def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
+def confirming(study: Study, plan: Plan, mix: Mix, launches: int) -> Study:
     """The study that measures this mix under its one partition again."""
-    if blocks < FEWEST_BLOCKS:
-        raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
+    if launches < FEWEST_LAUNCHES:
+        raise CastmatesError(f"{launches} launches cannot confirm anything; ask for at least {FEWEST_LAUNCHES}.")
     lead, *others = members_of(plan, mix)
     partition = mix.partitions[0].name
-    name = name_of(study.name, mix)
+    name = confirmation_name(study.name, mix)
     return study.model_copy(
         update={
             "name": name,
-            "machines": {each: keys for each, keys in study.machines.items() if each == class_of(mix.name)},
+            "machines": {each: keys for each, keys in study.machines.items() if each == mix.machine},
             "title": f"{study.title or study.name}: {mix.name} under {partition}, confirmed",
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
@@ -83,8 +82,8 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             ],
             "mitigations": [],
             "placement": _seats(study.placement, lead, [] if overcommits(mix.name) else others),
-            "budget": study.budget.without_looks(blocks),
-            "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.name), mix.partitions[0])),
+            "budget": study.budget.without_looks(launches),
+            "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.machine), mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(

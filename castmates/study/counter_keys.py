@@ -1,6 +1,6 @@
 """The key `counters` of a study: which events are counted for each member, and how.
 
-What an event is on a processor is asked of perf there, when a block is measured: here are names alone.
+What an event is on a processor is asked of perf there, when a launch is measured: here are names alone.
 """
 
 import re
@@ -32,7 +32,7 @@ def _event(text: str) -> str:
 EventText = Annotated[str, AfterValidator(_event), Field(description=_WHAT)]
 
 
-def name_of(event: str) -> str:
+def event_name(event: str) -> str:
     """What the event is called in tables: the name that it gives itself, or its own words."""
     named = _NAME.search(event)
     return named[1] if named else event
@@ -64,22 +64,22 @@ class CounterKeys(Written):
         default=0,
         ge=0,
         le=MOST_PROFILED,
-        description="steps of each lead that are profiled in its solo and co-run scenes after the rounds, kept apart "
-        "from what is measured; 0 for none",
+        description="steps of each lead that are profiled in its 'alone' and co-run scenes after the rounds, kept "
+        "apart from what is measured; 0 for none",
     )
     cost_pairs: int = Field(
         default=0,
         ge=0,
         le=100,
-        description="pairs of windows of each block, with and without each of the collectors, that show what it costs; "
+        description="pairs of windows of each launch, with and without each collector, that show what it costs; "
         "0 for none",
     )
     ranges: int = Field(
         default=0,
         ge=0,
         le=MOST_RANGES,
-        description="annotations (phases, ranges, instants, epochs) that a block keeps one by one of each member with "
-        "'phases: true', at most; 0 keeps their sums alone",
+        description="annotations (phases, ranges, instants, epochs) that a launch keeps one by one of each member with "
+        "'phases: true', at most; 0 keeps only their sums",
     )
 
     @model_validator(mode="after")
@@ -97,16 +97,16 @@ class CounterKeys(Written):
             if holds:
                 raise ValueError(expected)
         for name, words in self.sets.items():
-            called = [name_of(event) for event in words]
+            called = [event_name(event) for event in words]
             if len(set(called)) < len(called):
                 raise ValueError(f"events of different names in the set {name}")
         first: dict[str, tuple[str, str]] = {}
         for name, events in self.chosen:
             for event in events:
-                earlier, other = first.setdefault(name_of(event), (event, name))
+                earlier, other = first.setdefault(event_name(event), (event, name))
                 if earlier != event:
                     raise ValueError(
-                        f"one event for each name, and not two for {name_of(event)}, in {other} and {name}"
+                        f"one event for each name, and not two for {event_name(event)}, in {other} and {name}"
                     )
         return self
 
@@ -121,7 +121,7 @@ def described(keys: CounterKeys) -> str:
     parts = [
         f"{name} (as perf lists them for the processor)"
         if name in PROCESSOR_SETS
-        else f"{name} ({', '.join(name_of(event) for event in events)})"
+        else f"{name} ({', '.join(event_name(event) for event in events)})"
         for name, events in keys.chosen
     ]
     if keys.topdown:

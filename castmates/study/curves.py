@@ -3,7 +3,6 @@
 A curve is what an adaptive study need not measure in full: what lies between two measured cells is bounded by them.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,7 +32,7 @@ class Curve:
     """The cells of one kind of partition, in the order in which the lead's rate does not fall."""
 
     mix: str
-    family: str  # their names without the amount
+    family: str  # what they are called without the amount
     unit: str
     cells: tuple[Cell, ...]
 
@@ -51,7 +50,7 @@ class Curve:
 def curves(mixes: Iterable[Mix]) -> list[Curve]:
     """The curves of these mixes; partitions that lie on none are not in them, nor are mixes without partitions."""
     unmanaged: dict[tuple[str, ...], Mix] = {}
-    kinds: dict[tuple[str, str, str], list[Cell]] = {}
+    kinds: dict[tuple[str, str, object], list[Cell]] = {}
     members: dict[str, tuple[str, ...]] = {}
     for mix in mixes:
         members[mix.name] = (mix.lead, *mix.antagonists)
@@ -59,17 +58,17 @@ def curves(mixes: Iterable[Mix]) -> list[Curve]:
             unmanaged[members[mix.name]] = mix
         for partition in mix.partitions:
             if (found := _amount(mix, partition)) is not None:
-                unit, amount = found
-                key = mix.name, _family(partition.name, int(amount)), unit
-                kinds.setdefault(key, []).append(Cell(mix.identity, mix.name, partition.name, amount))
+                unit, amount, kind = found
+                cell = Cell(mix.identity, mix.name, partition.name, amount)
+                kinds.setdefault((mix.name, unit, kind), []).append(cell)
     return [
-        Curve(name, family, unit, _in_order(cells, unit, unmanaged.get(members[name])))
-        for (name, family, unit), cells in kinds.items()
+        Curve(name, kind if isinstance(kind, str) else unit, unit, _in_order(cells, unit, unmanaged.get(members[name])))
+        for (name, unit, kind), cells in kinds.items()
         if len({cell.amount for cell in cells}) == len(cells) > 1
     ]
 
 
-def later(mixes: Sequence[Mix]) -> tuple[str, ...]:
+def measured_later(mixes: Sequence[Mix]) -> tuple[str, ...]:
     """Identities of the mixes that an adaptive study does not measure at first, in the order of the mixes."""
     waiting = {cell.identity for curve in curves(mixes) for cell in curve.cells}
     waiting -= {cell.identity for curve in curves(mixes) for cell in curve.first_grid}
@@ -84,12 +83,12 @@ def _in_order(cells: Iterable[Cell], unit: str, unmanaged: Mix | None) -> tuple[
     return tuple(sorted(own, key=lambda cell: cell.amount, reverse=unit != WAYS))
 
 
-def _amount(mix: Mix, partition: Partition) -> tuple[str, float] | None:
-    """What a partition gives so much of, where the lead's rate follows from that alone."""
+def _amount(mix: Mix, partition: Partition) -> tuple[str, float, object] | None:
+    """What a partition gives so much of, where the lead's rate follows from that alone; and what else it is."""
     shares = {share.member: share for share in partition.shares}
     others = [shares.get(name) for name in mix.antagonists]
     if (own := mask_of(shares.get(mix.lead))) is not None:
-        return WAYS, float(masks.popcount(own))
+        return WAYS, float(masks.popcount(own)), partition.curve or partition.name
     if mix.lead in shares or not others or None in others:
         return None
     alike: Mapping[str, set[float | None]] = {
@@ -102,15 +101,10 @@ def _amount(mix: Mix, partition: Partition) -> tuple[str, float] | None:
         return None
     unit, values = given.popitem()
     amount = values.pop()
-    return None if values or amount is None else (unit, float(amount))
+    kind = {(share.period, bool((mask_of(share) or 0) & 1)) for share in others if share}  # where masks begin
+    return None if values or amount is None else (unit, float(amount), frozenset(kind))
 
 
 def _ways(share: Share) -> float | None:
     mask = mask_of(share)
     return None if mask is None else float(masks.popcount(mask))
-
-
-def _family(name: str, amount: int) -> str:
-    """`split-4-high` with 4 ways is of `split-#-high`; the last number that is the amount counts."""
-    matches = [*re.finditer(rf"(?<!\d){amount}(?!\d)", name)]
-    return f"{name[: matches[-1].start()]}#{name[matches[-1].end() :]}" if matches else name

@@ -1,4 +1,4 @@
-"""The rounds of launches that follow from a company's first ones: what was decided, and the plan with and without it.
+"""The rounds of launches that follow from a cohort's first ones: what was decided, and the plan with and without it.
 
 A plan is the same text before and after a decision, so that one measures nothing again and makes no table again.
 """
@@ -6,16 +6,16 @@ A plan is the same text before and after a decision, so that one measures nothin
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from castmates.study.spec import Block, Design, Plan
+from castmates.study.spec import Design, Launch, Plan
 
 UNDECIDED = 0  # rounds
 
 
 @dataclass(frozen=True)
 class Decision:
-    """How many rounds the launches of a company have after its first ones, and what that follows from."""
+    """How many rounds the launches of a cohort have after its first ones, and what that follows from."""
 
-    company: str
+    cohort: str
     protocol: int
     rounds: int
     launches: int  # that showed it; none where the number is that of later launches which are measured already
@@ -27,10 +27,10 @@ class Decision:
     @property
     def words(self) -> str:
         """Why there are so many rounds."""
-        head = f"{self.company}: {self.rounds} rounds in each launch after the first ones"
+        head = f"{self.cohort}: {self.rounds} rounds in each launch after the first ones"
         if not self.launches:
             return f"{head}, as in those that are measured already."
-        cost = f"a launch takes {self.launch:.1f} s and a round {self.round:.1f} s"
+        cost = f"a launch takes {self.launch:.1f} s besides its rounds, and a round {self.round:.1f} s"
         if self.within is None or self.between is None:
             return f"{head}: how launches differ is not known, as too few of them have valid windows, and {cost}."
         spread = f"{100 * self.within:.2g} % from round to round and {100 * self.between:.2g} % more between launches"
@@ -39,48 +39,50 @@ class Decision:
 
 def reasons(plan: Plan, decisions: Iterable[Decision]) -> list[str]:
     """Why launches of the plan have as many rounds as they have, where first launches decided it."""
-    companies = {block.company.id for block in plan.blocks if block.design.decided}
-    return [decision.words for decision in decisions if decision.company in companies]
+    cohorts = {launch.cohort.id for launch in plan.launches if launch.design.decided}
+    return [decision.words for decision in decisions if decision.cohort in cohorts]
 
 
 def with_decisions(plan: Plan, rounds: Mapping[str, int]) -> Plan:
-    """The plan with the decided rounds, by company; launches of other companies stay undecided."""
-    return _changed(plan, lambda block: rounds.get(block.company.id, block.design.rounds))
+    """The plan with the decided rounds, by cohort; launches of other cohorts stay undecided."""
+    return _changed(plan, lambda launch: rounds.get(launch.cohort.id, launch.design.rounds))
 
 
 def without_decisions(plan: Plan) -> Plan:
-    """The plan as it is before anything is decided: what has to be the same for its blocks to count as measured."""
+    """The plan as it is before anything is decided: what has to be the same for its launches to count as measured."""
     return _changed(with_skipped(plan, lambda _: ()), lambda _: UNDECIDED)
 
 
-def with_skipped(plan: Plan, skipped: Callable[[Block], tuple[str, ...]]) -> Plan:
+def with_skipped(plan: Plan, skipped: Callable[[Launch], tuple[str, ...]]) -> Plan:
     """The plan with the mixes that each launch of an adaptive study leaves out."""
-    if not any(block.design.adaptive for block in plan.blocks):
+    if not any(launch.design.adaptive for launch in plan.launches):
         return plan
-    blocks = [
-        block.model_copy(update={"skipped": skipped(block)}) if block.design.adaptive else block
-        for block in plan.blocks
+    launches = [
+        launch.model_copy(update={"skipped": skipped(launch)}) if launch.design.adaptive else launch
+        for launch in plan.launches
     ]
-    return plan.model_copy(update={"blocks": tuple(blocks)})
+    return plan.model_copy(update={"launches": tuple(launches)})
 
 
-def with_rounds(block: Block, rounds: int, designs: dict[tuple[int, int], Design] | None = None) -> Block:
-    """The block with this number of rounds; `designs` has those that were made, so that blocks go on sharing one."""
+def with_rounds(launch: Launch, rounds: int, designs: dict[tuple[int, int], Design] | None = None) -> Launch:
+    """The launch with this number of rounds; `designs` has those that were made, so that launches go on sharing one."""
     designs = {} if designs is None else designs
-    if block.design.rounds == rounds:
-        return block
-    place = (id(block.design), rounds)
+    if launch.design.rounds == rounds:
+        return launch
+    place = (id(launch.design), rounds)
     if place not in designs:
-        designs[place] = block.design.model_copy(update={"rounds": rounds})
-    return block.model_copy(update={"design": designs[place]})
+        designs[place] = launch.design.model_copy(update={"rounds": rounds})
+    return launch.model_copy(update={"design": designs[place]})
 
 
-def undecided(blocks: Iterable[Block]) -> bool:
-    """Whether one of these blocks waits for a decision."""
-    return any(block.design.rounds == UNDECIDED for block in blocks)
+def undecided(launches: Iterable[Launch]) -> bool:
+    """Whether one of these launches waits for a decision."""
+    return any(launch.design.rounds == UNDECIDED for launch in launches)
 
 
-def _changed(plan: Plan, rounds: Callable[[Block], int]) -> Plan:
-    designs: dict[tuple[int, int], Design] = {}  # blocks may share one, and still do afterwards
-    blocks = [with_rounds(block, rounds(block), designs) if block.design.decided else block for block in plan.blocks]
-    return plan.model_copy(update={"blocks": tuple(blocks)})
+def _changed(plan: Plan, rounds: Callable[[Launch], int]) -> Plan:
+    designs: dict[tuple[int, int], Design] = {}  # launches may share one, and still do afterwards
+    launches = [
+        with_rounds(launch, rounds(launch), designs) if launch.design.decided else launch for launch in plan.launches
+    ]
+    return plan.model_copy(update={"launches": tuple(launches)})

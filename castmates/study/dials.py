@@ -38,7 +38,7 @@ def settings_of(plan: Plan, bubbles: Iterable[str]) -> Mapping[str, Dial]:
 
 
 def _members(plan: Plan) -> Iterable[Member]:
-    return (member for company in plan.companies for member in company.members)
+    return (member for cohort in plan.cohorts for member in cohort.members)
 
 
 def _setting(member: Member) -> Dial | None:

@@ -1,7 +1,7 @@
 """The sets of events that every study may name: the kernel's own names, and those that perf lists for a processor.
 
 An event of the second kind is a choice: the names that perf has for one thing on several processors, joined by bars.
-Where a block is measured, the first of them that perf lists there is counted, under that name.
+Where a launch is measured, the first of them that perf lists there is counted, under that name.
 """
 
 from collections.abc import Mapping

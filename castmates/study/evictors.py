@@ -1,4 +1,4 @@
-"""How much memory it takes to empty the last-level caches of a company with way masks; it is in no member's need."""
+"""How much memory it takes to empty the last-level caches of a cohort with way masks; it is in no member's need."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -166,7 +166,7 @@ class Change(Written):
 
 
 class Trial(Written):
-    """How `castmates try` tries the advice."""
+    """How `castmates advice --try` tries the advice."""
 
     lead: list[Change] = Field(
         default=[], description="what is changed of the lead; the first whose 'programs' the lead runs is tried"
@@ -198,7 +198,7 @@ class Rule(Written):
     )
     because: Text = Field(description="why it matters, in a sentence")
     advice: Text = Field(description="what to do")
-    trial: Trial | None = Field(default=None, alias="try", description="how `castmates try` tries the advice")
+    trial: Trial | None = Field(default=None, alias="try", description="how `castmates advice --try` tries the advice")
     sources: list[Text] = Field(default=[], description="where this is known from")
     look: Text | None = Field(
         default=None,

@@ -17,6 +17,6 @@ RuleFiles = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
     Field(
         description="files of further rules on what is worth knowing of the study, from the project's root; those in "
-        "the folder 'findings' beside the study hold too (docs/findings.md)"
+        "the folder 'findings' beside the study hold too (castmates help findings)"
     ),
 ]

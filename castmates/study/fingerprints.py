@@ -1,11 +1,11 @@
-"""Fingerprints of thousands of blocks: what they have in common is put into words once, not once for each."""
+"""Fingerprints of thousands of launches: what they have in common is put into words once, not once for each."""
 
 import hashlib
 import json
 from typing import Protocol
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Block, Company, Design, Plan
+from castmates.study.spec import Cohort, Design, Launch, Plan
 
 
 class _Digest(Protocol):
@@ -13,39 +13,41 @@ class _Digest(Protocol):
 
 
 class Fingerprints:
-    """The same as `Frozen.fingerprint` gives, by which jobs are known since the first release."""
+    """The same as `Frozen.fingerprint` gives."""
 
     def __init__(self) -> None:
         self._texts: dict[int, bytes] = {}
         self._known: list[Frozen] = []  # kept, so that no other record gets the id of one of them
 
-    def of_block(self, block: Block, digits: int = 16) -> str:
-        """The fingerprint of a block."""
+    def of_launch(self, launch: Launch, digits: int = 16) -> str:
+        """The fingerprint of a launch."""
         digest = hashlib.sha256()
-        self._add(digest, block)
+        self._add(digest, launch)
         return digest.hexdigest()[:digits]
 
     def of_plan(self, plan: Plan, digits: int = 16) -> str:
         """The fingerprint of a plan; its text, which may be hundreds of megabytes, is never whole in memory."""
-        rest = json.dumps(plan.model_dump(mode="json", exclude={"blocks"}), sort_keys=True, separators=(",", ":"))
-        digest = hashlib.sha256(b'{"blocks":[')  # the first of the sorted keys
-        for place, block in enumerate(plan.blocks):
+        names = type(plan).model_fields
+        before = plan.canonical(without=[name for name in names if name >= "launches"])  # keys are sorted
+        after = plan.canonical(without=[name for name in names if name <= "launches"])
+        digest = hashlib.sha256(before[:-1].encode() + b',"launches":[')
+        for place, launch in enumerate(plan.launches):
             if place:
                 digest.update(b",")
-            self._add(digest, block)
-        digest.update(b"]," + rest[1:].encode())
+            self._add(digest, launch)
+        digest.update(b"]," + after[1:].encode())
         return digest.hexdigest()[:digits]
 
-    def _add(self, digest: _Digest, block: Block) -> None:
-        """Add the block's canonical text."""
-        digest.update(b'{"company":')
-        digest.update(self._text(block.company))
+    def _add(self, digest: _Digest, launch: Launch) -> None:
+        """Add the launch's canonical text."""
+        digest.update(b'{"cohort":')
+        digest.update(self._text(launch.cohort))
         digest.update(b',"design":')
-        digest.update(self._text(block.design))
-        rest = f',"number":{block.number},"seed":{block.seed},"study":{json.dumps(block.study)}}}'
+        digest.update(self._text(launch.design))
+        rest = f',"number":{launch.number},"seed":{launch.seed},"study":{json.dumps(launch.study)}}}'
         digest.update(rest.encode())
 
-    def _text(self, common: Company | Design) -> bytes:
+    def _text(self, common: Cohort | Design) -> bytes:
         if id(common) not in self._texts:
             self._known.append(common)
             self._texts[id(common)] = common.canonical().encode()

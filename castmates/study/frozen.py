@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,9 +12,10 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def canonical(self) -> str:
-        """The one JSON text of this record; equal records give equal texts."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    def canonical(self, without: Iterable[str] = ()) -> str:
+        """The one JSON text of this record, which leaves defaults out, so that a new field changes no text."""
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     def fingerprint(self, digits: int = 8) -> str:
         """A short name of the content."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from castmates.errors import CastmatesError
 from castmates.study.cache_keys import Sweep
-from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
+from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME
 from castmates.study.mix_keys import ArrangedMix
 from castmates.study.model import Placement, Study
 from castmates.study.place_keys import PlaceKeys
@@ -20,7 +20,7 @@ SWEEP = "place"  # what the partition of such a study is called
 Together = tuple[tuple[str, ...], tuple[int, ...]]  # the members of a group, and the mask of each; () for none
 
 
-def name_of(study: str, groups: Sequence[Together], machine: str = "") -> str:
+def group_study_name(study: str, groups: Sequence[Together], machine: str = "") -> str:
     """What the study of these groups is called; other groups are another study."""
     text = json.dumps([machine, sorted([list(members), list(masks)] for members, masks in groups)])
     tail = f"-place-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -34,11 +34,11 @@ def studies_of(groups: Sequence[Together]) -> list[list[Together]]:
     return [*([together] if together else []), *([group] for group in several if group[1])]
 
 
-def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: str = "") -> Study:
+def group_study(study: Study, groups: Sequence[Together], launches: int, machine: str = "") -> Study:
     """The study that measures these groups."""
-    if blocks < FEWEST_BLOCKS:
-        raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
-    name, fields = name_of(study.name, groups, machine), type(study).model_fields
+    if launches < FEWEST_LAUNCHES:
+        raise CastmatesError(f"{launches} launches cannot confirm anything; ask for at least {FEWEST_LAUNCHES}.")
+    name, fields = group_study_name(study.name, groups, machine), type(study).model_fields
     masks = [_sweep(*group) for group in groups if group[1]]
     return study.model_copy(
         update={
@@ -51,7 +51,7 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
             "mixes": [ArrangedMix(lead=lead, antagonists=list(others)) for (lead, *others), _ in groups],
             "mitigations": [],
             "placement": _around_one_cache(study.placement),
-            "budget": study.budget.without_looks(blocks, antagonists_alone=True),  # the losses of all
+            "budget": study.budget.without_looks(launches, antagonists_alone=True),  # the losses of all
             "cache": study.cache.model_copy(update={"sweeps": masks, "only": []}),
             "attribution": fields["attribution"].get_default(call_default_factory=True),
             "recommend": RecommendKeys(),

@@ -42,7 +42,7 @@ ASSUMED = LastLevel(32 << 20, 16)  # where the kernel does not show the cache; a
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CachePlace:
     """Where a program runs."""
 
     cpus: Sequence[int]
@@ -72,7 +72,7 @@ def last_level(
     return LastLevel(smallest, ways or None, len(parts))
 
 
-def fitted(workload: Workload, place: Place) -> Workload:
+def sized_workload(workload: Workload, place: CachePlace) -> Workload:
     """The workload with its sizes in bytes, and with the memory that they take."""
     if workload.environment != NATIVE:
         return workload
@@ -88,7 +88,7 @@ def fitted(workload: Workload, place: Place) -> Workload:
     return workload.model_copy(update={"command": words, "options": {}, "memory": memory})
 
 
-def shortened(workload: Workload, place: Place) -> str:
+def shortened(workload: Workload, place: CachePlace) -> str:
     """What a size that was to be larger than the cache is cut to, because memory is short; "" where nothing is cut.
 
     Where memory is limited by a control group, another limit makes another size, so this has to be told.
@@ -107,7 +107,7 @@ def shortened(workload: Workload, place: Place) -> str:
     return ""
 
 
-def _resolved(word: str, place: Place) -> int | None:
+def _resolved(word: str, place: CachePlace) -> int | None:
     """The bytes of a size in shares of the cache; None where it is another size, or ways that are not known."""
     share, cache = _SHARE.fullmatch(word), place.cache or ASSUMED
     if share is None or (share[3] != "llc" and cache.ways is None):

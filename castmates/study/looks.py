@@ -1,18 +1,19 @@
-"""Which blocks a study needs, as its looks at the precision decide it."""
+"""Which launches a study needs, as its looks at the precision decide it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from castmates.english import counted
 from castmates.study.spec import Plan
 
 
 def needed(plan: Plan, decisions: Iterable[Collection[str]]) -> list[str]:
-    """Paths of the blocks needed after these decisions: which companies went on after the first look, the second …"""
+    """Paths of the launches needed after these decisions: which cohorts went on after the first look, the second …"""
     if not plan.looks:
-        return [block.path for block in plan.blocks]
+        return [launch.path for launch in plan.launches]
     paths = list(plan.looks[0])
     for added, go_on in zip(plan.looks[1:], decisions, strict=False):
-        paths += [path for path in added if company_of(path) in go_on]
+        paths += [path for path in added if cohort_of(path) in go_on]
     return paths
 
 
@@ -21,37 +22,37 @@ def until_nobody_goes_on(looks: Iterable[Mapping[str, Any]]) -> list[Mapping[str
     taken = []
     for look in looks:
         taken.append(look)
-        if not any(company["goes_on"] for company in look["reached"]):
+        if not any(cohort["goes_on"] for cohort in look["reached"]):
             break
     return taken
 
 
 def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
     """Whether the wanted precision was reached, from what the looks left; "" where there was none."""
-    last = {company["company"]: company for look in taken for company in look["reached"]}
+    last = {cohort["cohort"]: cohort for look in taken for cohort in look["reached"]}
     if not last:
         return ""
     wanted = taken[-1]["wanted_pct"]
-    missed = [company for company in last.values() if not company["enough"]]
-    count = f"{len(last) - len(missed)} of {len(last)} compan{'y' if len(last) == 1 else 'ies'}"
-    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(company, wanted) for company in missed)]) + "."
+    missed = [cohort for cohort in last.values() if not cohort["enough"]]
+    count = f"{len(last) - len(missed)} of {len(last)} cohort{'s' * (len(last) != 1)}"
+    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(cohort, wanted) for cohort in missed)]) + "."
 
 
-def _missed(company: Mapping[str, Any], wanted: float) -> str:
-    name, blocks, half = company["company"], company["blocks"], company["half_width_pct"]
-    after = f"after {blocks} block{'s' * (blocks != 1)}"
+def _missed(cohort: Mapping[str, Any], wanted: float) -> str:
+    name, launches, half = cohort["cohort"], cohort["launches"], cohort["half_width_pct"]
+    after = f"after {counted(launches, 'launch')}"
     if half is None:
         return f"{name}: no interval {after}"
     late = ", but too late to be confirmed" if half <= wanted else ""
     return f"{name}: ±{half:.3g} % {after}{late}" if half < 100 else f"{name}: ±{half:.0f} % {after}"
 
 
-def company_of(path: str) -> str:
-    """The company of a block, from its path."""
+def cohort_of(path: str) -> str:
+    """The cohort of a launch, from its path."""
     return path.rpartition("/")[0]
 
 
 def part_of(plan: Plan, paths: Collection[str]) -> Plan:
-    """The plan with these blocks only."""
+    """The plan with these launches only."""
     ours = set(paths)
-    return plan.model_copy(update={"blocks": tuple(block for block in plan.blocks if block.path in ours)})
+    return plan.model_copy(update={"launches": tuple(launch for launch in plan.launches if launch.path in ours)})

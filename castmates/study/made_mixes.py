@@ -11,39 +11,39 @@ from castmates.study.drawing import Tally, Terms, drawn_on
 from castmates.study.mix_sets import MadeMix, MixSets, RandomMixes, SetName
 from castmates.study.model import Study
 from castmates.study.reading import did_you_mean
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Drawn, DrawnMix, MixSet
-from castmates.study.wanted import Wanted
+from castmates.study.wanted import WantedMix
 
 SHOWN = 3  # mixes that a remark names
 _OF_NONE = Terms(0, (), (), range(0))
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeMixes:
     """The mixes of a study that are not written out, and what its plan keeps of them."""
 
     mixes: Sequence[MadeMix] = ()
     drawn: Drawn | None = None
     sets: tuple[MixSet, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
 
-def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: str, plan_file: str) -> Made:
+def make_mixes(study: Study, workloads: Workloads, before: Drawn | None, study_file: str, plan_file: str) -> MadeMixes:
     """The mixes that the keys of a study make; `before` are those that were drawn when it was planned last."""
     keys = study.mixes
     if not isinstance(keys, MixSets):
-        return Made(drawn=before)
+        return MadeMixes(drawn=before)
     pool = _Pool(study, workloads, study_file)
     parts: dict[SetName, Sequence[DrawnMix]] = {}
-    of_random, notes = _OF_NONE, tuple[str, ...]()
+    of_random, notes = _OF_NONE, tuple[Remark, ...]()
     if keys.random:
         terms = _terms(keys.random, pool)
         _refuse(keys.random, terms, before, study_file, plan_file)
         drawn = drawn_on(terms, before.mixes if before else (), keys.random.count)
         before = Drawn(seed=keys.random.seed, mixes=tuple(drawn))
         chosen = parts["random"] = [mix for mix in drawn if terms.allow(mix)][: keys.random.count]
-        of_random, notes = terms, tuple(_notes(drawn, chosen, terms))
+        of_random, notes = terms, tuple(Remark(about=MIXES, text=text) for text in _notes(drawn, chosen, terms))
     if keys.pairs:
         parts["pairs"] = _pairs(pool.own * (2 if keys.pairs == "all" else 1))
     if keys.groups:
@@ -52,7 +52,7 @@ def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: s
     for name, mixes in parts.items():
         if not mixes:
             raise CastmatesError(f"{study_file}: 'mixes.{name}' makes no mix: it needs two workloads or more.")
-    return Made(
+    return MadeMixes(
         [rule for name, mixes in parts.items() for rule in _rules(name, mixes, keys.random)],
         before,
         tuple(_set(name, mixes, of_random if name == "random" else _OF_NONE) for name, mixes in parts.items()),
@@ -60,7 +60,7 @@ def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: s
     )
 
 
-def with_made(study: Study, mixes: Made) -> Study:
+def with_made(study: Study, mixes: MadeMixes) -> Study:
     """The study with these mixes among those that are written out."""
     return study.model_copy(update={"mixes": [*study.listed_mixes, *mixes.mixes]})
 
@@ -141,7 +141,7 @@ def _notes(drawn: Sequence[DrawnMix], chosen: Sequence[DrawnMix], terms: Terms) 
         met = [tally.beside[lead, name] for lead in terms.leads for name in terms.beside(lead)]
         words = "has each other one beside it"
     yield (
-        f"{MIXES}{len(chosen)} are drawn at random from {len(names)} workloads (seed {terms.seed}): each lead leads "
+        f"{len(chosen)} are drawn at random from {len(names)} workloads (seed {terms.seed}): each lead leads "
         f"{_span([tally.leads[lead] for lead in terms.leads])} and {words} {_span(met)}."
     )
     aside = [mix for mix in drawn if not terms.allow(mix)]
@@ -149,7 +149,7 @@ def _notes(drawn: Sequence[DrawnMix], chosen: Sequence[DrawnMix], terms: Terms) 
         named = ", ".join(_name(mix) for mix in aside[:SHOWN]) + (" …" if len(aside) > SHOWN else "")
         what = "a mix that was drawn is" if len(aside) == 1 else f"{len(aside)} mixes that were drawn are"
         yield (
-            f"{MIXES}{what} set aside, because the study no longer allows {'it' if len(aside) == 1 else 'them'}: "
+            f"{what} set aside, because the study no longer allows {'it' if len(aside) == 1 else 'them'}: "
             f"{named}; others are drawn in their place, and what was measured is kept."
         )
 
@@ -183,4 +183,4 @@ def _set(name: str, mixes: Sequence[DrawnMix], terms: Terms) -> MixSet:
 
 
 def _name(mix: DrawnMix) -> str:
-    return Wanted(mix.lead, mix.antagonists).name
+    return WantedMix(mix.lead, mix.antagonists).name

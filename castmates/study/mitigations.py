@@ -11,7 +11,15 @@ from castmates.study.partitions.isolation import isolates
 from castmates.study.partitions.partitions import partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.spec import UNMANAGED, Member, Mitigation, Mix, Partition, Share
-from castmates.study.wanted import NEAREST_FIRST, PREFETCHERS_OFF, Quota, Wanted, elsewhere, reason_against, unmanaged
+from castmates.study.wanted import (
+    NEAREST_FIRST,
+    PREFETCHERS_OFF,
+    Quota,
+    WantedMix,
+    elsewhere,
+    reason_against,
+    unmanaged,
+)
 
 NO_CACHE = "the last-level cache cannot be partitioned here (`castmates doctor` shows what to do)"
 KEY = "cache.sweeps.1"  # as sentences on a single sweep call it
@@ -83,7 +91,7 @@ def without_prefetching(members: Sequence[Member]) -> Partition:
     )
 
 
-def _elsewhere(mix: str, kind: Kind, moved: Wanted | None, lacking: Mapping[str, str], against: str) -> Mitigation:
+def _elsewhere(mix: str, kind: Kind, moved: WantedMix | None, lacking: Mapping[str, str], against: str) -> Mitigation:
     reason = lacking.get(moved.name, "") if moved else against
     arms = ((moved.name, UNMANAGED),) if moved and not reason else ()
     return Mitigation(mix=mix, kind=kind, arms=arms, reason=reason)
@@ -110,15 +118,8 @@ def _under_sweep(
     made = tried.of(lead, antagonists)
     if kind == "ways":
         made = [each for each in made if isolates(each, mix)]
-    sentences = [sentence.replace(KEY, f"{key}.{kind}") for sentence in tried.notes.sentences]
     if not made:
-        return [], _reason(sentences)
-    for sentence in sentences:
-        notes.add(sentence)
+        return [], next((remark.text.rstrip(".") for remark in tried.notes.remarks), "this machine gives none")
+    for remark in tried.notes.remarks:
+        notes.add(remark.about.replace(KEY, f"{key}.{kind}"), remark.text, remark.left_out)
     return made, ""
-
-
-def _reason(sentences: Sequence[str]) -> str:
-    """The first note on what was left out, as a clause."""
-    first = next(iter(sentences), "this machine gives none")
-    return first.partition(": ")[2].removeprefix("left out: ").rstrip(".") or first

@@ -1,35 +1,43 @@
 """What a user may write under `mixes` and `mitigations`: who runs beside whom, how near, how many, with what CPU."""
 
-import re
 from collections.abc import Callable
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializationInfo,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from castmates.study.cache_keys import Rates, Ways, one_or_list
-from castmates.study.written import Name, Written
+from castmates.study.written import LOSS, Name, Written
 
 Distance = Literal["smt", "core", "llc", "socket", "other-socket"]  # nearest first
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
 MOST_COPIES = 256
 PERIOD = 10  # milliseconds; the usual 100 would be longer than a slice
 LEAST_MS = 1  # that the kernel gives in a period
-QUOTAS_EXPECTED = "a share of CPU time from 1% to 99%, or a list of these"
+QUOTAS_EXPECTED = "whole per cents of CPU time from 1% to 99%, or a list of these"
 ONCE = "each of them once"
 
 
 def _quotas(value: object) -> tuple[int, ...]:
-    """Take `50%`, or a list of these, for whole per cents."""
-    written = value if isinstance(value, list | tuple) else [value]
-    percents = tuple(each if type(each) is int else _percent(each) for each in written)
-    if not percents or not all(1 <= percent <= 99 for percent in percents):
+    """Take `50%`, or a list of these, for whole per cents; a tuple has them already."""
+    if isinstance(value, tuple):
+        return value
+    percents = [LOSS.read(each) for each in (value if isinstance(value, list) else [value])]
+    if not percents or any(percent % 1 for percent in percents):
         raise ValueError(QUOTAS_EXPECTED)
-    return tuple(dict.fromkeys(percents))
+    return tuple(dict.fromkeys(map(int, percents)))
 
 
-def _percent(value: object) -> int:
-    text = re.fullmatch(r"(\d{1,2})\s*%", value.strip()) if isinstance(value, str) else None
-    return int(text[1]) if text else 0
+def _quotas_out(percents: tuple[int, ...], info: SerializationInfo) -> list[int] | list[str]:
+    return [LOSS.written(percent) for percent in percents] if info.context else list(percents)
 
 
 def _long_enough(period: int, info: ValidationInfo) -> int:
@@ -40,11 +48,11 @@ def _long_enough(period: int, info: ValidationInfo) -> int:
     return period
 
 
-IN_PERCENT = {"type": "string", "pattern": r"^\d{1,2}\s*%$"}
 Quotas = Annotated[
     tuple[int, ...],
     BeforeValidator(_quotas),
-    WithJsonSchema({"anyOf": [IN_PERCENT, {"type": "array", "items": IN_PERCENT, "minItems": 1}]}),
+    PlainSerializer(_quotas_out),
+    WithJsonSchema(one_or_list([{"type": "string", "pattern": "^[1-9][0-9]? ?%$"}])),
 ]
 Copies = Annotated[int, Field(ge=1, le=MOST_COPIES)]
 
@@ -112,17 +120,12 @@ class ArrangedMix(MixRule):
     distance: Distances = Field(
         default=[],
         description="how near to the lead the antagonists sit, one or several of smt, core, llc, socket, other-socket "
-        "(docs/placement.md); each is a mix",
+        "(castmates help placement); each is a mix",
     )
     count: Counts = Field(
         default=[1], min_length=1, description="how many times the antagonists are there, such as [1, 2, 4]"
     )
     share: CpuShare = CpuShare()
-
-    @property
-    def is_arranged(self) -> bool:
-        """Whether it comes in more arrangements than the usual one."""
-        return bool(self.distance or self.share.cpus or self.count != [1])
 
     @field_validator("distance", "count")
     @classmethod

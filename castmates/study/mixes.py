@@ -10,21 +10,21 @@ from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
-from castmates.study.last_level import Place, fitted, last_level, shortened
+from castmates.study.last_level import CachePlace, last_level, shortened, sized_workload
 from castmates.study.memory_peak import Peak
 from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
-from castmates.study.partitions.partitions import Partitions, apart, check_workloads, domains, partitions
+from castmates.study.partitions.partitions import Partitions, antagonists_apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import no_such_place, too_many
-from castmates.study.placement.rules import Asked, ask
+from castmates.study.placement.refusals import Why, no_such_place, too_many
+from castmates.study.placement.rules import SeatRules, rules_of
 from castmates.study.placement.search import Need, Seat, can_share
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
-from castmates.study.wanted import Wanted, unmanaged, wanted
+from castmates.study.wanted import WantedMix, unmanaged, wanted_mixes
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Mixes:
     mixes: list[Mix]
     controls: list[Control]
     members: dict[str, Member]  # by name, shared by the mixes that have them
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
-    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
+    cautions: tuple[str, ...] = ()  # where an antagonist cannot do here what it is named for, or is too far
     mitigations: tuple[Mitigation, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
     machine: str = ""  # the class of nodes that they are on; "" where there are no classes
@@ -64,17 +64,17 @@ class Host:
     no_prefetching: str = ""  # why prefetchers cannot be switched, in a sentence; "" where they can
     one_of_several: bool = False  # another class of nodes may have a place for a mix that has none here
 
-    def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
+    def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> CachePlace:
         """What a program on these CPUs, with its memory on these nodes, finds here."""
         bits = self.cache.ways if self.cache else 0
-        return Place(cpus, last_level(self.layout, cpus, bits, nodes), self.memory)
+        return CachePlace(cpus, last_level(self.layout, cpus, bits, nodes), self.memory)
 
 
 @dataclass(frozen=True)
 class _Seated:
     """A mix as it is without partitions, and its members, the lead first."""
 
-    wanted: Wanted
+    wanted: WantedMix
     mix: Mix
     members: Sequence[Member]
     memory: Mapping[str, int]  # bytes that each of its workloads takes
@@ -92,15 +92,15 @@ class _Conditions:
 
 def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mixes:
     """Place every mix on this machine, and make the partitions that its cache allows."""
-    asked = ask(study.placement, host.layout, study_file)
+    asked = rules_of(study.placement, host.layout, study_file)
     tried = partitions(study.cache, host.cache, host.layout, study_file)
-    all_wanted = [*wanted(study), *_lonely(study)]
+    all_wanted = [*wanted_mixes(study), *_lonely(study)]
     check_workloads(study.cache, {name for each in all_wanted for name in each.members}, study_file)
     needs = {each: _need(each, programs.workloads, asked, host.layout, tried.divides) for each in all_wanted}
     refuse_two_deciders(asked, list(needs.values()), study_file)
     there, lacking = _with_a_place(needs, asked, host, study_file, tried.notes)
     conditions = _Conditions(programs.placebo, study.machine.prepare, study.cache.beyond_site)
-    controls = [Wanted(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
+    controls = [WantedMix(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
     needs |= {each: _need(each, programs.workloads, asked, host.layout) for each in controls if each not in needs}
     seats = place(asked, [needs[each] for each in (*there, *controls)], host.layout, study_file)
     seated = [
@@ -111,16 +111,16 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     against = _against(study, ours, host, study_file, tried.notes)
     unfetched = "off" in study.cache.prefetchers
     if unfetched and host.no_prefetching:
-        tried.notes.add(f"cache.prefetchers: no launch will begin here: {host.no_prefetching}")
+        tried.notes.add("cache.prefetchers", f"no launch will begin here: {host.no_prefetching}")
     mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
     if not mixes:
-        raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
+        raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(map(str, tried.notes.remarks))}")
     kinds = [kind for kind, _ in study.control_rules]
     return Mixes(
         mixes,
         [Control(kind=kind, mix=each.mix) for kind, each in zip(kinds, seated[len(there) :], strict=True)],
         {member.name: member for each in seated for member in each.members},
-        tuple(tried.notes.sentences),
+        tuple(tried.notes.remarks),
         tried.cache,
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
         (*_cautions(seated, programs, host), *_around(ours, study, host.layout)),
@@ -157,12 +157,14 @@ def _around(seated: Sequence[_Seated], study: Study, layout: Layout) -> Iterator
             )
 
 
-def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
+def _seated(
+    wanted: WantedMix, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions
+) -> _Seated:
     roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
     members, seen, memory, cut = list[Member](), Counter[str](), dict[str, int](), list[str]()
     for name, role, seat in zip(wanted.members, roles, seats, strict=True):
         where = host.place(seat.cpus, seat.nodes)
-        workload = fitted(programs.workloads[name], where)
+        workload = sized_workload(programs.workloads[name], where)
         memory[name] = max(memory.get(name, 0), workload.memory_bytes)
         member = member_of(name, role, seat, workload, programs.prepared[name])
         seen[member.name] += 1
@@ -172,45 +174,45 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
         if why := shortened(programs.workloads[name], where):
             cut.append(f"{name}: {why}")
     mix = _mix(wanted.name, members, conditions)
-    mix = mix.model_copy(update={"apart": apart(members[0], members[1:], host.layout, host.cache)})
+    mix = mix.model_copy(update={"apart": antagonists_apart(members[0], members[1:], host.layout, host.cache)})
     return _Seated(wanted, mix, members, memory, tuple(cut))
 
 
-def _left_out(wanted: Wanted, why: str) -> LeftOut:
+def _left_out(wanted: WantedMix, why: str) -> LeftOut:
     return LeftOut(mix=wanted.name, lead=wanted.lead, antagonists=wanted.antagonists, reason=why)
 
 
-def _lonely(study: Study) -> list[Wanted]:
+def _lonely(study: Study) -> list[WantedMix]:
     """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
     if not any(sweep.lead_ways for sweep in study.cache.sweeps):
         return []
-    beside = {each.lead for each in wanted(study)}
-    return [Wanted(lead, ()) for lead in study.leads if lead not in beside]
+    beside = {each.lead for each in wanted_mixes(study)}
+    return [WantedMix(lead, ()) for lead in study.leads if lead not in beside]
 
 
 def _with_a_place(
-    needs: Mapping[Wanted, Need], asked: Asked, host: Host, study_file: str, notes: Notes
-) -> tuple[list[Wanted], dict[str, str]]:
+    needs: Mapping[WantedMix, Need], asked: SeatRules, host: Host, study_file: str, notes: Notes
+) -> tuple[list[WantedMix], dict[str, str]]:
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
     for each, need in needs.items():
         why = _no_place(each, asked, need, host)
-        if not why:
+        if why is None:
             there.append(each)
             continue
         if each.fewest and not each.optional and not host.one_of_several:
-            raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
+            raise CastmatesError(f"{study_file}: {why.of(each.in_short)}.")
+        lacking[each.name] = why.what
         if not each.optional:
-            notes.add(f"{MIXES}left out: {why}.")
+            notes.add(MIXES, f"{why.of(each.in_short)}.", left_out=True)
     return there, lacking
 
 
-def _no_place(wanted: Wanted, asked: Asked, need: Need, host: Host) -> str:
-    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
+def _no_place(wanted: WantedMix, asked: SeatRules, need: Need, host: Host) -> Why | None:
+    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; None otherwise."""
     if wanted.place:
         return no_such_place(asked, need, host.layout)
-    return "" if wanted.fewest and not host.one_of_several else too_many(asked, need, host.layout)
+    return None if wanted.fewest and not host.one_of_several else too_many(asked, need, host.layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
@@ -219,7 +221,7 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
     for each in (each for each in seated if each.wanted.place):
         twin = first.setdefault(each.mix.identity, each)
         if twin is not each:
-            notes.add(f"{MIXES}{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+            notes.add(MIXES, f"{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
 
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
@@ -260,7 +262,7 @@ def _with_partitions(
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
     if no_quota and any(each.wanted.quotas for each in seated):
-        tried.notes.add(f"{MIXES}quotas of CPU time are left out: {no_quota}.")
+        tried.notes.add(MIXES, f"quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -274,7 +276,7 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
     )
 
 
-def _need(wanted: Wanted, workloads: Workloads, asked: Asked, layout: Layout, divides: bool = False) -> Need:
+def _need(wanted: WantedMix, workloads: Workloads, asked: SeatRules, layout: Layout, divides: bool = False) -> Need:
     cores = tuple(workloads[each].cores for each in wanted.members)
     shared = divides and not wanted.place and len(cores) > 1 and can_share(asked, cores, layout)
     return Need(wanted.in_short, wanted.lead, cores, wanted.place, shared)
@@ -312,11 +314,11 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
 
 def _identity(members: Sequence[Member], conditions: _Conditions, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
-    aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
-    kept = [member.model_copy(update=aside).canonical() for member in members]
+    aside = ("ready_within", "environment_key", "inputs_key", "package")
+    kept = [member.canonical(without=aside) for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
     knobs += ["beyond_site"] if conditions.beyond_site else []
-    shares = [] if partition is None else [partition.canonical()]
+    shares = [] if partition is None else [partition.model_copy(update={"curve": ""}).canonical()]
     return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
         :12
     ]

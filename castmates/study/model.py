@@ -18,7 +18,7 @@ from castmates.study.findings_key import RuleFiles
 from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
-from castmates.study.mix_sets import MadeMix, MixesKey, MixSets
+from castmates.study.mix_sets import MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
@@ -30,7 +30,17 @@ from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.trace_keys import TraceKeys, recordable
 from castmates.study.variant_keys import VariantKeys
-from castmates.study.written import Amount, Name, Option, OptionName, Package, VariableName, Written, bytes_of
+from castmates.study.written import (
+    Amount,
+    Name,
+    Option,
+    OptionName,
+    Package,
+    PartialPercentage,
+    VariableName,
+    Written,
+    bytes_of,
+)
 
 ControlKind = Literal["positive", "negative"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
@@ -76,17 +86,19 @@ class Workload(Written):
     unit: str = Field(default="", description="what one unit of progress is called; 'run' or 'step' if left out")
     phases: bool = Field(
         default=False,
-        description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
+        description="it reports the phases of its steps (castmates help phases); a Model Garden job then marks "
+        "them by itself",
     )
     requests: bool = Field(
         default=False,
-        description="it is an open-loop service, which records its requests (docs/services.md): it is judged by the "
+        description="it is an open-loop service, which records its requests (castmates help services): it is "
+        "judged by the "
         "99th percentile of their latency, and not by its rate",
     )
     frozen_between_steps: bool = Field(
         default=False,
         description="it queues work on a device, so it is frozen only when it stands between two steps, with nothing "
-        "queued (docs/gpu.md)",
+        "queued (castmates help gpu)",
     )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     saturate: bool = Field(
@@ -111,7 +123,7 @@ class Workload(Written):
     attach: Literal["tensorflow"] | None = Field(
         default=None,
         description="'tensorflow': a Python program that is not changed for Castmates; its training steps are followed "
-        "from outside, and traced where the study asks for that (docs/profile-a-program.md)",
+        "from outside, and traced where the study asks for that (castmates help profile-a-program)",
     )
     step_function: str = Field(
         default="",
@@ -154,7 +166,7 @@ class Catalogue(Written):
     parsec: Parsec | None = Field(default=None, description="an installation of PARSEC 3")
     suites: dict[Name, dict[str, Any]] = Field(
         default_factory=dict,
-        description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)",
+        description="installations of suites that plug-ins know, by the suite's name (castmates help plugins)",
     )
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
@@ -202,7 +214,7 @@ class Attribution(Written):
     isolated: Name | None = Field(
         default=None,
         description="the partition of 'cache.sweeps' under which lead and antagonists count as isolated; if left out, "
-        "the one that gives back most is chosen, on other blocks than those that estimate it",
+        "the one that gives back most is chosen, on other launches than those that estimate it",
     )
 
 
@@ -222,7 +234,7 @@ class Study(Written):
         "and list",
     )
     mitigations: list[Mitigated] = Field(
-        default_factory=list, description="mixes, and what is tried against their losses (docs/partitions.md)"
+        default_factory=list, description="mixes, and what is tried against their losses (castmates help partitions)"
     )
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
     catalogue: str | None = Field(
@@ -245,39 +257,39 @@ class Study(Written):
     machines: dict[Name, OneClass] = Field(
         default_factory=dict,
         description="the classes of nodes that every mix is measured on, each with the file that `castmates doctor "
-        "--capture` wrote on one of its nodes; if left out, the machine at hand (docs/methodology.md)",
+        "--capture` wrote on one of its nodes; if left out, the machine at hand (castmates help methodology)",
     )
     leave_out: list[str] = Field(
         default_factory=list,
-        description="host names of nodes whose blocks are kept, but not analysed, such as one that fails its controls",
+        description="host names of nodes whose launches are kept and not analysed, as one that fails its controls",
     )
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"
     )
-    margin: float = Field(
+    margin: PartialPercentage = Field(
         default=0.02,
-        gt=0,
-        lt=1,
-        description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
+        description="a change smaller than this is no loss, such as 2%",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()
     profile: ProfileKeys | None = Field(
-        default=None, description="further launches, in which operations of the leads are traced (docs/operations.md)"
+        default=None,
+        description="further launches, in which operations of the leads are traced (castmates help operations)",
     )
     predict: PredictKeys | None = Field(
         default=None,
-        description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
+        description="a grid of pairs of which a part is measured, and the rest predicted (castmates help prediction)",
     )
     variants: dict[Name, list[VariantKeys]] = Field(
         default_factory=dict,
         description="by lead: further leads, the same program in other settings, each beside everything that the lead "
-        "is beside (docs/variants.md)",
+        "is beside (castmates help variants)",
     )
     findings: RuleFiles = ()
     trace: TraceKeys | None = Field(
         default=None,
-        description="what trace launches record on one clock, and of which mixes each sweep has one (docs/tracing.md)",
+        description="what trace launches record on one clock, and of which mixes each sweep has one (castmates "
+        "help tracing)",
     )
 
     @field_validator("budget")
@@ -324,13 +336,6 @@ class Study(Written):
     def listed_mixes(self) -> Sequence[ArrangedMix]:
         """The mixes under `mixes` that are written out; once a project is read, also those that were made."""
         return self.mixes.listed if isinstance(self.mixes, MixSets) else self.mixes
-
-    @property
-    def makes_mixes(self) -> bool:
-        """Whether it has sets of mixes: random ones, pairs or groups."""
-        if isinstance(self.mixes, MixSets):
-            return self.mixes.random is not None or self.mixes.pairs is not None or bool(self.mixes.groups)
-        return any(isinstance(rule, MadeMix) for rule in self.mixes)
 
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:

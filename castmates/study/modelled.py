@@ -1,15 +1,13 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
 )
 
 from castmates.study import masks
@@ -19,8 +17,6 @@ from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-# Keys of the machine that came after its first release.
-LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
 
 
 def _mask_text(value: object) -> object:
@@ -61,11 +57,8 @@ class WorkloadModel(Written):
     prefetched: Percentage = Field(
         default=0.0,
         description="of the accesses under way at the same time, those that are begun ahead by prefetchers",
-        validate_default=True,
     )
-    writes: Percentage = Field(
-        default=0.0, description="misses that also write a line back, as a share of all misses", validate_default=True
-    )
+    writes: Percentage = Field(default=0.0, description="misses that also write a line back, as a share of all misses")
 
     @field_validator("reuse")
     @classmethod
@@ -73,18 +66,6 @@ class WorkloadModel(Written):
         if sum(each.share for each in sets) > 1 + 1e-9:
             raise ValueError("working sets whose shares add up to 100 % at most")
         return sets
-
-    @field_validator("writes", "prefetched")
-    @classmethod
-    def _at_most_all(cls, share: float) -> float:
-        if share > 1:
-            raise ValueError("a share of at most 100 %")
-        return share
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with machines: workloads from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "prefetched" or value}
 
     def at_once(self, prefetching: bool) -> float:
         """How many accesses are under way at the same time; one at least is waited for."""
@@ -100,9 +81,7 @@ class Noise(Written):
     """How far rates of a modelled machine scatter; standard deviations of their logarithm, so that 1% is a factor."""
 
     window: Percentage = Field(default=0.01, description="of each member's wandering, whatever runs beside it")
-    effect: Percentage = Field(
-        default=0.0, description="of further wandering while others run beside it", validate_default=True
-    )
+    effect: Percentage = Field(default=0.0, description="of further wandering while others run beside it")
     memory: float = Field(
         default=1.0, gt=0, le=3600, description="seconds in which a rate forgets, but for 37 %, where it had wandered"
     )
@@ -155,9 +134,7 @@ class MachineModel(Written):
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
     turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
     threads: int = Field(default=1, ge=1, le=2, description="CPUs of each core")
-    sibling: Percentage = Field(
-        default=0.5, description="time that a busy sibling adds to computing", validate_default=True
-    )
+    sibling: Percentage = Field(default=0.5, description="time that a busy sibling adds to computing")
     sockets: int | None = Field(
         default=None,
         ge=1,
@@ -178,12 +155,6 @@ class MachineModel(Written):
         if masks.parse(written) >> info.data.get("ways", 32):
             raise ValueError("a mask of ways that the cache has")
         return written
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older studies have no words for, so that their machine stays what it is."""
-        usual = {name: type(self).model_fields[name].default for name in LATER}
-        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}
 
     @field_validator("least_ways")
     @classmethod

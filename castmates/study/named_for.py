@@ -37,7 +37,7 @@ class Asked:
     peak: Peak | None
 
     @property
-    def neighbour(self) -> float:
+    def antagonist(self) -> float:
         """What one core that streams beside it reads in a second."""
         return self.peak.reached(1) if self.peak else USUAL_NEIGHBOUR
 
@@ -112,21 +112,21 @@ def is_not_felt_in_cache(asked: Asked) -> str:
         return ""
     return (
         f"{asked.workload}: its working set of {_size(asked.bytes)} takes {100 * asked.bytes / asked.cache.total:.2g} "
-        f"% of the {_size(asked.cache.total)} of last-level cache at most, which a neighbour hardly feels "
+        f"% of the {_size(asked.cache.total)} of last-level cache at most, which an antagonist hardly feels "
         "(`bytes: 1.5llc` takes all)."
     )
 
 
 def is_not_held(asked: Asked) -> str:
-    """A dial holds its part only if it comes back to each line before a neighbour has replaced them all."""
+    """A dial holds its part only if it comes back to each line before an antagonist has replaced them all."""
     if asked.kernel != "capacity" or asked.bytes is None or asked.cache is None or not asked.rate:
         return ""
-    back, replaced = asked.bytes / asked.rate, asked.cache.bytes / asked.neighbour
+    back, replaced = asked.bytes / asked.rate, asked.cache.bytes / asked.antagonist
     if back <= replaced:
         return ""
     return (
-        f"{asked.workload}: it comes back to a line after {1e3 * back:.3g} ms, and a neighbour that reads "
-        f"{_rate_text(asked.neighbour)} replaces the whole cache in {1e3 * replaced:.3g} ms: it does not hold its "
+        f"{asked.workload}: it comes back to a line after {1e3 * back:.3g} ms, and an antagonist that reads "
+        f"{_rate_text(asked.antagonist)} replaces the whole cache in {1e3 * replaced:.3g} ms: it does not hold its "
         f"part. It takes a rate of {_rate_text(asked.bytes / replaced)}."
     )
 
@@ -145,7 +145,7 @@ def is_out_of_reach(asked: Asked) -> str:
 
 
 def is_not_felt_in_memory(asked: Asked) -> str:
-    """A rate must be a good part of the peak for its neighbours to feel it."""
+    """A rate must be a good part of the peak for its antagonists to feel it."""
     if asked.kernel != "bandwidth" or asked.peak is None or not asked.rate:
         return ""
     share = asked.rate / asked.peak.highest()
@@ -172,7 +172,7 @@ def leaves_memory_idle(asked: Asked) -> str:
         return ""
     return (
         f"{asked.workload}: {_cores(asked.cores)} {100 * reached / highest:.2g} % of the {_rate_text(highest)} that "
-        "was measured as the peak of a package: an equivalent result beside it shows nothing of a memory that is busy; "
+        "was measured as the peak of a package: a result of no loss beside it shows nothing of a memory that is busy; "
         "'stream-socket' saturates it."
     )
 

@@ -1,4 +1,4 @@
-"""What our own programs take as options, so that a slip is found when a study is read, not at its launch."""
+"""What our own programs take as options, so that a slip is found when a study is read, not when it is started."""
 
 import re
 
@@ -6,7 +6,9 @@ from castmates.study.last_level import NATIVE
 from castmates.study.model import Workload
 
 NUMBER = r"\d+(?:\.\d+)?"
+WRITES = (r"0|(?:\d{1,2}|100)%", "a share from 0% to 100%, such as 20%")
 EXPECTED = {
+    "writes": WRITES,
     "bytes": (
         rf"0*[1-9]\d*[KMG]?|(?=.*[1-9]){NUMBER}(?:llc|ways?|l[1-9])",
         "a size such as 64M, or in shares of a cache such as 0.5llc, 2ways or 2l2",
@@ -24,7 +26,7 @@ EXPECTED_OF_SERVICE = {
     "connections": (r"[1-9]\d?|1\d\d|2[0-4]\d|25[0-6]", "a whole number from 1 to 256"),
     "keys": COUNT,
     "value": COUNT,
-    "writes": (r"\d{1,2}|100", "a whole number from 0 to 100 (per cent)"),
+    "writes": WRITES,
     "popularity": ("zipf|uniform", "zipf or uniform"),
     "wait": ("spin|sleep", "spin or sleep"),
     "seed": COUNT,

@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import class_of, named, without_class
-from castmates.study.companies import Room, lacks_memory
+from castmates.study.class_names import named, without_class, workload_of
+from castmates.study.cohorts import Room, lacks_memory
 from castmates.study.mixes import Mixes
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Control, LeftOut, Member, Mitigation, Mix, NodeClass, Partition, Plan
 
 
@@ -24,6 +24,7 @@ def of_class(placed: Mixes, machine: str) -> Mixes:
         return mix.model_copy(
             update={
                 "name": named(mix.name, machine),
+                "machine": machine,
                 "identity": hashlib.sha256(f"{mix.identity} {machine}".encode()).hexdigest()[:12],
                 "lead": names[mix.lead],
                 "antagonists": tuple(names[name] for name in mix.antagonists),
@@ -36,7 +37,7 @@ def of_class(placed: Mixes, machine: str) -> Mixes:
         mixes=[mix_of(mix) for mix in placed.mixes],
         controls=[Control(kind=each.kind, mix=mix_of(each.mix)) for each in placed.controls],
         members={names[name]: _member(member, names) for name, member in placed.members.items()},
-        notes=tuple(_note(note, machine) for note in placed.notes),
+        notes=tuple(note.model_copy(update={"machine": machine}) for note in placed.notes),
         cautions=tuple(f"On {machine}: {caution}" for caution in placed.cautions),
         mitigations=tuple(_mitigation(each, machine) for each in placed.mitigations),
         left_out=tuple(_left_out(each, machine) for each in placed.left_out),
@@ -53,13 +54,14 @@ def as_far_as_it_fits(placed: Mixes, room: Room) -> Mixes:
     left_out = tuple(
         LeftOut(
             mix=name,
-            lead=mix.lead.rpartition("@")[0],
+            lead=workload_of(mix.lead),
             antagonists=tuple(placed.members[each].workload for each in mix.antagonists),
             reason=why[name],
+            machine=mix.machine,
         )
         for name, mix in missing.items()
     )
-    notes = tuple(f"{MIXES}left out: the mix {name} {why[name]}." for name in missing)
+    notes = tuple(Remark(about=MIXES, text=f"the mix {name} {why[name]}.", left_out=True) for name in missing)
     return replace(
         placed,
         mixes=[mix for mix in placed.mixes if not why[mix.name]],
@@ -73,7 +75,7 @@ def nowhere(plans: Sequence[Plan]) -> str:
     lacking = [{without_class(each.mix): each for each in plan.left_out} for plan in plans]
     for name in lacking[0]:
         if all(name in each for each in lacking):
-            reasons = "; ".join(f"on {class_of(each[name].mix)} it {each[name].reason}" for each in lacking)
+            reasons = "; ".join(f"on {each[name].machine} it {each[name].reason}" for each in lacking)
             return f"no class of nodes has a place for the mix {name}: {reasons}."
     return ""
 
@@ -89,17 +91,12 @@ def _partition(partition: Partition, names: Mapping[str, str]) -> Partition:
 
 def _mitigation(mitigation: Mitigation, machine: str) -> Mitigation:
     arms = tuple((named(mix, machine), partition) for mix, partition in mitigation.arms)
-    return mitigation.model_copy(update={"mix": named(mitigation.mix, machine), "arms": arms})
+    return mitigation.model_copy(update={"mix": named(mitigation.mix, machine), "arms": arms, "machine": machine})
 
 
 def _left_out(left_out: LeftOut, machine: str) -> LeftOut:
-    update = {"mix": named(left_out.mix, machine), "lead": named(left_out.lead, machine)}
+    update = {"mix": named(left_out.mix, machine), "lead": named(left_out.lead, machine), "machine": machine}
     return left_out.model_copy(update=update)
-
-
-def _note(note: str, machine: str) -> str:
-    begin = MIXES if note.startswith(MIXES) else ""
-    return f"{begin}on {machine}: {note.removeprefix(begin)}"
 
 
 def plan_of_class(machine: str, make: Callable[[], Plan]) -> Plan:
@@ -114,13 +111,15 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
     """The plans for all classes as one."""
     plans = [plan for _, plan in parts]
     looks = zip_longest(*(plan.looks for plan in plans), fillvalue=())
-    blocks = sorted((block for plan in plans for block in plan.blocks), key=lambda each: (each.company.id, each.number))
+    launches = sorted(
+        (launch for plan in plans for launch in plan.launches), key=lambda each: (each.cohort.id, each.number)
+    )
     return Plan(
         study=plans[0].study,
         titles={name: title for plan in plans for name, title in plan.titles.items()},
         mixes=tuple(mix for plan in plans for mix in plan.mixes),
         controls=tuple(control for plan in plans for control in plan.controls),
-        blocks=tuple(blocks),
+        launches=tuple(launches),
         looks=tuple(tuple(path for paths in each for path in paths) for each in looks),
         mitigations=tuple(each for plan in plans for each in plan.mitigations),
         left_out=tuple(each for plan in plans for each in plan.left_out),
@@ -131,6 +130,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         ),
         ignored_hosts=plans[0].ignored_hosts,
         prediction=plans[0].prediction,
+        latency_limits=plans[0].latency_limits,
         later=tuple(identity for plan in plans for identity in plan.later),
         profiles=tuple(launch for plan in plans for launch in plan.profiles),
         traces=tuple(launch for plan in plans for launch in plan.traces),
@@ -144,22 +144,22 @@ def parts_of(plan: Plan) -> list[Plan]:
 
 def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
-    blocks = tuple(block for block in plan.blocks if block.company.machine == name)
-    ours = {block.path for block in blocks}
-    mixes = tuple(mix for mix in plan.mixes if class_of(mix.name) == name)
+    launches = tuple(launch for launch in plan.launches if launch.cohort.machine == name)
+    ours = {launch.path for launch in launches}
+    mixes = tuple(mix for mix in plan.mixes if mix.machine == name)
     identities = {mix.identity for mix in mixes}
     changes = {
         "mixes": mixes,
-        "controls": tuple(control for control in plan.controls if class_of(control.mix.name) == name),
-        "blocks": blocks,
+        "controls": tuple(control for control in plan.controls if control.mix.machine == name),
+        "launches": launches,
         "looks": tuple(tuple(path for path in paths if path in ours) for paths in plan.looks),
-        "mitigations": tuple(each for each in plan.mitigations if class_of(each.mix) == name),
-        "left_out": tuple(each for each in plan.left_out if class_of(each.mix) == name),
+        "mitigations": tuple(each for each in plan.mitigations if each.machine == name),
+        "left_out": tuple(each for each in plan.left_out if each.machine == name),
         "cache": machine.cache,
         "memory": machine.memory,
         "machines": (machine,),
         "later": tuple(identity for identity in plan.later if identity in identities),
-        "profiles": tuple(launch for launch in plan.profiles if launch.company.machine == name),
-        "traces": tuple(launch for launch in plan.traces if launch.company.machine == name),
+        "profiles": tuple(launch for launch in plan.profiles if launch.cohort.machine == name),
+        "traces": tuple(launch for launch in plan.traces if launch.cohort.machine == name),
     }
     return plan.model_copy(update=changes)

@@ -1,11 +1,10 @@
-"""The key `place` of a study, and the file of `castmates place --jobs`: which jobs are to share which caches."""
+"""The key `place` of a study, and the file of `castmates advice --place --jobs`: which jobs share which caches."""
 
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
-from castmates.study.recommend_keys import PercentOfLoss
-from castmates.study.written import Name, Written
+from castmates.study.written import LossPercent, Name, Written
 
 MOST_JOBS = 256
 COUNT_EXPECTED = f"a whole number from 1 to {MOST_JOBS}, or the keys count and limit"
@@ -15,7 +14,7 @@ class JobKeys(Written):
     """So many jobs of one workload."""
 
     count: int = Field(default=1, ge=1, le=MOST_JOBS, description="how many of them there are")
-    limit: PercentOfLoss | None = Field(
+    limit: LossPercent | None = Field(
         default=None, description="what each of them may lose of its rate when alone, at most, such as 5%"
     )
 

@@ -1,4 +1,4 @@
-"""The plan as text and back. A company or a design is written once, however many blocks have it: thousands may."""
+"""The plan as text and back. A cohort or a design is written once, however many launches have it: thousands may."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,36 +7,36 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Block, Company, Design, NodeClass, Plan
+from castmates.study.spec import Cohort, Design, Launch, NodeClass, Plan
 from castmates.study.trace_launches import trace_name
 
-LISTS = ("blocks", "profiles", "traces")  # of blocks, in a plan
-# What blocks have in common: their key -> where it is written, and what it is.
-SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
+LISTS = ("launches", "profiles", "traces")  # of launches, in a plan
+# What launches have in common: their key -> where it is written, and what it is.
+SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"cohort": ("cohorts", Cohort), "design": ("designs", Design)}
 
 
-def text_of(plan: Plan) -> str:
-    """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
+def plan_text(plan: Plan) -> str:
+    """The plan as JSON; launches name their cohort and design by keys of `cohorts` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
-    every = (*plan.blocks, *plan.profiles, *plan.traces)
+    every = (*plan.launches, *plan.profiles, *plan.traces)
     names = {
-        "company": _names((block.company for block in every), lambda company: company.id, shared["companies"]),
-        "design": _names((block.design for block in every), lambda _: "design", shared["designs"]),
+        "cohort": _names((launch.cohort for launch in every), lambda cohort: cohort.id, shared["cohorts"]),
+        "design": _names((launch.design for launch in every), lambda _: "design", shared["designs"]),
     }
 
-    def records(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    def records(launches: Sequence[Launch]) -> list[dict[str, Any]]:
         return [
             {
-                "study": block.study,
-                "company": names["company"][id(block.company)],
-                "number": block.number,
-                "seed": block.seed,
-                "design": names["design"][id(block.design)],
+                "study": launch.study,
+                "cohort": names["cohort"][id(launch.cohort)],
+                "number": launch.number,
+                "seed": launch.seed,
+                "design": names["design"][id(launch.design)],
             }
-            for block in blocks
+            for launch in launches
         ]
 
-    lists = {key: records(blocks) for key in LISTS if (blocks := getattr(plan, key)) or key == "blocks"}
+    lists = {key: records(getattr(plan, key)) for key in LISTS}
     return json.dumps(plan.model_dump(mode="json", exclude=set(LISTS)) | shared | lists, indent=1) + "\n"
 
 
@@ -55,37 +55,37 @@ def plan_of(text: str | bytes) -> Plan:
     return Plan.model_validate(unfolded(content))
 
 
-class Launch(NamedTuple):
+class Task(NamedTuple):
     """What a launch has to know of the plan."""
 
-    block: Block
+    launch: Launch
     needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
     machines: Sequence[NodeClass] = ()  # the classes of nodes
 
 
-def launch_of(text: str | bytes, path: str, key: str = "blocks") -> Launch | None:
-    """One block of the plan that a text describes, of the list `key`; ValueError where it describes none."""
+def task_of(text: str | bytes, path: str, key: str = "launches") -> Task | None:
+    """One launch of the plan that a text describes, of the list `key`; ValueError where it describes none."""
     content = json.loads(text)
-    if not isinstance(content, dict) or "blocks" not in content:
-        raise ValueError("no mapping with blocks")
+    if not isinstance(content, dict) or "launches" not in content:
+        raise ValueError("no mapping with launches")
     _check(content)
     number = path.rpartition("/")[2]
     same_number = (
-        block for block in content.get(key, ()) if isinstance(block, dict) and str(block.get("number")) == number
+        launch for launch in content.get(key, ()) if isinstance(launch, dict) and str(launch.get("number")) == number
     )
-    blocks = (_whole(block, content) for block in same_number)
-    found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
+    launches = (_whole(launch, content) for launch in same_number)
+    found = next((launch for launch in launches if f"{launch['cohort']['id']}/{number}" == path), None)
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
-    return _launch(Block.model_validate(found), content.get("memory", {}), machines)
+    return _task(Launch.model_validate(found), content.get("memory", {}), machines)
 
 
-def trace_launch_of(text: str | bytes, name: str) -> Launch | None:
+def trace_task_of(text: str | bytes, name: str) -> Task | None:
     """The launch of the plan that a text describes which makes the trace of this name; None where it has none."""
     plan = plan_of(text)
-    found = next((block for block in plan.traces if trace_name(block) == name), None)
-    return None if found is None else in_plan(found, plan)
+    found = next((launch for launch in plan.traces if trace_name(launch) == name), None)
+    return None if found is None else task_for(found, plan)
 
 
 def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
@@ -94,30 +94,30 @@ def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]
     return content.get("looks", ()), content.get("later", ())
 
 
-def launch_in(plan: Plan, path: str) -> Launch | None:
-    """One block of a plan."""
-    found = next((block for block in plan.blocks if block.path == path), None)
-    return None if found is None else in_plan(found, plan)
+def task_in(plan: Plan, path: str) -> Task | None:
+    """One launch of a plan."""
+    found = next((launch for launch in plan.launches if launch.path == path), None)
+    return None if found is None else task_for(found, plan)
 
 
-def in_plan(block: Block, plan: Plan) -> Launch:
-    """A block of a plan, with what a launch has to know of it."""
-    return _launch(block, plan.memory, plan.machines)
+def task_for(launch: Launch, plan: Plan) -> Task:
+    """A launch of a plan, with what a launch has to know of it."""
+    return _task(launch, plan.memory, plan.machines)
 
 
-def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:
-    """A block with what its workloads take on a node of its class, or on the machine of a study without classes."""
-    ours = next((each.memory for each in machines if each.name == block.company.machine), memory)
-    return Launch(block, ours, machines)
+def _task(launch: Launch, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Task:
+    """A launch with what its workloads take on a node of its class, or on the machine of a study without classes."""
+    ours = next((each.memory for each in machines if each.name == launch.cohort.machine), memory)
+    return Task(launch, ours, machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with each block's company and design in their places; a plan that has them there stays as it is."""
+    """The content with each launch's cohort and design in their places."""
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}
-    if "blocks" not in rest:
+    if "launches" not in rest:
         return rest
     _check(content)
-    return rest | {key: [_whole(block, content) for block in rest[key]] for key in LISTS if key in rest}
+    return rest | {key: [_whole(launch, content) for launch in rest[key]] for key in LISTS if key in rest}
 
 
 def _check(content: Mapping[str, Any]) -> None:
@@ -127,14 +127,14 @@ def _check(content: Mapping[str, Any]) -> None:
             raise ValueError(f"its '{place}' is not a {'list' if kind is list else 'mapping'}")
 
 
-def _whole(block: object, content: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(block, dict):
-        raise ValueError("one of its blocks is not a mapping")
-    named = {key: block[key] for key in SHARED if isinstance(block.get(key), str)}
+def _whole(launch: object, content: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(launch, dict):
+        raise ValueError("one of its launches is not a mapping")
+    named = {key: launch[key] for key in SHARED if isinstance(launch.get(key), str)}
     lacking = [name for key, name in named.items() if name not in content.get(SHARED[key][0], {})]
     if lacking:
         raise ValueError(f"it does not describe '{lacking[0]}'")
-    return {**block, **{key: content[SHARED[key][0]][name] for key, name in named.items()}}
+    return {**launch, **{key: content[SHARED[key][0]][name] for key, name in named.items()}}
 
 
 def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str, Any]) -> dict[int, str]:
@@ -150,22 +150,22 @@ def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str
 def _name(record: BaseModel, usual: str, by_text: dict[str, str], shared: dict[str, Any]) -> str:
     text = record.model_dump_json()
     if text not in by_text:
-        # What a measured block's company records of builds and places may differ under the same id.
+        # What a measured launch's cohort records of builds and places may differ under the same id.
         by_text[text] = usual if usual not in shared else f"{usual}/{len(shared) + 1}"
         shared[by_text[text]] = record.model_dump(mode="json")
     return by_text[text]
 
 
 class Common:
-    """Makes blocks of the records of thousands, each company and design once."""
+    """Makes launches of the records of thousands, each cohort and design once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Frozen] = {}
         self._last: dict[str, tuple[object, Frozen]] = {}  # neighbours often have one and the same object
 
-    def block_of(self, spec: Mapping[str, Any]) -> Block:
-        """The block that a record's `spec` describes; ValueError where it describes none."""
-        return Block.model_validate({**spec, **{key: self._common(key, spec[key]) for key in SHARED if key in spec}})
+    def launch_of(self, spec: Mapping[str, Any]) -> Launch:
+        """The launch that a record's `spec` describes; ValueError where it describes none."""
+        return Launch.model_validate({**spec, **{key: self._common(key, spec[key]) for key in SHARED if key in spec}})
 
     def _common(self, key: str, content: object) -> Frozen:
         last, made = self._last.get(key, (None, None))

@@ -1,4 +1,4 @@
-"""(study, blocks measured so far) -> plan; a pure function that never takes a measured block back."""
+"""(study, launches measured so far) -> plan; a pure function that never takes a measured launch back."""
 
 import hashlib
 from bisect import bisect_left
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from castmates.errors import CastmatesError
-from castmates.study.companies import Room, companies
-from castmates.study.curves import later
+from castmates.study.cohorts import Room, cohorts
+from castmates.study.curves import measured_later
 from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
@@ -17,8 +17,19 @@ from castmates.study.prediction_design import design
 from castmates.study.profile_launches import profile_launches
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
-from castmates.study.schedule import block_seed
-from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, Prediction, companies_of
+from castmates.study.schedule import launch_seed
+from castmates.study.spec import (
+    PROTOCOL,
+    Cohort,
+    Counting,
+    Design,
+    Launch,
+    Member,
+    Mix,
+    Plan,
+    Prediction,
+    cohorts_of,
+)
 from castmates.study.trace_launches import trace_launches
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
@@ -33,40 +44,40 @@ class _Request:
     native_key: str
     mixes: Mapping[str, Mix]  # by identity, those of the controls too
     results: Collection[str]  # identities of the mixes that are not only controls
-    kept: Sequence[Block]  # the measured blocks that have any of these mixes
-    decided: Mapping[str, int]  # rounds, by company
+    kept: Sequence[Launch]  # the measured launches that have any of these mixes
+    decided: Mapping[str, int]  # rounds, by cohort
     machine: str = ""  # the class of nodes
     later: Collection[str] = ()  # identities of mixes that are measured only where a look asks for them
 
     @cached_property
     def launched(self) -> Counter[str]:
-        """How many measured blocks the companies of each mix have, whether these measured it or left it out."""
-        return Counter(mix.identity for block in self.kept for mix in block.company.mixes)
+        """How many measured launches the cohorts of each mix have, whether these measured it or left it out."""
+        return Counter(mix.identity for launch in self.kept for mix in launch.cohort.mixes)
 
     @cached_property
     def measured(self) -> Counter[str]:
-        """How many measured blocks each mix has."""
-        return self.launched - Counter(identity for block in self.kept for identity in block.skipped)
+        """How many measured launches each mix has."""
+        return self.launched - Counter(identity for launch in self.kept for identity in launch.skipped)
 
-    def is_control(self, company: Company) -> bool:
-        """Whether nothing but controls is in a company."""
-        return not any(mix.identity in self.results for mix in company.mixes)
+    def is_control(self, cohort: Cohort) -> bool:
+        """Whether nothing but controls is in a cohort."""
+        return not any(mix.identity in self.results for mix in cohort.mixes)
 
     def most(self, identities: Iterable[str]) -> int:
-        """How many blocks these mixes may have; controls alone never need more than the first look."""
+        """How many launches these mixes may have; controls alone never need more than the first look."""
         return self.study.budget.looks[-1 if any(identity in self.results for identity in identities) else 0]
 
-    def before(self, company: Company) -> int:
-        """How many blocks fewer a company has than others: one of later mixes alone has none at the first look."""
-        waits = bool(self.later) and all(mix.identity in self.later for mix in company.mixes)
+    def before(self, cohort: Cohort) -> int:
+        """How many launches fewer a cohort has than others: one of later mixes alone has none at the first look."""
+        waits = bool(self.later) and all(mix.identity in self.later for mix in cohort.mixes)
         return self.study.budget.looks[0] if waits else 0
 
-    def company(self, mixes: Sequence[Mix]) -> Company:
-        """The company of these mixes, as it would be measured now."""
+    def cohort(self, mixes: Sequence[Mix]) -> Cohort:
+        """The cohort of these mixes, as it would be measured now."""
         members, lead = self.members, mixes[0].lead
         names = dict.fromkeys([lead, *(name for mix in mixes for name in mix.antagonists)])
         digest = hashlib.sha256("\n".join(mix.identity for mix in mixes).encode()).hexdigest()[:8]
-        return Company(
+        return Cohort(
             id=f"{members[lead].workload}-{digest}",
             protocol=PROTOCOL,
             native_key=self.native_key,
@@ -82,11 +93,11 @@ class _Request:
 
 @dataclass(frozen=True)
 class _Growth:
-    """A company that the plan goes on with."""
+    """A cohort that the plan goes on with."""
 
-    company: Company
-    elsewhere: int  # how many blocks its mixes have in other companies, or never get
-    missing: int  # how many blocks it lacks
+    cohort: Cohort
+    elsewhere: int  # how many launches its mixes have in other cohorts, or never get
+    missing: int  # how many launches it lacks
 
 
 def extend(
@@ -94,28 +105,28 @@ def extend(
     placed: Mixes,
     titles: Mapping[str, str],
     native_key: str,
-    measured: Iterable[Block] = (),
+    measured: Iterable[Launch] = (),
     room: Room | None = None,
     decided: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Plan what is still missing; `decided` has the rounds that first launches showed to be best, by company.
+    """Plan what is still missing; `decided` has the rounds that first launches showed to be best, by cohort.
 
-    A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
-    wanted goes on; mixes that lost their company, or are new, form separate companies.
+    A measured launch counts for each of its mixes that the study still has. A cohort whose mixes are all still
+    wanted goes on; mixes that lost their cohort, or are new, form separate cohorts.
     """
     request = _request(study, placed, native_key, measured, decided or {})
     growths = _continued(request)
-    covered = {mix.identity: max(growth.missing, 0) for growth in growths for mix in growth.company.mixes}
+    covered = {mix.identity: max(growth.missing, 0) for growth in growths for mix in growth.cohort.mixes}
     growths += _founded(request, covered, room or Room())
-    blocks = [*request.kept, *(block for growth in growths for block in _new_blocks(request, growth))]
-    blocks.sort(key=lambda block: (block.company.id, block.number))  # one plan, one text: measured or not
+    launches = [*request.kept, *(launch for growth in growths for launch in _new_launches(request, growth))]
+    launches.sort(key=lambda launch: (launch.cohort.id, launch.number))  # one plan, one text: measured or not
     return Plan(
         study=study.name,
         titles={member.workload: titles[member.workload] for member in placed.members.values()},
         mixes=tuple(placed.mixes),
         controls=tuple(placed.controls),
-        blocks=tuple(blocks),
-        looks=_looks(request, blocks, {growth.company.id: growth.elsewhere for growth in growths}),
+        launches=tuple(launches),
+        looks=_looks(request, launches, {growth.cohort.id: growth.elsewhere for growth in growths}),
         notes=placed.notes,
         cache=placed.cache,
         cautions=placed.cautions,
@@ -124,9 +135,10 @@ def extend(
         memory=_memory(placed, room or Room()),
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
+        latency_limits=study.recommend.limits_ms,
         later=tuple(request.later),
         profiles=profile_launches(study, _to_profile(request, growths, room or Room()), design_of(study)),
-        traces=trace_launches(study, placed.mixes, request.company, design_of(study)),
+        traces=trace_launches(study, placed.mixes, request.cohort, design_of(study)),
     )
 
 
@@ -148,15 +160,15 @@ def _prediction(study: Study) -> Prediction | None:
     )
 
 
-def _to_profile(request: _Request, growths: Sequence[_Growth], room: Room) -> list[Company]:
-    """The companies in which leads are traced: those that the plan goes on with, and new ones for all other mixes.
+def _to_profile(request: _Request, growths: Sequence[_Growth], room: Room) -> list[Cohort]:
+    """The cohorts in which leads are traced: those that the plan goes on with, and new ones for all other mixes.
 
-    A mix whose blocks are all measured has no company that goes on once another mix of it was removed.
+    A mix whose launches are all measured has no cohort that goes on once another mix of it was removed.
     """
     if request.study.profile is None:
         return []
-    going_on = [growth.company for growth in growths if not request.is_control(growth.company)]
-    known = {mix.identity for company in going_on for mix in company.mixes}
+    going_on = [growth.cohort for growth in growths if not request.is_control(growth.cohort)]
+    known = {mix.identity for cohort in going_on for mix in cohort.mixes}
     by_lead: dict[str, list[Mix]] = {}
     for identity in set(request.results) - known:
         mix = request.mixes[identity]
@@ -164,7 +176,7 @@ def _to_profile(request: _Request, growths: Sequence[_Growth], room: Room) -> li
     study = request.study
     for group in by_lead.values():
         group.sort(key=lambda mix: mix.name)
-        going_on += map(request.company, companies(group, request.members, study.budget, _rounds(study), room))
+        going_on += map(request.cohort, cohorts(group, request.members, study.budget, _rounds(study), room))
     return going_on
 
 
@@ -176,11 +188,11 @@ def _memory(placed: Mixes, room: Room) -> dict[str, int]:
 
 
 def _request(
-    study: Study, placed: Mixes, native_key: str, measured: Iterable[Block], decided: Mapping[str, int]
+    study: Study, placed: Mixes, native_key: str, measured: Iterable[Launch], decided: Mapping[str, int]
 ) -> _Request:
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
-    kept = [block for block in measured if _counts(block.company, mixes)]
+    kept = [launch for launch in measured if _counts(launch.cohort, mixes)]
     waiting = _later(study, placed) if study.budget.adaptive else ()
     return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine, waiting)
 
@@ -194,32 +206,32 @@ def _later(study: Study, placed: Mixes) -> tuple[str, ...]:
         for partition in mix.partitions
         if partition.name == study.attribution.isolated or (mix.name, partition.name) in arms
     }
-    return tuple(identity for identity in later(placed.mixes) if identity not in named)
+    return tuple(identity for identity in measured_later(placed.mixes) if identity not in named)
 
 
-def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:
-    """Whether blocks of this company count: they were measured as we measure now, and have a mix of the study."""
-    return company.protocol == PROTOCOL and any(mix.identity in mixes for mix in company.mixes)
+def _counts(cohort: Cohort, mixes: Mapping[str, Mix]) -> bool:
+    """Whether launches of this cohort count: they were measured as we measure now, and have a mix of the study."""
+    return cohort.protocol == PROTOCOL and any(mix.identity in mixes for mix in cohort.mixes)
 
 
 def _continued(request: _Request) -> list[_Growth]:
-    """The companies that were begun and whose mixes are all still wanted; a mix goes on in one company only."""
+    """The cohorts that were begun and whose mixes are all still wanted; a mix goes on in one cohort only."""
     growths: list[_Growth] = []
     covered: set[str] = set()
-    begun = companies_of(request.kept)
-    if any(block.skipped for block in request.kept):
-        # The company of an adaptive study first: those that completed some of its mixes have fewer.
-        begun.sort(key=lambda company: -len(company.mixes))
-    for company in begun:
-        identities = [mix.identity for mix in company.mixes]
+    begun = cohorts_of(request.kept)
+    if any(launch.skipped for launch in request.kept):
+        # The cohort of an adaptive study first: those that completed some of its mixes have fewer.
+        begun.sort(key=lambda cohort: -len(cohort.mixes))
+    for cohort in begun:
+        identities = [mix.identity for mix in cohort.mixes]
         if not all(identity in request.mixes for identity in identities) or covered & set(identities):
             continue
-        own = sum(block.company.id == company.id for block in request.kept)
-        now = request.company([request.mixes[identity] for identity in identities])
+        own = sum(launch.cohort.id == cohort.id for launch in request.kept)
+        now = request.cohort([request.mixes[identity] for identity in identities])
         left_out = Counter(
-            identity for block in request.kept if block.company.id == company.id for identity in block.skipped
+            identity for launch in request.kept if launch.cohort.id == cohort.id for identity in launch.skipped
         )
-        # Blocks elsewhere that make up for what launches of this company left out do not stand for further ones.
+        # Launches elsewhere that make up for what launches of this cohort left out do not stand for further ones.
         others = (request.launched[identity] - own - left_out[identity] for identity in identities)
         elsewhere = max(0, min(others)) + request.before(now)
         growths.append(_Growth(now, elsewhere, request.most(identities) - own - elsewhere))
@@ -228,9 +240,9 @@ def _continued(request: _Request) -> list[_Growth]:
 
 
 def _founded(request: _Request, covered: Mapping[str, int], room: Room) -> list[_Growth]:
-    """New companies for the other mixes: those of one lead that lack as many blocks share a launch, as far as they fit.
+    """New cohorts for the other mixes: those of one lead that lack as many launches share one, as far as they fit.
 
-    Mixes that companies go on with (`covered`, with the blocks that they get there) are among them where launches of
+    Mixes that cohorts go on with (`covered`, with the launches that they get there) are among them where launches of
     an adaptive study left them out, and it is no longer adaptive.
     """
     lacking: dict[str, int] = {}
@@ -239,7 +251,7 @@ def _founded(request: _Request, covered: Mapping[str, int], room: Room) -> list[
         if missing > 0 and not (identity in covered and request.study.budget.adaptive):
             lacking[identity] = missing
     growths = _begun(request, lacking)
-    going_on = {mix.identity for growth in growths for mix in growth.company.mixes}
+    going_on = {mix.identity for growth in growths for mix in growth.cohort.mixes}
     groups: dict[tuple[str, int], list[Mix]] = {}
     for identity, missing in lacking.items():
         if identity not in going_on:
@@ -247,81 +259,81 @@ def _founded(request: _Request, covered: Mapping[str, int], room: Room) -> list[
             groups.setdefault((mix.lead, missing), []).append(mix)
     study = request.study
     for (_, missing), group in groups.items():
-        for mixes in companies(group, request.members, study.budget, _rounds(study), room):
-            company, elsewhere = request.company(mixes), request.most([mixes[0].identity]) - missing
-            before = request.before(company)
-            growths.append(_Growth(company, elsewhere + before, missing - before))
+        for mixes in cohorts(group, request.members, study.budget, _rounds(study), room):
+            cohort, elsewhere = request.cohort(mixes), request.most([mixes[0].identity]) - missing
+            before = request.before(cohort)
+            growths.append(_Growth(cohort, elsewhere + before, missing - before))
     return growths
 
 
 def _begun(request: _Request, lacking: Mapping[str, int]) -> list[_Growth]:
-    """Companies that complete what an adaptive study left out, and were begun: all their mixes lack as many blocks."""
+    """Cohorts that complete what an adaptive study left out, and were begun: all their mixes lack equally many."""
     growths: list[_Growth] = []
     taken: set[str] = set()
-    for company in companies_of(request.kept):
-        identities = {mix.identity for mix in company.mixes}
+    for cohort in cohorts_of(request.kept):
+        identities = {mix.identity for mix in cohort.mixes}
         missing = {lacking.get(identity, 0) for identity in identities}
         if len(missing) == 1 and 0 not in missing and not taken & identities:
-            now = request.company([request.mixes[mix.identity] for mix in company.mixes])
+            now = request.cohort([request.mixes[mix.identity] for mix in cohort.mixes])
             most = request.most(identities)
             growths.append(_Growth(now, most - min(missing), min(missing)))
             taken |= identities
     return growths
 
 
-def _looks(request: _Request, blocks: Iterable[Block], elsewhere: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
-    """Which blocks each look adds: a block belongs to the first one that has as many blocks of its mixes.
+def _looks(request: _Request, launches: Iterable[Launch], elsewhere: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+    """Which launches each look adds: a launch belongs to the first one that has as many launches of its mixes.
 
-    Blocks of companies that do not go on, and those of controls, belong to the first look. `elsewhere` has how many
-    blocks the mixes of each company that goes on have in other companies, or never get.
+    Launches of cohorts that do not go on, and those of controls, belong to the first look. `elsewhere` has how many
+    launches the mixes of each cohort that goes on have in other cohorts, or never get.
     """
     budget = request.study.budget
     if not budget.has_looks:
         return ()
     paths: list[list[str]] = [[] for _ in budget.looks]
     rank = Counter(elsewhere)
-    for block in blocks:
-        rank[block.company.id] += 1
-        goes_on = block.company.id in elsewhere and not request.is_control(block.company)
-        look = bisect_left(budget.looks, rank[block.company.id]) if goes_on else 0
-        paths[min(look, len(paths) - 1)].append(block.path)
+    for launch in launches:
+        rank[launch.cohort.id] += 1
+        goes_on = launch.cohort.id in elsewhere and not request.is_control(launch.cohort)
+        look = bisect_left(budget.looks, rank[launch.cohort.id]) if goes_on else 0
+        paths[min(look, len(paths) - 1)].append(launch.path)
     return tuple(map(tuple, paths))
 
 
-def _new_blocks(request: _Request, growth: _Growth) -> list[Block]:
-    """Blocks with the lowest numbers that are still free (a gap is left where a block was forgotten)."""
-    study, company, count = request.study, growth.company, max(growth.missing, 0)
-    taken = {block.number for block in request.kept if block.company.id == company.id}
+def _new_launches(request: _Request, growth: _Growth) -> list[Launch]:
+    """Launches with the lowest numbers that are still free (a gap is left where a launch was forgotten)."""
+    study, cohort, count = request.study, growth.cohort, max(growth.missing, 0)
+    taken = {launch.number for launch in request.kept if launch.cohort.id == cohort.id}
     free = [number for number in range(1, len(taken) + count + 1) if number not in taken]
     return [
-        Block(
+        Launch(
             study=study.name,
-            company=company,
+            cohort=cohort,
             number=number,
-            seed=block_seed(study.seed, (scene.name for scene in company.scenes), number),
-            design=_design(request, company, number),
+            seed=launch_seed(study.seed, (scene.name for scene in cohort.scenes), number),
+            design=_design(request, cohort, number),
         )
         for number in free[:count]
     ]
 
 
-def _design(request: _Request, company: Company, number: int) -> Design:
-    """The design that a new block gets; measured ones keep the one they were measured with."""
-    study, is_control = request.study, request.is_control(company)
+def _design(request: _Request, cohort: Cohort, number: int) -> Design:
+    """The design that a new launch gets; measured ones keep the one they were measured with."""
+    study, is_control = request.study, request.is_control(cohort)
     design = design_of(study, is_control)
     if study.budget.adaptive and not is_control:
         # Launches measure different mixes, so that the first ones show nothing of the rounds of the others.
-        rounds = first_rounds(company, study.budget) if study.budget.rounds == "auto" else design.rounds
+        rounds = first_rounds(cohort, study.budget) if study.budget.rounds == "auto" else design.rounds
         return design.model_copy(update={"rounds": rounds, "adaptive": True})
     if study.budget.rounds != "auto" or is_control:
         return design
     if number <= FIRST_LAUNCHES:
-        return design.model_copy(update={"rounds": first_rounds(company, study.budget)})
-    return design.model_copy(update={"rounds": request.decided.get(company.id, UNDECIDED), "decided": True})
+        return design.model_copy(update={"rounds": first_rounds(cohort, study.budget)})
+    return design.model_copy(update={"rounds": request.decided.get(cohort.id, UNDECIDED), "decided": True})
 
 
 def design_of(study: Study, is_control: bool = False) -> Design:
-    """The design of blocks, before anything follows from what was measured."""
+    """The design of launches, before anything follows from what was measured."""
     budget, rounds = study.budget, _rounds(study)
     return Design(
         rounds=min(rounds, CONTROL_ROUNDS) if is_control else rounds,
@@ -359,7 +371,7 @@ def _counting(study: Study, is_control: bool) -> Counting:
 
 
 def _rounds(study: Study) -> int:
-    """How many rounds a block has, at least; the word `pilot` must have been replaced by what the pilot found."""
+    """How many rounds a launch has, at least; the word `pilot` must have been replaced by what the pilot found."""
     if study.budget.rounds == "pilot":
         raise CastmatesError(f"the study '{study.name}' takes its rounds from a pilot, which has not been measured.")
     return FEWEST_FIRST if study.budget.rounds == "auto" else study.budget.rounds

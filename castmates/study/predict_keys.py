@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from castmates.study.written import Name, Percentage, Written
+from castmates.study.written import Name, PositivePercentage, Written
 
 MEASURED = 0.4  # of the grid
 FEWEST_PAIRS = 6  # measured mixes of two, below which nothing is predicted
@@ -19,14 +19,13 @@ class PredictKeys(Written):
     bubbles: list[Name] = Field(
         default=[],
         description="dials, such as capacity-half-llc and bandwidth-2gbs, beside which every lead is measured: its "
-        "sensitivity (docs/prediction.md)",
+        "sensitivity (castmates help prediction)",
     )
     reporters: list[Name] = Field(
         default=[], description="leads that are measured beside every antagonist and bubble: the pressure of each"
     )
-    measure: Percentage = Field(
+    measure: PositivePercentage = Field(
         default=MEASURED,
-        validate_default=True,
         description="how much is measured, as a share of the grid's pairs, the mixes with bubbles and reporters "
         "included; raising it adds pairs and takes none away",
     )
@@ -80,8 +79,6 @@ class PredictKeys(Written):
     @field_validator("measure")
     @classmethod
     def _can_be_fitted(cls, measure: float, info: ValidationInfo) -> float:
-        if not 0 < measure <= 1:
-            raise ValueError("a share of the grid's pairs, above 0 and at most 100%")
         if {"leads", "antagonists", "bubbles", "reporters"} <= set(info.data):
             leads, columns = info.data["leads"], info.data["antagonists"] or info.data["leads"]
             pairs = len(leads) * len(columns)

@@ -1,8 +1,8 @@
-"""The key `machine` of a study: how the machine is set for each block."""
+"""The key `machine` of a study: how the machine is set for each launch."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from castmates.study.written import Name, Written
 
@@ -30,12 +30,10 @@ Uncore = Annotated[
     BeforeValidator(_uncore),
     WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
 ]
-# Knobs that came after the first release.
-LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency", "cpuset")
 
 
 class Prepare(Written):
-    """How the machine is set for each block, and put back after it; what is left out stays as it is."""
+    """How the machine is set for each launch, and put back after it; what is left out stays as it is."""
 
     governor: Name | None = Field(default=None, description="frequency governor of every CPU, such as performance")
     turbo: Switch | None = Field(default=None, description="frequencies above the nominal one")
@@ -43,10 +41,10 @@ class Prepare(Written):
     numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
     nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
     irq_affinity: Literal["away"] | None = Field(
-        default=None, description="away: interrupts, and those still to come, are moved off the block's CPUs"
+        default=None, description="away: interrupts, and those still to come, are moved off the launch's CPUs"
     )
     workqueues: Literal["away"] | None = Field(
-        default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
+        default=None, description="away: the kernel's unbound work is moved off the launch's CPUs"
     )
     uncore: Uncore | None = Field(
         default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
@@ -56,7 +54,7 @@ class Prepare(Written):
     )
     prefetchers: Switch | None = Field(
         default=None,
-        description="hardware prefetchers of the block's cores, on Intel's Xeon processors and AMD's since Zen 3",
+        description="hardware prefetchers of the launch's cores, on Intel's Xeon processors and AMD's since Zen 3",
     )
     cpu_dma_latency: int | None = Field(
         default=None,
@@ -66,14 +64,9 @@ class Prepare(Written):
     )
     cpuset: Literal["isolated"] | None = Field(
         default=None,
-        description="isolated: the block's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
+        description="isolated: the launch's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
         "programs of one CPU each",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older blocks have no words for, so that they stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_KNOBS or value is not None}
 
     @property
     def words(self) -> dict[str, str]:
@@ -84,4 +77,4 @@ class Prepare(Written):
 class Machine(Written):
     """What is done with the machine that measures."""
 
-    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a block")
+    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a launch")

@@ -29,8 +29,8 @@ class ProfileKeys(Written):
         description="how much of the traces themselves a launch keeps on disk, such as 1 GB; 0 B for none. What was "
         "read of them is kept always",
     )
-    scenes: Annotated[list[Literal["solo", "corun"]], Field(min_length=1)] = Field(
-        default=["solo", "corun"],
+    scenes: Annotated[list[Literal["alone", "corun"]], Field(min_length=1)] = Field(
+        default=["alone", "corun"],
         description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
     )
     ranges: int = Field(
@@ -53,10 +53,10 @@ class ProfileKeys(Written):
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:
-    """The keys, in a study (what is known of it) whose leads run, and are not profiled in their blocks too."""
+    """The keys, in a study (what is known of it) whose leads run, and are not profiled in measured launches too."""
     if study.get("platform") == "modelled":
         raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
     counters = study.get("counters")
     if isinstance(counters, CounterKeys) and counters.profile:
-        raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
+        raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of launches")
     return keys

@@ -1,4 +1,4 @@
-"""The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
+"""The launches of a study in which its leads are traced: a few of each cohort, apart from the measured ones."""
 
 import random
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from castmates.study.after_rounds import LITE
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
-from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
+from castmates.study.spec import Cohort, Counting, Design, Launch, Plan, Profiling
 from castmates.study.written import bytes_of
 
 
@@ -42,67 +42,67 @@ FIRST, CACHED = "first", "cached"  # epochs: records come from storage, or from 
 FROM_RECORDS, FROM_MEMORY = re.compile(r" --data[ =]"), re.compile(r" --source[ =]memory( |$)")  # in such a command
 
 
-def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
-    """Plan them from the `usual` design of blocks; none without the key `profile`, or for leads without traces."""
+def profile_launches(study: Study, cohorts: Iterable[Cohort], usual: Design) -> tuple[Launch, ...]:
+    """Plan them from the `usual` design of measured launches; none without the key `profile`, or traces of leads."""
     keys = study.profile
     if keys is None:
         return ()
     return tuple(
-        Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
-        for company in sorted(companies, key=lambda each: each.id)
-        for first, design in _kinds(keys, usual, company)
+        Launch(study=study.name, cohort=cohort, number=number, seed=_seed(study.seed, cohort, number), design=design)
+        for cohort in sorted(cohorts, key=lambda each: each.id)
+        for first, design in _kinds(keys, usual, cohort)
         for number in range(first, first + keys.launches)
     )
 
 
-def _kinds(keys: ProfileKeys, usual: Design, company: Company) -> Iterator[tuple[int, Design]]:
-    """The kinds of launches that a company has: the number of the first one, and their design."""
-    how = traced_by(company)
+def _kinds(keys: ProfileKeys, usual: Design, cohort: Cohort) -> Iterator[tuple[int, Design]]:
+    """The kinds of launches that a cohort has: the number of the first one, and their design."""
+    how = traced_by(cohort)
     if how is None:
         return
     yield 1, _design(keys, usual)
     if keys.primitives and how.logs:
         yield LOGGED_FROM, _design(keys, usual, primitives=True)
-    if keys.first_epoch and begins_anew(company):
+    if keys.first_epoch and begins_anew(cohort):
         yield FIRST_EPOCH_FROM, _design(keys, usual, first_epoch=True)
 
 
-def traced_by(company: Company) -> Traced | None:
+def traced_by(cohort: Cohort) -> Traced | None:
     """How the lead's steps are traced; None where it neither traces them when it is asked to, nor is made to do so."""
-    if company.lead.attach:
+    if cohort.lead.attach:
         return FOLLOWED
-    words = company.lead.command
+    words = cohort.lead.command
     if LITE in pairwise(words):
         return None
     return next((how for job, how in TRACED.items() if any(word.startswith(job) for word in words)), None)
 
 
-def begins_anew(company: Company) -> bool:
+def begins_anew(cohort: Cohort) -> bool:
     """Whether the lead reads records, and can begin with the first one anew."""
-    how, words = traced_by(company), " ".join(company.lead.command)
+    how, words = traced_by(cohort), " ".join(cohort.lead.command)
     reads = FROM_RECORDS.search(words) is not None and FROM_MEMORY.search(words) is None
     return how is not None and how.begins_anew and reads
 
 
-def identity_of(launch: Block) -> str:
-    """What decides whether a profile launch has to be made again: not how many rounds or windows blocks have."""
-    company = launch.company
-    mixes = sorted(mix.identity for mix in company.mixes)
+def identity_of(launch: Launch) -> str:
+    """What decides whether a profile launch has to be made again: not how many rounds or windows launches have."""
+    cohort = launch.cohort
+    mixes = sorted(mix.identity for mix in cohort.mixes)
     traced, profiling = "", launch.design.profiling
     if profiling is not None:
         traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
         traced += " ranges" if profiling.ranges else ""
         traced += " primitives" if profiling.primitives else ""
         traced += " first epoch" if profiling.first_epoch else ""
-    return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
+    return f"{cohort.id} {cohort.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
-def traces_of(launch: Block) -> int:
+def traces_of(launch: Launch) -> int:
     """How many traces a profile launch takes."""
-    profiling, company = launch.design.profiling, launch.company
+    profiling, cohort = launch.design.profiling, launch.cohort
     if profiling is None:
         return 0
-    scenes = [each for each in company.scenes if each.kind in profiling.scenes and company.lead.name in each.active]
+    scenes = [each for each in cohort.scenes if each.kind in profiling.scenes and cohort.lead.name in each.active]
     return profiling.times * len(scenes) * (2 if profiling.first_epoch else 1)
 
 
@@ -111,37 +111,37 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
     if study.profile is None:
         return []
     results = {mix.identity for mix in plan.mixes}
-    wanted = [company for company in plan.companies if any(mix.identity in results for mix in company.mixes)]
-    return sorted({company.lead.workload for company in wanted if traced_by(company) is None})
+    wanted = [cohort for cohort in plan.cohorts if any(mix.identity in results for mix in cohort.mixes)]
+    return sorted({cohort.lead.workload for cohort in wanted if traced_by(cohort) is None})
 
 
 def cannot_log(study: Study, plan: Plan) -> list[str]:
     """Leads that are traced, but leave no log of primitives where the study asks for one."""
     if study.profile is None or not study.profile.primitives:
         return []
-    logged = {launch.company.id for launch in plan.profiles if is_logged(launch)}
-    return sorted({launch.company.lead.workload for launch in plan.profiles if launch.company.id not in logged})
+    logged = {launch.cohort.id for launch in plan.profiles if is_logged(launch)}
+    return sorted({launch.cohort.lead.workload for launch in plan.profiles if launch.cohort.id not in logged})
 
 
 def cannot_begin_anew(study: Study, plan: Plan) -> list[str]:
     """Leads that are traced, but not from the first record on where the study asks for that."""
     if study.profile is None or not study.profile.first_epoch:
         return []
-    return sorted({launch.company.lead.workload for launch in plan.profiles if not begins_anew(launch.company)})
+    return sorted({launch.cohort.lead.workload for launch in plan.profiles if not begins_anew(launch.cohort)})
 
 
-def is_of_first_epoch(launch: Block) -> bool:
+def is_of_first_epoch(launch: Launch) -> bool:
     """Whether the traces of this launch begin with the first record."""
     return launch.design.profiling is not None and launch.design.profiling.first_epoch
 
 
-def is_logged(launch: Block) -> bool:
+def is_logged(launch: Launch) -> bool:
     """Whether oneDNN logs what it executes in this launch."""
     return launch.design.profiling is not None and launch.design.profiling.primitives
 
 
 def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False, first_epoch: bool = False) -> Design:
-    """That of blocks, with traces in the place of rounds and counters."""
+    """That of measured launches, with traces in the place of rounds and counters."""
     profiling = Profiling(
         steps=keys.steps,
         times=keys.times,
@@ -155,5 +155,5 @@ def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False, first
     return usual.model_copy(update={**changes, "profiling": profiling})
 
 
-def _seed(study_seed: int, company: Company, number: int) -> int:
-    return random.Random(f"{study_seed}/profile/{company.id}/{number}").getrandbits(32)
+def _seed(study_seed: int, cohort: Cohort, number: int) -> int:
+    return random.Random(f"{study_seed}/profile/{cohort.id}/{number}").getrandbits(32)

@@ -13,7 +13,7 @@ LIMIT: Kind = "limit"
 KNEE: Kind = "knee"
 MARGIN: Kind = "margin"
 ORDER: Kind = "order"
-KEPT_PCT = 95.0  # of the solo rate, at the knee
+KEPT_PCT = 95.0  # of the rate alone, at the knee
 
 
 @dataclass(frozen=True)

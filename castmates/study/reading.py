@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from castmates.errors import CastmatesError
+from castmates.study.written import BY_HAND
 
 Model = TypeVar("Model", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -65,13 +66,13 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read(model: type[Model], text: str, file: str) -> Model:
+def read_keys(model: type[Model], text: str, file: str) -> Model:
     """Parse `text` (of the file named so in errors) into `model`."""
     data, lines = _parse(text, file)
     if not isinstance(data, dict):
         raise CastmatesError(f"{file}: expected keys such as {_some(model)}, found {_kind(data)}.")
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=BY_HAND)
     except ValidationError as problem:
         raise CastmatesError("\n".join(_sentences(problem, model, lines, file))) from None
 

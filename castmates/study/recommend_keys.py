@@ -5,33 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from castmates.study.written import Written
-
-EXPECTED = "a loss in per cent, above 0 and below 100, such as 3 or 2.5%"
-
-
-def percent_of_loss(value: object) -> float:
-    """`3` and `3%` are 3 per cent."""
-    if isinstance(value, str) and (text := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", value.strip())):
-        value = float(text[1])
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 100:
-        raise ValueError(EXPECTED)
-    return float(value)
-
-
-PercentOfLoss = Annotated[
-    float,
-    BeforeValidator(percent_of_loss),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
-                {"type": "string", "pattern": r"^\d+(\.\d+)?\s*%?$"},
-            ]
-        }
-    ),
-]
-
+from castmates.study.written import LossPercent, Written
 
 MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 LATENCY = "a time such as 2 ms, 500 us or 0.1 s"
@@ -63,15 +37,15 @@ Latency = Annotated[
 class RecommendKeys(Written):
     """What a partition is recommended for."""
 
-    lead_loss: PercentOfLoss | None = Field(
+    lead_loss: LossPercent | None = Field(
         default=None,
-        description="what the lead may lose of its solo rate, at most, in per cent, such as 3; with it the report "
+        description="what the lead may lose of its rate alone, at most, such as 3%; with it the report "
         "names the smallest lead mask that keeps the limit",
     )
     latency: dict[Literal["p50", "p95", "p99"], Latency] = Field(
         default_factory=dict,
         description="how long requests to open-loop services may take, such as {p99: 2 ms}; with it the report names "
-        "the highest load that keeps the limit, alone and beside each neighbour (docs/services.md)",
+        "the highest load that keeps the limit, alone and beside each antagonist (castmates help services)",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The scenes of a company: the baselines once, then each mix, then each mix under its partitions."""
+"""The scenes of a cohort: the baselines once, then each mix, then each mix under its partitions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,16 +10,16 @@ def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member], antagonists_a
     """Each scene once: what several mixes have in common has one name."""
     by_name: dict[str, Scene] = {}
     for scene in _scenes(mixes, members):
-        if antagonists_alone or scene.kind != "alone":
+        if antagonists_alone or scene.kind != "antagonist-alone":
             by_name.setdefault(scene.name, scene)
     return tuple(by_name.values())
 
 
 def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Scene]:
-    """`solo`, its independent twin, a placebo per set of antagonists' CPUs, each co-run, each antagonist alone."""
+    """`alone`, its independent twin, a placebo per set of antagonists' CPUs, each co-run, each antagonist alone."""
     lead, beside = mixes[0].lead, [mix for mix in mixes if mix.antagonists]
-    yield Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
-    yield Scene(name="solo-again", kind="solo-again", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    yield Scene(name="alone", kind="alone", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    yield Scene(name="alone-again", kind="alone-again", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     for mix in beside:
         yield _placebo(mix, members)
     for mix in beside:
@@ -28,19 +28,26 @@ def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Sce
         for partition in mix.partitions:
             yield from _under(partition, mix, members)
     for name in dict.fromkeys(name for mix in beside for name in mix.antagonists):
-        yield Scene(name=f"alone:{name}", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+        yield Scene(
+            name=f"antagonist-alone:{name}",
+            kind="antagonist-alone",
+            mix="",
+            active=(name,),
+            placebos=(),
+            partition=UNMANAGED,
+        )
 
 
 def measures_alone(plan: Plan) -> bool:
     """Whether antagonists are measured alone, so that their own losses can be known."""
-    return any(scene.kind == "alone" for company in plan.companies for scene in company.scenes)
+    return any(scene.kind == "antagonist-alone" for cohort in plan.cohorts for scene in cohort.scenes)
 
 
 def _under(partition: Partition, mix: Mix, members: Mapping[str, Member]) -> Iterator[Scene]:
     """The mix under a partition, and the lead with the same share beside placebos; or the lead alone with it."""
     if not mix.antagonists:
         yield Scene(
-            name=under("solo", partition.name), kind="solo", mix=mix.name, active=(mix.lead,), placebos=(),
+            name=under("alone", partition.name), kind="alone", mix=mix.name, active=(mix.lead,), placebos=(),
             partition=partition.name, shares=partition.shares,
         )  # fmt: skip
         return

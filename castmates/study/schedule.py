@@ -1,8 +1,8 @@
-"""In which order a block measures its scenes: random orders from the block's seed, balanced over the whole launch.
+"""In which order a launch measures its scenes: random orders from the launch's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
-stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
-compared with twice: its error is in all of their losses.
+stretch its scenes alternate in many short cycles, each of which has every scene once, and twice a scene `alone` that
+many scenes are compared with: its error is in all of their losses.
 """
 
 import random
@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from castmates.study.spec import REST, Block, Company, Member, Scene, Share
+from castmates.study.spec import REST, Cohort, Launch, Member, Scene, Share
 
-MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
+MANY = 4  # scenes of a lead that are compared with one scene `alone`, from which on it comes twice in a cycle
 SWAPS = 10  # tries to make an order more even, for each of its slices
 FROZEN, OF_LEAD = 10.0, 3.0  # what it counts that a member was frozen before, and more so the lead, against who ran
 NEVER = 1e6  # the same of a scene that follows itself: that would be one long slice
@@ -32,9 +32,9 @@ class Stretch:
 
     @cached_property
     def twice(self) -> tuple[Scene, ...]:
-        """The solos that come twice in a cycle."""
-        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "solo")
-        return tuple(each for each in self.scenes if each.kind == "solo" and against[each.active[0]] >= MANY)
+        """The scenes `alone` that come twice in a cycle."""
+        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "alone")
+        return tuple(each for each in self.scenes if each.kind == "alone" and against[each.active[0]] >= MANY)
 
     @property
     def turns(self) -> int:
@@ -86,7 +86,7 @@ class _Balance:
     def __init__(self, stretch: Stretch, met: Mapping[Pair, int]) -> None:
         self._met, scenes = met, stretch.scenes
         self._weight = Counter([NOTHING, *(each.name for each in (*scenes, *stretch.twice))])
-        leads = {scene.active[0] for scene in scenes if scene.kind != "alone"}
+        leads = {scene.active[0] for scene in scenes if scene.kind != "antagonist-alone"}
         names = {name for scene in scenes for name in scene.active}
         self._importance = {name: FROZEN * (OF_LEAD if name in leads else 1.0) for name in names}
         # By two scenes: each member of the second one, there, and whether the first one froze it.
@@ -127,12 +127,12 @@ class _Balance:
         return uneven
 
 
-def stretches(block: Block, round_number: int) -> list[Stretch]:
+def stretches(launch: Launch, round_number: int) -> list[Stretch]:
     """The stretches of this round in their random order (spare rounds have their own)."""
-    seed = f"{block.seed}/{round_number}"
+    seed = f"{launch.seed}/{round_number}"
     parts = [
         Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
-        for number, (shares, scenes) in enumerate(_together(block.company.scenes, block.company.members))
+        for number, (shares, scenes) in enumerate(_together(launch.cohort.scenes, launch.cohort.members))
     ]
     random.Random(seed).shuffle(parts)
     return parts
@@ -143,11 +143,11 @@ def turns_of(scenes: Iterable[Scene], members: Iterable[Member]) -> int:
     return sum(Stretch((), tuple(part), "").turns for _, part in _together(scenes, members))
 
 
-def stretch_of(company: Company) -> dict[str, int]:
+def stretch_of(cohort: Cohort) -> dict[str, int]:
     """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
     return {
         scene.name: number
-        for number, (_, scenes) in enumerate(_together(company.scenes, company.members))
+        for number, (_, scenes) in enumerate(_together(cohort.scenes, cohort.members))
         for scene in scenes
     }
 
@@ -196,15 +196,15 @@ class _Part:
         return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
 
 
-def round_order(block: Block, number: int) -> list[Scene]:
-    """All scenes of the block's company in a random order of this number."""
-    order = list(block.company.scenes)
-    random.Random(f"{block.seed}/{number}").shuffle(order)
+def round_order(launch: Launch, number: int) -> list[Scene]:
+    """All scenes of the launch's cohort in a random order of this number."""
+    order = list(launch.cohort.scenes)
+    random.Random(f"{launch.seed}/{number}").shuffle(order)
     return order
 
 
-def block_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
-    """A seed that is the block's own and stays the same when the study grows.
+def launch_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
+    """A seed that is the launch's own and stays the same when the study grows.
 
     It derives from names alone: a workload's definition and the source of a program are no part of it, so that a study
     draws the same orders, and a modelled one the same numbers, with every version.
@@ -212,6 +212,6 @@ def block_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
     return random.Random(f"{study_seed}/{' '.join(sorted(scenes))}/{number}").getrandbits(32)
 
 
-def block_priority(seed: int, number: int) -> int:
-    """Snakemake runs high priorities first: all first blocks, then all second ones, shuffled within."""
+def launch_priority(seed: int, number: int) -> int:
+    """Snakemake runs high priorities first: all first launches, then all second ones, shuffled within."""
     return 1_000_000 - number * 1000 + random.Random(seed).randrange(1000)

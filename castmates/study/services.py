@@ -12,7 +12,7 @@ _FACTORS = {"": 1.0, "K": 1e3, "M": 1e6}
 
 def service_members(plan: Plan) -> dict[str, Member]:
     """The services of a plan, by the member's name."""
-    return {member.name: member for company in plan.companies for member in company.members if member.requests}
+    return {member.name: member for cohort in plan.cohorts for member in cohort.members if member.requests}
 
 
 def service_workloads(plan: Plan) -> set[str]:

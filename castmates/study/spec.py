@@ -1,9 +1,9 @@
-"""What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
+"""What a launch is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
@@ -12,45 +12,15 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.remarks import Remark
 from castmates.study.tracing_design import Tracing
 
-# Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 9
+# Raise it when the way of measuring changes, or the default of a record: what was measured before is measured again.
+PROTOCOL = 1
 
 Role = Literal["lead", "antagonist"]
-SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
+SceneKind = Literal["alone", "alone-again", "placebo", "corun", "antagonist-alone"]
 UNMANAGED = "unmanaged"
-# Fields of Member that came after its first release.
-LATER = (
-    "inputs",
-    "inputs_key",
-    "step_line",
-    "ready_line",
-    "package",
-    "phases",
-    "requests",
-    "frozen_between_steps",
-    "attach",
-    "step_function",
-)
-LATER_IN_PLANS = (
-    "mitigations",
-    "left_out",
-    "memory",
-    "machines",
-    "ignored_hosts",
-    "drawn",
-    "sets",
-    "prediction",
-    "later",
-    "profiles",
-    "variants",
-    "traces",
-)
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing", "beyond_site")
-LATER_IN_PROFILING = ("first_epoch", "primitives", "ranges")
-# Fields of Share that did.
-LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -90,11 +60,6 @@ class Member(Frozen):
     attach: str = ""  # the framework whose steps are followed from outside
     step_function: str = ""  # whose calls are these steps; Keras' train function where it is ""
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older blocks have no words for, so that they stay what they are: nothing is measured again."""
-        return {name: value for name, value in plain(self).items() if name not in LATER or value}
-
 
 class Share(Frozen):
     """What a member may take of caches, memory bandwidth and CPU time, and its prefetchers; None is all there is."""
@@ -109,11 +74,6 @@ class Share(Frozen):
     by_cache: tuple[tuple[int, int], ...] = ()
     prefetchers: Literal["off"] | None = None  # of the cores of all members
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: shares from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_SHARES or value}
-
     @property
     def of_cache(self) -> bool:
         """Whether the cache's driver has to give it out."""
@@ -123,8 +83,9 @@ class Share(Frozen):
 class Partition(Frozen):
     """What everybody in a mix may take; who is not named has everything."""
 
-    name: str  # "split-4"; UNMANAGED has no shares
+    name: str  # "split-4", for display; UNMANAGED has no shares
     shares: tuple[Share, ...]
+    curve: str = ""  # its name without the lead's ways
 
     @property
     def of_cache(self) -> bool:
@@ -144,8 +105,8 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
-    # Of the antagonists: those that share no last-level cache with the lead.
-    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    apart: tuple[str, ...] = ()  # antagonists in another cache
+    machine: str = ""  # the class of its nodes, which its name and those of its members show; "" without classes
 
 
 class Control(Frozen):
@@ -162,6 +123,7 @@ class Mitigation(Frozen):
     kind: Kind
     arms: tuple[tuple[str, str], ...]  # mix and partition: of several the one that gives back most is chosen
     reason: str = ""  # why it cannot be tried here
+    machine: str = ""  # of the mix
 
 
 class LeftOut(Frozen):
@@ -171,6 +133,7 @@ class LeftOut(Frozen):
     lead: str  # the workload
     antagonists: tuple[str, ...]  # the workloads
     reason: str  # what it needs, and what there is
+    machine: str = ""  # the class of nodes that has none
 
 
 class Prediction(Frozen):
@@ -199,7 +162,7 @@ class Scene(Frozen):
 
 
 class Counting(Frozen):
-    """What is counted in the windows of a block."""
+    """What is counted in the windows of a launch."""
 
     events: tuple[tuple[str, tuple[str, ...]], ...] = ()  # sets: a name, and its events in perf's words
     topdown: int = 0  # level; 0 is off
@@ -208,11 +171,6 @@ class Counting(Frozen):
     profile: int = 0  # steps of the lead that are profiled in each scene after the rounds
     cost_pairs: int = 1  # pairs of windows, with and without each of them, that show what they cost
     ranges: int = 0  # rows at most that a member's annotations have; 0 for none
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
 
 
 class Profiling(Frozen):
@@ -226,14 +184,9 @@ class Profiling(Frozen):
     primitives: bool = False  # oneDNN logs what it executes
     first_epoch: bool = False  # each trace begins with the first record, from storage or from the page cache
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: launches from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
-
 
 class Design(Frozen):
-    """How long and how often a block measures, and when it rejects a window."""
+    """How long and how often a launch measures, and when it rejects a window."""
 
     rounds: int
     spare_rounds: int
@@ -250,18 +203,13 @@ class Design(Frozen):
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
-    decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+    decided: bool = False  # the cohort's first launches decide on `rounds`; 0 before they did
     adaptive: bool = False  # looks on the way decide which mixes a launch measures
     profiling: Profiling | None = None  # of a profile launch, which measures no rounds
     tracing: Tracing | None = None  # of a trace launch, which measures none either
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_DESIGNS or value}
 
-
-class Company(Frozen):
+class Cohort(Frozen):
     """The mixes of one lead that share a launch."""
 
     id: str
@@ -277,36 +225,26 @@ class Company(Frozen):
         """The member whose loss is studied."""
         return self.members[0]
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: companies from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "machine" or value}
 
-
-class Block(Frozen):
-    """One launch of a company."""
+class Launch(Frozen):
+    """One launch of a cohort."""
 
     study: str
-    company: Company
+    cohort: Cohort
     number: int
     seed: int
     design: Design
     skipped: tuple[str, ...] = ()  # identities of mixes that looks left out of this launch: a decision, as of rounds
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "skipped" or value}
-
     @property
     def path(self) -> str:
-        """Its place below results/<study>/blocks."""
-        return f"{self.company.id}/{self.number}"
+        """Its place below results/<study>/launches."""
+        return f"{self.cohort.id}/{self.number}"
 
 
-def companies_of(blocks: Iterable[Block]) -> list[Company]:
-    """Every company that has one of these blocks, in their order."""
-    return list({block.company.id: block.company for block in blocks}.values())
+def cohorts_of(launches: Iterable[Launch]) -> list[Cohort]:
+    """Every cohort that has one of these launches, in their order."""
+    return list({launch.cohort.id: launch.cohort for launch in launches}.values())
 
 
 class NodeClass(Frozen):
@@ -353,29 +291,32 @@ class Variant(Frozen):
 
 
 class Plan(Frozen):
-    """All blocks of a study, those measured already included, and those that it may turn out not to need."""
+    """All launches of a study, those measured already included, and those that it may turn out not to need."""
 
     study: str
     titles: dict[str, str]  # workload -> what people call it
     mixes: tuple[Mix, ...]  # the active ones, in the study's order
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
-    blocks: tuple[Block, ...]
-    looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
+    launches: tuple[Launch, ...]
+    looks: tuple[
+        tuple[str, ...], ...
+    ] = ()  # paths of the launches that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
-    cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
+    cautions: tuple[str, ...] = ()  # where an antagonist cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
-    ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+    ignored_hosts: tuple[str, ...] = ()  # whose launches are kept and not analysed
     drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
     sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
+    latency_limits: dict[str, float] = Field(default_factory=dict)  # of requests to services: ms, by quantile
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
-    profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
+    profiles: tuple[Launch, ...] = ()  # in which leads are traced; they are none of `launches`, and measure no rates
     variants: tuple[Variant, ...] = ()
-    traces: tuple[Block, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
+    traces: tuple[Launch, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
 
     @property
     def machine(self) -> str:
@@ -383,16 +324,11 @@ class Plan(Frozen):
         return self.machines[0].name if len(self.machines) == 1 else ""
 
     @property
-    def companies(self) -> list[Company]:
-        """Every company that has a block, in the order of the blocks."""
-        return companies_of(self.blocks)
+    def cohorts(self) -> list[Cohort]:
+        """Every cohort that has a launch, in the order of the launches."""
+        return cohorts_of(self.launches)
 
     @property
     def wanted(self) -> dict[str, Mix]:
         """Every mix that is to be measured, a result or a control, by identity."""
         return {mix.identity: mix for mix in (*self.mixes, *(control.mix for control in self.controls))}
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: plans from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PLANS or value}

@@ -1,4 +1,4 @@
-"""The keys with which a catalogue file names an installed benchmark suite; castmates/suites finds what is in it."""
+"""The keys with which a catalogue file names an installed benchmark suite; workloads/suites finds what is in it."""
 
 from typing import Annotated, Literal
 

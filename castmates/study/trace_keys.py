@@ -19,7 +19,8 @@ class TraceKeys(Written):
 
     mixes: list[str] = Field(
         default=[],
-        description="mixes of which each sweep makes a trace, such as dlrm-train+stream; `castmates trace` makes one "
+        description="mixes of which each sweep makes a trace, such as dlrm-train+stream; `castmates trace "
+        "record` makes one "
         "of any mix on demand",
     )
     seconds: float = Field(default=5.0, gt=0, le=LONGEST, description="that are recorded in each scene")

@@ -1,4 +1,4 @@
-"""The trace launches of a study: one of each mix that it wants traced, apart from blocks and profile launches."""
+"""The trace launches of a study: one of each mix that it wants traced, apart from measured and profile launches."""
 
 import hashlib
 import random
@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.model import Study
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene
+from castmates.study.spec import UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
 from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
 from castmates.study.written import bytes_of
@@ -22,14 +22,14 @@ BESIDE = re.compile(r"\s+beside\s+|[+,\s/]+")
 
 
 def trace_launches(
-    study: Study, mixes: Sequence[Mix], company_of: Callable[[Sequence[Mix]], Company], usual: Design
-) -> tuple[Block, ...]:
-    """Plan them from the `usual` design of blocks; none without mixes under the key `trace`."""
+    study: Study, mixes: Sequence[Mix], cohort_of: Callable[[Sequence[Mix]], Cohort], usual: Design
+) -> tuple[Launch, ...]:
+    """Plan them from the `usual` design of measured launches; none without mixes under the key `trace`."""
     keys = study.trace
     if keys is None:
         return ()
     return tuple(
-        _launch(study.name, study.seed, keys, company_of([mix]), usual)
+        _launch(study.name, study.seed, keys, cohort_of([mix]), usual)
         for name in dict.fromkeys(keys.mixes)
         for partition in (UNMANAGED, *dict.fromkeys(keys.partitions))
         for mix in mixes
@@ -62,7 +62,7 @@ def refuse_unknown_mixes(
     parts = list(dict.fromkeys(partition_of(mix) for mix in mixes if mix.partitions))
     for number, name in enumerate(keys.partitions, start=1):
         if name not in parts:
-            has = f"it has {_some(parts)}" if parts else "it has none (docs/partitions.md)"
+            has = f"it has {_some(parts)}" if parts else "it has none (castmates help partitions)"
             raise CastmatesError(
                 f"{study_file}: {_place('partitions', number, named)} is '{name}', which is no partition of this "
                 f"study; {has}."
@@ -78,7 +78,7 @@ def _place(key: str, number: int, named: Mapping[str, str]) -> str:
 def _refuse_unknown_members(keys: TraceKeys, mixes: Sequence[Mix], study_file: str, named: Mapping[str, str]) -> None:
     wanted = {without_class(name) for name in keys.mixes}
     ours = [mix for mix in mixes if without_class(mix.name) in wanted]
-    there = list(dict.fromkeys(workload_of(name) for mix in ours for name in (mix.lead, *mix.antagonists)))
+    there = list(dict.fromkeys(plain_workload_of(name) for mix in ours for name in (mix.lead, *mix.antagonists)))
     for number, name in enumerate(keys.members, start=1):
         if ours and name not in there:
             raise CastmatesError(
@@ -120,9 +120,9 @@ def meant(given: str, names: Sequence[str]) -> list[str]:
     return whole if len(whole) == 1 else found
 
 
-def trace_name(launch: Block) -> str:
+def trace_name(launch: Launch) -> str:
     """The name of a trace, which is its folder's: that of its mix, and its partition where it has one."""
-    mix = launch.company.mixes[0]
+    mix = launch.cohort.mixes[0]
     return under(mix.name, partition_of(mix))
 
 
@@ -131,54 +131,49 @@ def partition_of(mix: Mix) -> str:
     return mix.partitions[0].name if mix.partitions else UNMANAGED
 
 
-def identity_of(launch: Block) -> str:
+def identity_of(launch: Launch) -> str:
     """What decides whether a trace has to be made again."""
-    company, tracing = launch.company, launch.design.tracing
+    cohort, tracing = launch.cohort, launch.design.tracing
     what = tracing.canonical() if tracing else ""
-    words = [company.id, str(company.protocol), str(launch.seed), what, company.mixes[0].identity]
+    words = [cohort.id, str(cohort.protocol), str(launch.seed), what, cohort.mixes[0].identity]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
-def scenes_of_trace(company: Company) -> list[Scene]:
+def scenes_of_trace(cohort: Cohort) -> list[Scene]:
     """The scenes that are recorded: the lead alone, and beside its antagonists, under the partition if there is one."""
-    partition, lead = partition_of(company.mixes[0]), company.lead.name
+    partition, lead = partition_of(cohort.mixes[0]), cohort.lead.name
     return [
         scene
-        for scene in company.scenes
-        if lead in scene.active and (scene.kind == "solo" or (scene.kind == "corun" and scene.partition == partition))
+        for scene in cohort.scenes
+        if lead in scene.active and (scene.kind == "alone" or (scene.kind == "corun" and scene.partition == partition))
     ]
 
 
-def profiled_steps(launch: Block) -> int:
+def profiled_steps(launch: Launch) -> int:
     """How many steps the lead's framework profiles in each recording; 0 where it cannot, or need not."""
     tracing = launch.design.tracing
-    return tracing.steps if tracing and traced_by(launch.company) is not None else 0
+    return tracing.steps if tracing and traced_by(launch.cohort) is not None else 0
 
 
-def recorded_members(launch: Block) -> list[str]:
+def recorded_members(launch: Launch) -> list[str]:
     """The names of the members whose processes perf records."""
     tracing = launch.design.tracing
     wanted = tracing.members if tracing else ()
-    return [each.name for each in launch.company.members if not wanted or each.workload in wanted]
+    return [each.name for each in launch.cohort.members if not wanted or each.workload in wanted]
 
 
-def most_bytes(launch: Block) -> int:
+def most_bytes(launch: Launch) -> int:
     """How much the raw files of a launch may take on disk before they are read: every recording at its largest."""
     tracing = launch.design.tracing
     if tracing is None:
         return 0
     events = tracing.most if set(tracing.events) - set(SAMPLED) else 0
     sampled = min(tracing.most, MOST_SAMPLED) * len(set(tracing.events) & set(SAMPLED))
-    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.company))
+    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.cohort))
 
 
-def workload_of(member: str) -> str:
-    """The workload of a member by its name."""
-    return without_class(member.partition("@")[0])
-
-
-def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usual: Design) -> Block:
-    """One launch: the design of blocks, with recordings in the place of rounds."""
+def _launch(study: str, study_seed: int, keys: TraceKeys, cohort: Cohort, usual: Design) -> Launch:
+    """One launch: the design of measured launches, with recordings in the place of rounds."""
     tracing = Tracing(
         seconds=keys.seconds,
         rounds=keys.rounds,
@@ -190,11 +185,11 @@ def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usua
         keep=bytes_of(keys.keep),
     )
     counted = Counting(events=usual.counters.events, how=usual.counters.how, series=READINGS, cost_pairs=0)
-    company = company.model_copy(update={"scenes": tuple(scenes_of_trace(company))})
+    cohort = cohort.model_copy(update={"scenes": tuple(scenes_of_trace(cohort))})
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": READINGS, "slice": None, "counters": counted}
     design = usual.model_copy(update={**changes, "tracing": tracing})
-    seed = random.Random(f"{study_seed}/trace/{company.id}").getrandbits(32)
-    return Block(study=study, company=company, number=NUMBER, seed=seed, design=design)
+    seed = random.Random(f"{study_seed}/trace/{cohort.id}").getrandbits(32)
+    return Launch(study=study, cohort=cohort, number=NUMBER, seed=seed, design=design)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

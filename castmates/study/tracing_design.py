@@ -1,4 +1,4 @@
-"""What a trace launch records, as its block defines it."""
+"""What a trace launch records, as its launch defines it."""
 
 from castmates.study.frozen import Frozen
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import class_of, without_class
-from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME, at_defaults
+from castmates.study.class_names import plain_workload_of, workload_of
+from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME, at_defaults
 from castmates.study.finding_rules import Change, Scaled, Value, Word
 from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
 from castmates.study.model import Study, Workload
@@ -22,7 +22,7 @@ CHANGED = "-changed"
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedLead:
     """A lead after its change."""
 
     workload: Workload
@@ -36,13 +36,13 @@ def option_of(words: Sequence[str], name: str) -> str | None:
     return words[places[-1]] if places else None
 
 
-def name_of(study: str, finding: str, change: str) -> str:
+def trial_name(study: str, finding: str, change: str) -> str:
     """What the study of a trial is called; another change is another study."""
     tail = f"-try-{hashlib.sha256(f'{finding} {change}'.encode()).hexdigest()[:8]}"
     return study[: LONGEST_NAME - len(tail)] + tail
 
 
-def changed(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> Changed:
+def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> ChangedLead:
     """The lead with its change; `usual` are the options that its program takes where none are set."""
     differences: list[tuple[str, str, str]] = []
     options, work = dict(workload.options), 1.0
@@ -64,7 +64,7 @@ def changed(name: str, workload: Workload, change: Change, usual: Mapping[str, W
         raise CastmatesError(f"{name} is already as the advice has it, so there is nothing to try; choose with --set.")
     variables, cores = workload.variables | change.variables, change.cores or workload.cores
     new = workload.model_copy(update={"options": options, "variables": variables, "cores": cores})
-    return Changed(new, tuple(differences), work)
+    return ChangedLead(new, tuple(differences), work)
 
 
 def _now(workload: Workload, option: str, usual: Mapping[str, Word]) -> Word | None:
@@ -99,16 +99,16 @@ def _ratio(name: str, option: str, before: Word | None, value: Word) -> float:
 def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
     """The mix that a finding is about, or the first mixes of its lead; without partitions."""
     beside = [each for each in plan.mixes if each.antagonists and not each.partitions]
-    mine = [each for each in beside if _workload(each.lead) == lead and mix in ("", each.name)]
+    mine = [each for each in beside if workload_of(each.lead) == lead and mix in ("", each.name)]
     if not mine:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix {mix or f'of {lead}'} to try it beside.")
     return mine[:MOST_MIXES]
 
 
-def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], blocks: int, title: str) -> Study:
+def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], launches: int, title: str) -> Study:
     """The study that measures these leads beside the antagonists of these mixes."""
     rules = [_beside(lead, mix) for mix in mixes for lead in leads]
-    return _fresh(study, name, mixes, blocks, title).model_copy(update={"mixes": rules})
+    return _fresh(study, name, mixes, launches, title).model_copy(update={"mixes": rules})
 
 
 def _beside(lead: str, mix: Mix) -> ArrangedMix:
@@ -116,30 +116,30 @@ def _beside(lead: str, mix: Mix) -> ArrangedMix:
     place = next(([each] for each in DISTANCES if each == place_of(mix.name)), None)
     where: dict[str, object] = {"distance": place} if place else {}
     where |= {"share": CpuShare(cpus="lead")} if overcommits(mix.name) else {}
-    others = [without_class(_workload(member)) for member in mix.antagonists]
+    others = [plain_workload_of(member) for member in mix.antagonists]
     return ArrangedMix.model_validate({"lead": lead, "antagonists": others, **where})
 
 
-def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks: int, title: str) -> Study:
+def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], launches: int, title: str) -> Study:
     """The study that measures what is tried against the loss of a mix, beside the mix as it is."""
     if overcommits(mix.name):
         raise CastmatesError(f"the antagonists of {mix.name} run on the lead's CPUs, where mitigations are not tried.")
     rule = Mitigated(
-        lead=without_class(_workload(mix.lead)),
-        antagonists=[without_class(_workload(member)) for member in mix.antagonists],
+        lead=plain_workload_of(mix.lead),
+        antagonists=[plain_workload_of(member) for member in mix.antagonists],
         distance=next((each for each in DISTANCES if each == place_of(mix.name)), None),
         kinds=list(kinds),
     )
-    fresh = _fresh(study, name, [mix], blocks, title)
+    fresh = _fresh(study, name, [mix], launches, title)
     budget = fresh.budget.model_copy(update={"antagonists_alone": True})  # what the others pay is wanted too
     return fresh.model_copy(update={"mitigations": [rule], "budget": budget})
 
 
-def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: str) -> Study:
+def _fresh(study: Study, name: str, mixes: Sequence[Mix], launches: int, title: str) -> Study:
     """The study without anything that it measures, under another name and seed."""
-    if blocks < FEWEST_BLOCKS:
-        raise CastmatesError(f"{blocks} launches show no gain; ask for at least {FEWEST_BLOCKS}.")
-    classes = {class_of(mix.name) for mix in mixes}
+    if launches < FEWEST_LAUNCHES:
+        raise CastmatesError(f"{launches} launches show no gain; ask for at least {FEWEST_LAUNCHES}.")
+    classes = {mix.machine for mix in mixes}
     nothing = at_defaults(
         study, "leads", "antagonists", "mixes", "mitigations", "workloads", "catalogue", "attribution", "place",
         "predict", "profile", "recommend", "findings", "variants", "trace",
@@ -151,13 +151,9 @@ def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: st
             "machines": {each: keys for each, keys in study.machines.items() if each in classes},
             "title": f"{study.title or study.name}: {title}",
             "question": title,
-            "budget": study.budget.without_looks(blocks),
+            "budget": study.budget.without_looks(launches),
             "cache": study.cache.model_copy(update=at_defaults(study.cache, "sweeps", "only", "prefetchers")),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
         }
     )
-
-
-def _workload(member: str) -> str:
-    return member.rpartition("@")[0]

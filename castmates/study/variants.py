@@ -19,7 +19,7 @@ OF_THE_LEAD = "."  # between a lead and the name of its variant
 SIZES = ("batch",)  # options that change how much work a step is
 
 
-def name_of(lead: str, variant: str) -> str:
+def variant_name(lead: str, variant: str) -> str:
     """What the lead is called that is this variant of another one."""
     return f"{lead}{OF_THE_LEAD}{variant}"
 
@@ -32,7 +32,7 @@ def with_variants(
         return study, dict(workloads)
     _refuse_strangers(study, study_file)
     made = {
-        name_of(lead, each.name): _made(lead, each, workloads, study, study_file)
+        variant_name(lead, each.name): _made(lead, each, workloads, study, study_file)
         for lead, variants in study.variants.items()
         for each in variants
         if lead in workloads  # one that is not in the catalogue is refused by its name, as every lead is
@@ -54,7 +54,7 @@ def variants_of(study: Study) -> tuple[Variant, ...]:
         Variant(
             lead=lead,
             name=each.name,
-            workload=name_of(lead, each.name),
+            workload=variant_name(lead, each.name),
             work=each.work or 1.0,
             words=each.in_words,
         )
@@ -67,7 +67,7 @@ def _made(
     lead: str, variant: VariantKeys, workloads: Mapping[str, Workload], study: Study, study_file: str
 ) -> Workload:
     """The workload of a variant."""
-    base, name = workloads[lead], name_of(lead, variant.name)
+    base, name = workloads[lead], variant_name(lead, variant.name)
     if base.requests:
         raise CastmatesError(
             f"{study_file}: '{lead}' in 'variants' is an open-loop service; variants are compared by rate, which its "
@@ -106,7 +106,7 @@ def _refuse_strangers(study: Study, study_file: str) -> None:
     leads = list(dict.fromkeys([*study.leads, *(rule.lead for rule in study.listed_mixes)]))
     for lead, variants in study.variants.items():
         names = [each.name for each in variants]
-        if not {lead, *(name_of(lead, name) for name in names)} & {*leads}:
+        if not {lead, *(variant_name(lead, name) for name in names)} & {*leads}:
             raise CastmatesError(
                 f"{study_file}: '{lead}' in 'variants' is no lead of this study{did_you_mean(lead, leads)} (its leads "
                 f"are: {', '.join(leads) or 'none'})."
@@ -118,7 +118,7 @@ def _refuse_strangers(study: Study, study_file: str) -> None:
 def _not_in(names: Sequence[str], study: Study, lead: str) -> Iterator[str]:
     """The variants of a lead that are not among these names."""
     for each in study.variants.get(lead, ()):
-        if (name := name_of(lead, each.name)) not in names:
+        if (name := variant_name(lead, each.name)) not in names:
             yield name
 
 
@@ -127,6 +127,6 @@ def _rules(study: Study, rules: Sequence[ArrangedMix]) -> Iterator[ArrangedMix]:
     for rule in rules:
         yield rule
         for each in study.variants.get(rule.lead, ()):
-            other = rule.model_copy(update={"lead": name_of(rule.lead, each.name)})
+            other = rule.model_copy(update={"lead": variant_name(rule.lead, each.name)})
             if other not in rules:
                 yield other

@@ -1,6 +1,5 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ class Quota:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedMix:
     """A mix in one arrangement."""
 
     lead: str
@@ -63,12 +62,12 @@ class Wanted:
         return (self.lead, *self.antagonists)
 
 
-def wanted(study: Study) -> list[Wanted]:
+def wanted_mixes(study: Study) -> list[WantedMix]:
     """Every lead beside every antagonist, then what is written out or drawn, in all its arrangements; each once."""
-    crossed = [Wanted(lead, (name,)) for lead in study.leads for name in study.antagonists]
+    crossed = [WantedMix(lead, (name,)) for lead in study.leads for name in study.antagonists]
     written = [each for rule in study.listed_mixes for each in _arranged(rule)]
     against = [each for rule in study.mitigations for each in (unmanaged(rule), *elsewhere(rule))]
-    unique: dict[str, Wanted] = {}
+    unique: dict[str, WantedMix] = {}
     for each in [*crossed, *written, *against, *_for_prediction(study)]:
         known = unique.setdefault(each.name, each)
         if known != each:
@@ -76,23 +75,23 @@ def wanted(study: Study) -> list[Wanted]:
     return list(unique.values())
 
 
-def _for_prediction(study: Study) -> list[Wanted]:
+def _for_prediction(study: Study) -> list[WantedMix]:
     """What the study measures to predict the rest of a grid."""
     if study.predict is None:
         return []
     drawn = design(study.predict, study.seed)
-    return [Wanted(lead, (name,)) for lead, name in (*drawn.fitted, *drawn.check)]
+    return [WantedMix(lead, (name,)) for lead, name in (*drawn.fitted, *drawn.check)]
 
 
-def unmanaged(rule: Mitigated) -> Wanted:
+def unmanaged(rule: Mitigated) -> WantedMix:
     """The mix of which nothing is changed."""
-    return Wanted(rule.lead, tuple(rule.antagonists), rule.distance or "")
+    return WantedMix(rule.lead, tuple(rule.antagonists), rule.distance or "")
 
 
-def elsewhere(rule: Mitigated) -> list[Wanted]:
+def elsewhere(rule: Mitigated) -> list[WantedMix]:
     """The same mix with its antagonists further away, as far as that is to be tried."""
     return [
-        Wanted(rule.lead, tuple(rule.antagonists), kind, optional=True)
+        WantedMix(rule.lead, tuple(rule.antagonists), kind, optional=True)
         for kind in rule.kinds
         if kind in NEAREST_FIRST and not reason_against(rule, kind)
     ]
@@ -101,17 +100,12 @@ def elsewhere(rule: Mitigated) -> list[Wanted]:
 def reason_against(rule: Mitigated, place: str) -> str:
     """Why moving the antagonists there changes nothing; "" where it does."""
     if place == "core" and rule.distance != "smt":
-        return "its neighbours are on other cores already (`distance: smt` puts them on the siblings)"
+        return "its antagonists are on other cores already (`distance: smt` puts them on the siblings)"
     now = NEAREST_FIRST.index(rule.distance or "core")
-    return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
+    return "its antagonists are that far away already" if NEAREST_FIRST.index(place) <= now else ""
 
 
 PREFETCHERS_OFF = "prefetchers-off"  # the partition under which nobody's cores prefetch
-
-
-def leaves_cache(partition: str) -> bool:
-    """Whether a partition of this name limits CPU time or prefetching, and nothing of the cache."""
-    return partition == PREFETCHERS_OFF or re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
 
 
 def place_of(mix: str) -> str:
@@ -133,20 +127,20 @@ def with_place(antagonists: str, mix: str) -> str:
     return f"{names}{BETWEEN}{place}" if place else names
 
 
-def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:
+def _arranged(rule: ArrangedMix) -> Iterator[WantedMix]:
     if isinstance(rule, MadeMix):
-        yield Wanted(rule.lead, tuple(rule.antagonists), fewest=rule.insists)
+        yield WantedMix(rule.lead, tuple(rule.antagonists), fewest=rule.insists)
         return
     places: Sequence[str] = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
     quotas = tuple(Quota(percent, rule.share.period) for percent in rule.share.quota)
     for place in places:
         for count in sorted(rule.count):
-            yield Wanted(rule.lead, tuple(rule.antagonists) * count, place, quotas, count == min(rule.count))
+            yield WantedMix(rule.lead, tuple(rule.antagonists) * count, place, quotas, count == min(rule.count))
 
 
-def _both(one: Wanted, other: Wanted) -> Wanted:
+def _both(one: WantedMix, other: WantedMix) -> WantedMix:
     """A mix that is written twice has the quotas of both, and is refused where either insists on it."""
-    return Wanted(
+    return WantedMix(
         one.lead,
         one.antagonists,
         one.place,

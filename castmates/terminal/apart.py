@@ -1,4 +1,4 @@
-"""Launches of a sweep that are made apart from its blocks: when one runs, and how long all of them took."""
+"""Launches of a sweep that are made apart from its measured launches: when one runs, and how long all of them took."""
 
 import time
 from abc import ABC, abstractmethod

@@ -17,18 +17,18 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline.closing import closing_text
-from castmates.preview import rounds
-from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
 from castmates.project import Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.study.adaptive_words import sentences
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 from castmates.terminal import prepared, words
 from castmates.terminal.apart import Apart
 from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox, recorded
+from castmates.terminal.preview import rounds
+from castmates.terminal.preview.duration import seconds_of_launch, seconds_of_sweep, still_to_measure
 from castmates.terminal.recording import RULE as RECORDING
 from castmates.terminal.recording import Recording
 from castmates.terminal.screens import Screen, clock_time, screen
@@ -64,7 +64,7 @@ class Display:
 
     def __init__(self, project: Project, plan: Plan, cores: Callable[[], int], progress: bool) -> None:
         self._project, self._plan, self._cores, self._progress = project, plan, cores, progress
-        self._blocks = {block.path: block for block in plan.blocks}
+        self._launches = {launch.path: launch for launch in plan.launches}
         self._lock = threading.RLock()
         self._jobs: dict[int, Job] = {}
         self._rules: Collection[str] | None = None  # of the jobs to come, until Snakemake has told
@@ -73,7 +73,7 @@ class Display:
         self._sweep: Sweep | None = None  # until its first job
         self._is_over = False
         self._drawn = 0.0
-        self._failures = Failures(self._blocks)
+        self._failures = Failures(self._launches)
         self._apart: Mapping[str, Apart] = {
             TRACING: Tracing(plan, project.results),
             RECORDING: Recording(plan, project.results),
@@ -131,13 +131,13 @@ class Display:
         folder, at_once = self._project.results, self._cores() if self._project.modelled else 1
         at_least, at_most = self._to_measure()
         if at_most and not self._is_to_come(*LAUNCHES, MORE_LAUNCHES):
-            at_least, at_most, blocks = [], [], ""
+            at_least, at_most, launches = [], [], ""
         else:
-            blocks = self._blocks_words(at_least, at_most, at_once)
+            launches = self._launches_words(at_least, at_most, at_once)
         known: dict[str, float] = {}
-        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known=known), at_once)
+        self._sweep = Sweep(at_least, lambda launch: seconds_of_launch(folder, launch, known=known), at_once)
         apart = [each.announcement for rule, each in self._apart.items() if self._is_to_come(rule)]
-        first, *more = [*filter(None, [blocks, *apart])] or [words.NO_LAUNCH]
+        first, *more = [*filter(None, [launches, *apart])] or [words.NO_LAUNCH]
         is_terminal = self._screen is not None and self._screen.changes
         safe = SAFE if is_terminal and (at_most or any(apart)) else ""
         self._line(f"castmates {castmates.__version__}   {self._project.study.name}   {first}{safe}")
@@ -147,7 +147,7 @@ class Display:
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
         for note in self._plan.notes:
-            self._line(words.tick(words.MIND, "the study", note))
+            self._line(words.tick(words.MIND, "the study", str(note)))
         threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
 
     def _jobs_are_known(self, facts: dict[str, Any]) -> None:
@@ -157,18 +157,18 @@ class Display:
         """Whether Snakemake has a job of one of these rules; it may be asked for some files alone."""
         return self._rules is None or any(rule in self._rules for rule in rules)
 
-    def _blocks_words(self, at_least: Sequence[Block], at_most: Sequence[Block], at_once: int) -> str:
+    def _launches_words(self, at_least: Sequence[Launch], at_most: Sequence[Launch], at_once: int) -> str:
         folder = self._project.results
-        seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
-        return words.blocks_words((len(at_least), len(at_most)), seconds, len(folder.measured(self._plan).blocks))
+        seconds = [seconds_of_sweep(folder, launches, at_once) for launches in (at_least, at_most)]
+        return words.launches_words((len(at_least), len(at_most)), seconds, len(folder.measured(self._plan).launches))
 
     def _job_begins(self, facts: dict[str, Any]) -> None:
         job = Job(facts["rule_name"], dict(facts["wildcards"] or {}), time.monotonic())
         self._jobs[facts["jobid"]] = job
         if self._sweep is None:
             return
-        if job.rule in LAUNCHES and job.path in self._blocks:
-            self._sweep.begin(self._blocks[job.path], job.begun)
+        if job.rule in LAUNCHES and job.path in self._launches:
+            self._sweep.begin(self._launches[job.path], job.begun)
         elif job.rule in self._apart:
             self._apart[job.rule].begin(job)
         elif job.rule in ANALYSIS:
@@ -222,15 +222,15 @@ class Display:
 
     def _launch_ends(self, sweep: Sweep, job: Job) -> None:
         self._take_notes()
-        if sweep.lacks_result(job.path) and (note := recorded(self._project.results, self._blocks[job.path])):
+        if sweep.lacks_result(job.path) and (note := recorded(self._project.results, self._launches[job.path])):
             sweep.note(note)
-        launch = sweep.end(job.path, time.monotonic())
-        if launch is None or self._screen is None:
+        progress = sweep.end(job.path, time.monotonic())
+        if progress is None or self._screen is None:
             return
         wanted = not self._screen.changes and self._log_lines.wants(sweep.done, sweep.total)
-        if self._log_lines.is_new_failure(launch) or wanted:
-            of = self._launches_of(launch.block)
-            line = words.launch_line(launch, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
+        if self._log_lines.is_new_failure(progress) or wanted:
+            of = self._launches_of(progress.launch)
+            line = words.progress_line(progress, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
             self._line(f" {words.WRONG} {line}" if self._screen.changes else f"{clock_time()}  {line}")
 
     def _show_built(self, name: str, key: str, where: ModuleType) -> None:
@@ -268,21 +268,21 @@ class Display:
 
     # What both threads need.
 
-    def _to_measure(self) -> tuple[list[Block], list[Block]]:
+    def _to_measure(self) -> tuple[list[Launch], list[Launch]]:
         try:
             return still_to_measure(self._project, rounds.expected(self._project, self._plan))
         except CastmatesError:  # the job that needs what cannot be read gives the reason
             return [], []
 
-    def _launches_of(self, block: Block) -> int:
+    def _launches_of(self, launch: Launch) -> int:
         """How many launches there are of the same programs."""
-        return self._wanted[block.company.id]
+        return self._wanted[launch.cohort.id]
 
     @cached_property
     def _wanted(self) -> Counter[str]:
         first = set(self._plan.looks[0]) if self._plan.looks else None
-        paths = [path for path in self._blocks if first is None or path in first]
-        return Counter(self._blocks[path].company.id for path in paths)
+        paths = [path for path in self._launches if first is None or path in first]
+        return Counter(self._launches[path].cohort.id for path in paths)
 
     def _line(self, text: str, style: str = "", matters: bool = False) -> None:
         if self._screen is not None and (matters or self._progress):

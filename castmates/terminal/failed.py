@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.pipeline.failures import last_words, was_ended
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.terminal.jobs import Job
 from castmates.terminal.words import WRONG, tick
 
@@ -26,11 +26,11 @@ class Failure:
 class Failures:
     """The failures of one sweep."""
 
-    def __init__(self, blocks: Mapping[str, Block]) -> None:
+    def __init__(self, launches: Mapping[str, Launch]) -> None:
         self.are_interruptions = False  # the user pressed Ctrl-C: the jobs themselves did not fail
         self.count = 0
         self.was_shown = False  # the last one
-        self._blocks = blocks
+        self._launches = launches
         self._reasons: set[str] = set()
         self._silent: list[Failure] = []
 
@@ -62,4 +62,4 @@ class Failures:
         shown = last[-1:] if self._reasons else last
         self._reasons.add(last[-1])
         below = [*shown, *map(str, failure.logs[:1])]
-        return [tick(WRONG, "failed", failure.job.about(self._blocks)), *(f"     {line}" for line in below)]
+        return [tick(WRONG, "failed", failure.job.about(self._launches)), *(f"     {line}" for line in below)]

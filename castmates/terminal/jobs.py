@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.terminal.words import clock, names_of
 
-LAUNCHES = ("measure_block", "model_block")
+LAUNCHES = ("measure_launch", "model_launch")
 MORE_LAUNCHES = "take_look"  # the rule by which launches are added on the way
 ANALYSIS = ("estimate_effects", "estimate_operations", "recommend_partitions", "draw_figures", "write_report")
 WORDS = {
@@ -17,7 +17,7 @@ WORDS = {
     "describe_mix": "planning",
     "decide_rounds": "deciding how many rounds follow",
     "take_look": "looking at what is known so far",
-    "gather_blocks": "gathering tables",
+    "gather_launches": "gathering tables",
     "profile_launch": "tracing steps, launch {number}",
     "trace_launch": "recording {trace}",
     "estimate_effects": "estimating losses",
@@ -38,8 +38,8 @@ class Job:
 
     @property
     def path(self) -> str:
-        """The block that it measures."""
-        return f"{self.wildcards.get('company')}/{self.wildcards.get('number')}"
+        """The launch that it measures."""
+        return f"{self.wildcards.get('cohort')}/{self.wildcards.get('number')}"
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class Job:
         """What it does, and for how long by now."""
         return f"{self.name}   {clock(at - self.begun)}" if at - self.begun >= 1 else self.name
 
-    def about(self, blocks: Mapping[str, Block]) -> str:
+    def about(self, launches: Mapping[str, Launch]) -> str:
         """What it does; of a launch, which one it is."""
-        block = blocks.get(self.path) if self.rule in LAUNCHES else None  # profile launches have the same paths
-        return f"{names_of(block)}, launch {block.number}" if block is not None else self.name
+        launch = launches.get(self.path) if self.rule in LAUNCHES else None  # profile launches have the same paths
+        return f"{names_of(launch)}, launch {launch.number}" if launch is not None else self.name

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from castmates.terminal.console import SafeConsole
-from castmates.terminal.sweep import Launch, Sweep
+from castmates.terminal.sweep import LaunchProgress, Sweep
 from castmates.terminal.words import (
     DONE,
     MIND,
@@ -71,7 +71,7 @@ def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float, width:
         return [_cut(f" Reporting   {job}".rstrip())]
     lines: list[Table | Text] = [_bar(sweep, now, width)]
     at_work = list(sweep.at_work.values())
-    lines += [_cut(f"   {launch_words(launch, launches_of)}") for launch in at_work[:SHOWN]]
+    lines += [_cut(f"   {launch_words(progress, launches_of)}") for progress in at_work[:SHOWN]]
     if len(at_work) > SHOWN:
         lines.append(_cut(f"   and {len(at_work) - SHOWN} more side by side"))
     if not at_work and job:
@@ -82,10 +82,10 @@ def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float, width:
     return lines
 
 
-def launch_words(launch: Launch, launches_of: Counter[str]) -> str:
+def launch_words(progress: LaunchProgress, launches_of: Counter[str]) -> str:
     """What is measured now."""
-    place = place_of(launch.block, launches_of[launch.block.company.id])
-    return f"{names_of(launch.block)}   {place}   {round_of(launch.note)}"
+    place = place_of(progress.launch, launches_of[progress.launch.cohort.id])
+    return f"{names_of(progress.launch)}   {place}   {round_of(progress.note)}"
 
 
 def _bar(sweep: Sweep, now: float, width: int) -> Table:

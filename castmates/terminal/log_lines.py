@@ -2,7 +2,7 @@
 
 import math
 
-from castmates.terminal.sweep import Launch
+from castmates.terminal.sweep import LaunchProgress
 
 MOST = 40  # lines of launches
 FEWEST = 1  # of those that are added when there have been as many
@@ -30,11 +30,11 @@ class LogLines:
         self._shown += 1
         return True
 
-    def is_new_failure(self, launch: Launch) -> bool:
+    def is_new_failure(self, progress: LaunchProgress) -> bool:
         """Whether its program failed for a reason that has not been shown yet."""
-        if launch.note is None or launch.note.status != "failed":
+        if progress.note is None or progress.note.status != "failed":
             return False
-        reason = (launch.block.company.id, launch.note.reason)
+        reason = (progress.launch.cohort.id, progress.note.reason)
         if reason in self._reasons or len(self._reasons) >= MOST_REASONS:
             return False
         self._reasons.add(reason)

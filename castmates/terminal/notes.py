@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.runner.progress import VARIABLE
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 
 LONGEST = 65536  # bytes
 
@@ -24,7 +24,7 @@ class Note:
     """What a launch has come to so far."""
 
     study: str
-    block: str  # Block.path
+    launch: str  # Launch.path
     state: Literal["waiting", "launching", "measuring", "ended"]
     round: int = 0  # the last one that is over
     rounds: int = 0  # that are wanted without a rejected window
@@ -76,13 +76,13 @@ class Inbox:
         self._socket.close()
 
 
-def recorded(folder: StudyFolder, block: Block) -> Note | None:
+def recorded(folder: StudyFolder, launch: Launch) -> Note | None:
     """The last note of a launch as its record has it: no note comes from another machine."""
     try:
-        facts = read_json(folder.record_file(block))
+        facts = read_json(folder.record_file(launch))
         return Note(
-            study=block.study,
-            block=block.path,
+            study=launch.study,
+            launch=launch.path,
             state="ended",
             clean=facts["rounds"],
             kept=facts["windows"] - facts["windows_rejected"],
@@ -103,7 +103,7 @@ def read_note(message: bytes) -> Note | None:
         numbers = [note.round, note.rounds, note.clean, note.kept, note.rejected]
         numbers += [*note.because.values(), *note.who.values()]
         is_note = all(isinstance(number, int) for number in numbers) and isinstance(note.seconds, int | float)
-        words = (note.study, note.block, note.state, note.status, note.reason)
+        words = (note.study, note.launch, note.state, note.status, note.reason)
         return note if is_note and all(isinstance(word, str) for word in words) else None
     except (ValueError, TypeError, AttributeError):
         return None

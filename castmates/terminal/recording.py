@@ -1,13 +1,13 @@
 """The launches of a sweep in which everything that happens is recorded: when one runs, and what it came to."""
 
 from castmates.english import duration
-from castmates.preview.traces import recording_seconds
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces, read_record
 from castmates.study.spec import Plan
 from castmates.study.trace_launches import trace_name
 from castmates.terminal.apart import Apart
 from castmates.terminal.jobs import Job
+from castmates.terminal.preview.traces import recording_seconds
 from castmates.terminal.words import DONE, WRONG, clock, launches, tick
 
 RULE = "trace_launch"

@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from castmates.preview.duration import ANALYSIS
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.terminal.notes import Note
+from castmates.terminal.preview.duration import ANALYSIS
 
 BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
 
 
 @dataclass
-class Launch:
-    """One block, from when it is planned until it has ended."""
+class LaunchProgress:
+    """One launch, from when it is planned until it has ended."""
 
-    block: Block
+    launch: Launch
     expected: float  # seconds
     begun: float = 0.0
     seconds: float = 0.0  # that it took
@@ -69,15 +69,15 @@ class Analysis:
 class Sweep:
     """The launches of a sweep; nothing here takes longer the more of them there are, but for the beginning."""
 
-    def __init__(self, blocks: Iterable[Block], seconds_of: Callable[[Block], float], at_once: int) -> None:
-        self.waiting = {block.path: Launch(block, seconds_of(block)) for block in blocks}
-        self.at_work: dict[str, Launch] = {}
+    def __init__(self, launches: Iterable[Launch], seconds_of: Callable[[Launch], float], at_once: int) -> None:
+        self.waiting = {launch.path: LaunchProgress(launch, seconds_of(launch)) for launch in launches}
+        self.at_work: dict[str, LaunchProgress] = {}
         self.done = 0  # launches, failed ones too
-        self._failed: dict[str, Launch] = {}  # those that were not begun again
+        self._failed: dict[str, LaunchProgress] = {}  # those that were not begun again
         self.first_begun: float | None = None
         self.analysis = Analysis()
         self._seconds_of, self._at_once = seconds_of, at_once
-        self._to_come = sum(launch.expected for launch in self.waiting.values())
+        self._to_come = sum(progress.expected for progress in self.waiting.values())
         self._expected_done = 0.0
         self._windows = Windows()
 
@@ -91,80 +91,80 @@ class Sweep:
         """How many launches there are, as far as it is known."""
         return len(self.waiting) + len(self.at_work) + self.done
 
-    def add(self, blocks: Iterable[Block]) -> None:
+    def add(self, launches: Iterable[Launch]) -> None:
         """More launches are wanted."""
-        for block in blocks:
-            if block.path not in self.waiting and block.path not in self.at_work:
-                self.waiting[block.path] = Launch(block, self._seconds_of(block))
-                self._to_come += self.waiting[block.path].expected
+        for launch in launches:
+            if launch.path not in self.waiting and launch.path not in self.at_work:
+                self.waiting[launch.path] = LaunchProgress(launch, self._seconds_of(launch))
+                self._to_come += self.waiting[launch.path].expected
 
-    def begin(self, block: Block, now: float) -> None:
+    def begin(self, launch: Launch, now: float) -> None:
         """A launch begins; on a cluster also one that failed before."""
-        if earlier := self._failed.pop(block.path, None):
+        if earlier := self._failed.pop(launch.path, None):
             self.done -= 1
             self._expected_done -= earlier.expected
-        self.add([block])
-        launch = self.waiting.pop(block.path)
-        launch.begun = now
-        self._to_come -= launch.expected
-        self.at_work[block.path] = launch
+        self.add([launch])
+        progress = self.waiting.pop(launch.path)
+        progress.begun = now
+        self._to_come -= progress.expected
+        self.at_work[launch.path] = progress
         if self.first_begun is None:
             self.first_begun = now
 
     def note(self, note: Note) -> None:
         """A launch has sent a note."""
-        if launch := self.at_work.get(note.block):
-            launch.note = note
+        if progress := self.at_work.get(note.launch):
+            progress.note = note
 
-    def end(self, path: str, now: float, failed: bool = False) -> Launch | None:
+    def end(self, path: str, now: float, failed: bool = False) -> LaunchProgress | None:
         """A launch has ended."""
-        launch = self.at_work.pop(path, None)
-        if launch is not None:
-            launch.seconds, launch.failed = now - launch.begun, failed
-            self._windows.add(None if failed else launch.note)
-            self._expected_done += launch.expected
+        progress = self.at_work.pop(path, None)
+        if progress is not None:
+            progress.seconds, progress.failed = now - progress.begun, failed
+            self._windows.add(None if failed else progress.note)
+            self._expected_done += progress.expected
             self.done += 1
             if failed:
-                self._failed[path] = launch
-        return launch
+                self._failed[path] = progress
+        return progress
 
     def lacks_result(self, path: str) -> bool:
         """Whether a launch at work has sent no last note: those of other nodes do not come."""
-        launch = self.at_work.get(path)
-        return launch is not None and (launch.note is None or launch.note.state != "ended")
+        progress = self.at_work.get(path)
+        return progress is not None and (progress.note is None or progress.note.state != "ended")
 
     @property
     def windows(self) -> Windows:
         """Those of all launches, so far."""
         ended = self._windows
         windows = Windows(ended.kept, ended.rejected, Counter(ended.because), Counter(ended.who))
-        for launch in self.at_work.values():
-            windows.add(launch.note)
+        for progress in self.at_work.values():
+            windows.add(progress.note)
         return windows
 
     @property
     def is_measuring(self) -> bool:
         """Whether a real launch is in its rounds, or another sweep measures: nothing should run beside it."""
         return any(
-            launch.block.design.model is None and launch.note is not None and launch.note.state in BUSY
-            for launch in self.at_work.values()
+            progress.launch.design.model is None and progress.note is not None and progress.note.state in BUSY
+            for progress in self.at_work.values()
         )
 
     def share(self, now: float) -> float:
         """How much of the launches is done, by the seconds that they were expected to take."""
-        all_of_it = self._expected_done + self._to_come + sum(launch.expected for launch in self.at_work.values())
+        all_of_it = self._expected_done + self._to_come + sum(progress.expected for progress in self.at_work.values())
         return self._worked(now) / all_of_it if all_of_it else 1.0
 
     def seconds_left(self, now: float) -> float:
         """How long the rest takes, at the pace of what is done; before that, at the expected one."""
-        launches = self._to_come + sum(launch.expected for launch in self.at_work.values())
+        launches = self._to_come + sum(progress.expected for progress in self.at_work.values())
         launches -= self._worked(now) - self._expected_done
         return launches * self._pace(now) + max(ANALYSIS - self.analysis.seconds(now), 1.0)
 
     def _worked(self, now: float) -> float:
         """Expected seconds that are behind us; a launch that takes longer than expected has not ended."""
         return self._expected_done + sum(
-            min(now - launch.begun, 0.95 * launch.expected) for launch in self.at_work.values()
+            min(now - progress.begun, 0.95 * progress.expected) for progress in self.at_work.values()
         )
 
     def _pace(self, now: float) -> float:

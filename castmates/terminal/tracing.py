@@ -1,12 +1,12 @@
 """The launches of a sweep in which steps are traced: when one runs, and what they came to."""
 
 from castmates.english import counted, duration
-from castmates.preview.profiles import tracing_time
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, read_record
 from castmates.study.spec import Plan
 from castmates.terminal.apart import Apart
 from castmates.terminal.jobs import Job
+from castmates.terminal.preview.profiles import tracing_time
 from castmates.terminal.words import DONE, WRONG, clock, launches, tick
 
 RULE = "profile_launch"
@@ -39,7 +39,7 @@ class Tracing(Apart):
         self._done += 1
         self._traces += len(taken)
         launch = self._launches.get(job.path)
-        name = launch.company.lead.workload if launch else job.path
+        name = launch.cohort.lead.workload if launch else job.path
         if reason:
             self._failed.append(f"{name}, launch {job.wildcards.get('number')}: {reason}")
         what = counted(len(taken), "trace") + (f", then {reason}" if reason else "")

@@ -5,21 +5,22 @@ from collections.abc import Mapping, Sequence
 
 from castmates.english import counted, duration
 from castmates.study.class_names import named
-from castmates.study.spec import Block
+from castmates.study.reasons import ReasonKind
+from castmates.study.spec import Launch
 from castmates.terminal.notes import Note
-from castmates.terminal.sweep import Launch, Windows
+from castmates.terminal.sweep import LaunchProgress, Windows
 
 DONE, MIND, WRONG = "✓", "!", "✗"
 AGAIN = "The job is submitted again."
 NO_LAUNCH = "no launch is needed for what was asked for"
 NAMED = 2  # programs
-KINDS = {
-    "foreign load": "other programs",
-    "neighbours": "other programs around the cache",
-    "foreign traffic": "other programs in memory",
-    "steal": "hypervisor",
+KINDS: Mapping[str, str] = {
+    ReasonKind.FOREIGN_LOAD: "other programs",
+    ReasonKind.NEIGHBOURS: "other programs around the cache",
+    ReasonKind.FOREIGN_TRAFFIC: "other programs in memory",
+    ReasonKind.STEAL: "hypervisor",
 }
-OTHERS = ("foreign load", "neighbours", "foreign traffic")
+OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC)
 
 
 def tick(mark: str, name: str, text: str, last: str = "") -> str:
@@ -46,22 +47,22 @@ def launches(number: int) -> str:
     return counted(number, "launch")
 
 
-def names_of(block: Block) -> str:
-    """The program and its neighbours."""
-    _, *others = block.company.members
+def names_of(launch: Launch) -> str:
+    """The program and its antagonists."""
+    _, *others = launch.cohort.members
     names = list(dict.fromkeys(member.workload for member in others))
-    name = _lead(block)
+    name = _lead(launch)
     return f"{name} beside {', '.join(names)}" if names else f"{name} alone"
 
 
-def _lead(block: Block) -> str:
+def _lead(launch: Launch) -> str:
     """The lead, with its class of nodes where the study has classes."""
-    return named(block.company.lead.workload, block.company.machine)
+    return named(launch.cohort.lead.workload, launch.cohort.machine)
 
 
-def place_of(block: Block, of: int) -> str:
+def place_of(launch: Launch, of: int) -> str:
     """Which launch of its programs this is."""
-    return f"launch {block.number} of {of}" if block.number <= of else f"launch {block.number}"
+    return f"launch {launch.number} of {of}" if launch.number <= of else f"launch {launch.number}"
 
 
 def round_of(note: Note | None) -> str:
@@ -100,22 +101,22 @@ def reasons_words(because: Mapping[str, int], who: Mapping[str, int]) -> str:
     return "; ".join(parts)
 
 
-def launch_line(launch: Launch, of: int, done: int, total: int, left: float) -> str:
+def progress_line(progress: LaunchProgress, of: int, done: int, total: int, left: float) -> str:
     """A launch that has ended, in a log."""
-    block, note = launch.block, launch.note
-    number = f"{block.number}/{of}" if block.number <= of else str(block.number)
-    parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(block)} {number}"]
-    parts += [result_words(launch)] if note or launch.failed else []
-    parts += [clock(launch.seconds)]
+    launch, note = progress.launch, progress.note
+    number = f"{launch.number}/{of}" if launch.number <= of else str(launch.number)
+    parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(launch)} {number}"]
+    parts += [result_words(progress)] if note or progress.failed else []
+    parts += [clock(progress.seconds)]
     parts += [f"about {about(left)} left"] if done < total else []
     return "  ".join(parts)
 
 
-def result_words(launch: Launch) -> str:
+def result_words(progress: LaunchProgress) -> str:
     """What came of a launch."""
-    if launch.failed:
+    if progress.failed:
         return "failed"
-    note = launch.note
+    note = progress.note
     if note is None:
         return "measured"
     if note.status == "failed":
@@ -137,8 +138,8 @@ def measured_words(number: int, windows: Windows, failed: int) -> str:
     return ", ".join(parts)
 
 
-def blocks_words(to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
-    """How many launches of blocks a sweep makes, at least and at most, and how long that takes."""
+def launches_words(to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
+    """How many launches of launches a sweep makes, at least and at most, and how long that takes."""
     if not max(to_measure):
         return f"all {launches(measured)} are measured; the report is made anew"
     few, many = to_measure

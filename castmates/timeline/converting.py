@@ -67,7 +67,7 @@ def may_write(output: Path, to: str, source: Source) -> None:
     """Refuse to replace what this command did not write, or the source itself."""
     if among := _among_traces(output):
         raise CastmatesError(
-            f"{output} would lie in {among}, where only `castmates trace` writes; give another --output."
+            f"{output} would lie in {among}, where only `castmates trace record` writes; give another --output."
         )
     if output.exists() and output.resolve() == source.path.resolve():
         raise CastmatesError(f"{output} is what is to be converted; give another --output.")
@@ -75,7 +75,7 @@ def may_write(output: Path, to: str, source: Source) -> None:
         raise CastmatesError(f"{output.parent}: there is no such folder; make it, or give another --output.")
     if output.exists() and not _is_ours(output, to):
         raise CastmatesError(
-            f"{output} is there already, and `castmates convert` did not write it; move it away, or give another "
+            f"{output} is there already, and `castmates trace convert` did not write it; move it away, or give another "
             "--output."
         )
 

@@ -42,7 +42,7 @@ def cut(timeline: Timeline, first: float, last: float | None) -> Timeline:
         timeline,
         intervals=inside.iloc[order].reset_index(drop=True),
         **found,
-        about=timeline.about | {"filters": filters, "missing": [*timeline.about.get("missing", []), part]},
+        about=timeline.about | {"filters": filters, "missing": {**timeline.about.get("missing", {}), part: []}},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.trace import INSTANTS, INTERVALS, SAMPLES, STACKS, TRACE_TABLES, TRACKS
 
 Cells = Any  # a whole column: an array, a list, categories; or the one value that all rows have

@@ -13,7 +13,7 @@ from pyarrow.parquet import write_table
 
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, reason, replace, replace_text, understanding
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.timeline.model import Timeline
 
@@ -71,7 +71,7 @@ def read(folder: Path, *tables: str) -> Timeline:
 def read_about(folder: Path) -> dict[str, Any]:
     """The record of a trace, which must be there; where it may be missing: `castmates.results.traces.read_record`."""
     file = folder / TRACE_RECORD
-    with understanding(file, "a record of a trace", "make one with `castmates trace STUDY MIX`"):
+    with understanding(file, "a record of a trace", "make one with `castmates trace record STUDY MIX`"):
         return mapping_of(file)
 
 

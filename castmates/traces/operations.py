@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, Place, optimizer_scopes, place_of
+from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, LayerPlace, layer_place, optimizer_scopes
 from castmates.errors import CastmatesError
 from castmates.traces.moments import Threads, shared_by_parts
 from castmates.traces.nesting import NOBODY, in_order, nested, own
@@ -33,7 +33,7 @@ class Operation:
 
     name: str  # with its scopes, without the functions around it
     type: str
-    place: Place
+    place: LayerPlace
     level: int
 
 
@@ -238,15 +238,17 @@ def step_of(moments: Ints, step_begin: Ints, step_end: Ints) -> Ints:
 def operation_of(event: str, of_input: bool, optimizers: frozenset[str] = frozenset()) -> Operation | None:
     """What an event is a call of; None where it is none, or only calls others."""
     if event.startswith(EAGER):
-        return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN)
+        return Operation("", RUNTIME, layer_place("", RUNTIME), BETWEEN)
     if FETCHES.fullmatch(event):
-        return Operation(FETCH, FETCH, place_of(FETCH, FETCH, is_input=True), WAITS)
+        return Operation(FETCH, FETCH, layer_place(FETCH, FETCH, is_input=True), WAITS)
     found = OPERATION.fullmatch(event)
     if found is None or CONTAINERS.fullmatch(found[2]):
         return None
     name, type_ = found.groups()
     # The input pipeline works beside the model: it counts where a step neither works nor waits.
-    return Operation(identity(name), type_, place_of(name, type_, of_input, optimizers), FEEDS if of_input else WORKS)
+    return Operation(
+        identity(name), type_, layer_place(name, type_, of_input, optimizers), FEEDS if of_input else WORKS
+    )
 
 
 def identity(name: str) -> str:

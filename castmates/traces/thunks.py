@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, Place, place_of
+from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, LayerPlace, layer_place
 from castmates.traces.operations import (
     BETWEEN,
     FEEDS,
@@ -100,10 +100,10 @@ class ThunkReading:
         if event in self._known:
             return self._known[event]
         if event == INPUT:
-            return Operation("input", "input", place_of(FETCH, FETCH, is_input=True), WAITS)
+            return Operation("input", "input", layer_place(FETCH, FETCH, is_input=True), WAITS)
         if event == PUT:
-            return Operation(PUT, PUT, Place(PUT, "input", "input"), FEEDS)
-        return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN) if AROUND.fullmatch(event) else None
+            return Operation(PUT, PUT, LayerPlace(PUT, "input", "input"), FEEDS)
+        return Operation("", RUNTIME, layer_place("", RUNTIME), BETWEEN) if AROUND.fullmatch(event) else None
 
     def _place(self, operation: Operation) -> int:
         return self._operations.setdefault(operation, len(self._operations))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.explanations.framework_layers import decisive_kind, torch_place
-from castmates.analysis.explanations.layers import RUNTIME, place_of
+from castmates.analysis.explanations.layers import RUNTIME, layer_place
 from castmates.traces.nesting import NOBODY, nested
 from castmates.traces.operations import BETWEEN, FEEDS, WAITS, WORKS, Found, Ints, Operation
 from castmates.workloads.jobs.tracing import INPUT, STEP
@@ -194,9 +194,9 @@ def _operation(carrier: _Carrier, kind: tuple[str, bool], settled: str) -> Opera
     """What an event is a call of; `settled` is the type of the caller that settles its kind, or ""."""
     name, mark = kind
     if mark:
-        return Operation("input", "input", place_of(FETCH, FETCH, is_input=True), WAITS) if name == INPUT else None
+        return Operation("input", "input", layer_place(FETCH, FETCH, is_input=True), WAITS) if name == INPUT else None
     if name.startswith(GRADIENT):  # what it calls works; it looks for the next one
-        return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN)
+        return Operation("", RUNTIME, layer_place("", RUNTIME), BETWEEN)
     type_, kind_of_layer = _type(name), decisive_kind(settled)
     place = torch_place(carrier.scopes, type_, DIRECTIONS[carrier.direction], kind_of_layer)
     known = kind_of_layer in (decisive_kind(type_), decisive_kind(carrier.node))  # and need not be named

@@ -35,7 +35,7 @@ def put(draft: Path, place: Path, ready: Path) -> None:
     try:
         draft.rename(place)
     except OSError:  # it has files
-        if not ready.is_file():  # a killed builder of an earlier version left them
+        if not ready.is_file():
             shutil.rmtree(place, ignore_errors=True)
             draft.rename(place)
     finally:

@@ -69,4 +69,4 @@ def _maker_of_inputs(workload: Workload, envs_dir: Path, cache: Path) -> str | N
 
 
 def _unbuilt(name: str) -> Lack:
-    return Lack(f"the environment '{name}' is not built", f"castmates build-environment {name}", name)
+    return Lack(f"the environment '{name}' is not built", f"castmates internals build-environment {name}", name)

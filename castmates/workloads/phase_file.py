@@ -6,7 +6,7 @@ Its layout is in phase_layout.py; docs/phases.md has it for any language, with t
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,29 +22,31 @@ from castmates.workloads.phase_layout import (
     DOMAIN_TABLE,
     DOMAINS_AT,
     DROPPED_AT,
-    FIRST,
     HEAD_AT,
     HEADER,
-    LAYOUTS,
     MAGIC,
     MOST_COUNTERS,
     MOST_DOMAINS,
+    MOST_NAMES,
+    NAME_BYTES,
+    NAME_SLOT,
+    NAME_TABLE,
     NAMES_AT,
-    NOTHING,
     OPEN_AT,
-    SECOND,
+    PLACE,
+    RECORDS,
     STATUS_AT,
-    Layout,
+    VERSION,
+    record_bytes,
 )
 
-VARIABLE = "CASTMATES_PHASES"  # a file of version 1
-SECOND_VARIABLE = "CASTMATES_PHASES_2"  # one of version 2, which who knows it prefers
+VARIABLE = "CASTMATES_PHASES"  # the file
 COUNTERS_VARIABLE = "CASTMATES_PHASE_COUNTERS"
 METHOD_VARIABLE = "CASTMATES_PHASE_COUNTER_METHOD"  # perf, which it is without the variable, or papi
 OTHER_THREADS = "threads"  # what threads other than the first do lies in this phase
 
 # How a counter fares.
-NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
+_NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
 Status = Literal["counted", "not supported", "not counted"]
 STATUS: tuple[Status, ...] = ("not counted", "counted", "not supported", "not counted")
 USER_ONLY, SOME_THREADS, BY_PAPI = 1, 2, 4  # flags of what its numbers lack, and who counted
@@ -53,17 +55,6 @@ LACKS = {USER_ONLY: "user mode only", SOME_THREADS: "threads may be missing", BY
 
 class PhasesError(ValueError):
     """A phases file that cannot be made, read or written; the message is one sentence for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """One phase that has ended; the times are CLOCK_MONOTONIC's."""
-
-    name: str  # with those that it lies in: forward/attention
-    begin_ns: int
-    end_ns: int
-    step: int | None = None
-    counts: tuple[int | None, ...] = ()  # of the file's counters; None where one was not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +67,12 @@ class Chunk:
 
 
 def create(
-    path: str | os.PathLike[str], counters: Sequence[str] = (), capacity: int = CAPACITY, version: int = FIRST.version
+    path: str | os.PathLike[str], counters: Sequence[str] = (), capacity: int = CAPACITY, *, ranges: bool = True
 ) -> None:
-    """Make an empty phases file for one process, with these counters to be read at the edges of its phases."""
-    layout = LAYOUTS[version]
+    """Make an empty phases file for one process, with these counters to be read at the edges of its phases.
+
+    Without `ranges` the process writes phases of no domain, and nothing else.
+    """
     if not _is_capacity(capacity):
         raise PhasesError(f"The capacity of a phases file must be a power of two from 2 on, but is {capacity}.")
     if len(counters) > MOST_COUNTERS:
@@ -87,12 +80,11 @@ def create(
     if len(set(counters)) < len(counters):
         raise PhasesError(f"Phases can have each counter once, but {', '.join(counters)} names one twice.")
     table = b"".join(_slot(name, COUNTER_BYTES, COUNTER_SLOT, "counter") for name in counters)
-    domains = int(layout is SECOND)  # the first of them has no name
-    header = HEADER.pack(MAGIC, version, capacity, 0, len(counters), 0, 0, domains, 0)
+    header = HEADER.pack(MAGIC, VERSION, capacity, 0, len(counters), 0, 0, int(ranges), 0)
     try:
         with Path(path).open("xb") as file:
             file.write(header.ljust(COUNTER_TABLE, b"\0") + table)
-            file.truncate(layout.records + layout.record_bytes(len(counters)) * capacity)
+            file.truncate(RECORDS + record_bytes(len(counters)) * capacity)
     except OSError as error:
         raise PhasesError(f"Cannot create the phases file {path}: {error.strerror}.") from error
 
@@ -116,11 +108,10 @@ class Reader:
         self._memory = map_file(path, writable=False)
         self._words = memoryview(self._memory).cast("Q")
         header = HEADER.unpack_from(self._memory)
-        self.layout = LAYOUTS[header[1]]
         self._capacity, self._counters = header[2], header[4]
-        self.record_bytes = self.layout.record_bytes(self._counters)
+        self.record_bytes = record_bytes(self._counters)
         # Now, before anybody writes: what a job may spoil cannot change what the records are taken for.
-        self._events = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
+        self._events = [text_at(self._memory, slot, COUNTER_BYTES) for slot in self._counter_slots()]
 
     @property
     def head(self) -> int:
@@ -133,35 +124,29 @@ class Reader:
         return int(self._words[DROPPED_AT])
 
     @property
-    def opened(self) -> bool:
-        """Whether a process has opened the file to write."""
-        return bool(HEADER.unpack_from(self._memory)[3])
-
-    @property
     def names(self) -> list[str]:
-        """The phases that were named so far; of version 2 also what else was, see `places`."""
-        layout = self.layout
-        return [self._text(at + layout.before_name, layout.name_bytes) for at in self._name_slots()]
+        """What was named so far; of what each is the name is in `places`."""
+        return [text_at(self._memory, slot + PLACE.size, NAME_BYTES) for slot in self._name_slots()]
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Of every name in a file of version 2 its domain, and what it is the name of."""
-        return [struct.unpack_from("HH", self._memory, at) for at in self._name_slots()]
+        """Of every name its domain, and what it is the name of."""
+        return [PLACE.unpack_from(self._memory, slot) for slot in self._name_slots()]
 
     @property
     def domains(self) -> list[str]:
-        """The domains of a file of version 2; the first one has no name."""
+        """The domains; the first one has no name."""
         count = min(self._half(DOMAINS_AT), MOST_DOMAINS)
-        return [self._text(DOMAIN_TABLE + DOMAIN_SLOT * number, DOMAIN_BYTES) for number in range(count)]
+        return [text_at(self._memory, DOMAIN_TABLE + DOMAIN_SLOT * number, DOMAIN_BYTES) for number in range(count)]
 
     @property
     def open(self) -> int:
-        """How many ranges and epochs have begun in a file of version 2 and not ended."""
+        """How many ranges and epochs have begun and not ended."""
         return int(self._words[OPEN_AT])
 
     @property
     def cut(self) -> int:
-        """How many payloads were too long for a file of version 2."""
+        """How many payloads were too long."""
         return int(self._words[CUT_AT])
 
     @property
@@ -199,8 +184,10 @@ class Reader:
 
     def _fared(self) -> list[tuple[int, int]]:
         """Status and flags of every counter."""
-        slots = range(COUNTER_TABLE, COUNTER_TABLE + COUNTER_SLOT * self._counters, COUNTER_SLOT)
-        return [struct.unpack_from("II", self._memory, at + STATUS_AT) for at in slots]
+        return [struct.unpack_from("II", self._memory, slot + STATUS_AT) for slot in self._counter_slots()]
+
+    def _counter_slots(self) -> range:
+        return range(COUNTER_TABLE, COUNTER_TABLE + COUNTER_SLOT * self._counters, COUNTER_SLOT)
 
     def _oldest_safe(self, since: int, head: int) -> int:
         """Number the oldest record that the writer cannot be touching while `head` records are published."""
@@ -210,42 +197,27 @@ class Reader:
         """Copy records first to head-1, which may wrap round the end of the file once."""
         start, count = first % self._capacity, head - first
         until_end = min(count, self._capacity - start)
-        size, records = self.record_bytes, self.layout.records
-        begin = records + size * start
+        size, begin = self.record_bytes, RECORDS + self.record_bytes * start
         tail = self._memory[begin : begin + size * until_end]
-        return tail + self._memory[records : records + size * (count - until_end)]
+        return tail + self._memory[RECORDS : RECORDS + size * (count - until_end)]
 
-    def _name_slots(self) -> Iterator[int]:
+    def _name_slots(self) -> range:
         """Where the names lie that there are."""
-        layout = self.layout
-        for number in range(min(self._half(NAMES_AT), layout.most_names)):
-            yield layout.name_table + layout.name_slot * number
+        count = min(self._half(NAMES_AT), MOST_NAMES)
+        return range(NAME_TABLE, NAME_TABLE + NAME_SLOT * count, NAME_SLOT)
 
     def _half(self, at: int) -> int:
         """A number of the header, by its place in 4-byte words."""
         return int(struct.unpack_from("I", self._memory, 4 * at)[0])
 
-    def _text(self, at: int, size: int) -> str:
-        return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")
 
-
-def phases_in(data: bytes, names: Sequence[str], counters: int) -> Iterator[Phase]:
-    """The records of a chunk; one whose name is not in the table is left out, because it cannot be whole."""
-    for begin, end, step, name, *counts in struct.iter_unpack(f"{4 + counters}q", data):
-        if 0 <= name < len(names) and begin <= end:
-            known = tuple(None if count == NOTHING else count for count in counts)
-            yield Phase(names[name], begin, end, None if step == NOTHING else step, known)
-
-
-def map_file(
-    path: str | os.PathLike[str], *, writable: bool, layouts: Sequence[Layout] = tuple(LAYOUTS.values())
-) -> mmap.mmap:
-    """Map a phases file into memory after checking that it is one, of a version that is known."""
+def map_file(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
+    """Map a phases file into memory after checking that it is one."""
     try:
         with Path(path).open("r+b" if writable else "rb") as file:
             head = file.read(HEADER.size)
             size = os.fstat(file.fileno()).st_size
-            _check(path, head, size, layouts)
+            _check(path, head, size)
             if writable:  # all pages now, so that no record meets a page fault
                 return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -253,22 +225,24 @@ def map_file(
         raise PhasesError(f"Cannot open the phases file {path}: {error.strerror}.") from error
 
 
-def _check(path: str | os.PathLike[str], header: bytes, size: int, layouts: Sequence[Layout]) -> None:
-    """Refuse anything that is not a whole phases file of one of these versions."""
+def text_at(memory: mmap.mmap, at: int, size: int) -> str:
+    """A text that is padded with zeros."""
+    return memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
+    """Refuse anything that is not a whole phases file of this version."""
     if len(header) < HEADER.size or not header.startswith(MAGIC):
         raise PhasesError(
             f"{path} is not a Castmates phases file: set {VARIABLE} to one that the runner made, or unset it."
         )
     _, version, capacity, _, counters, *_ = HEADER.unpack(header)
-    layout = next((one for one in layouts if one.version == version), None)
-    if layout is None:
-        known = " and ".join(str(one.version) for one in layouts)
+    if version != VERSION:
         raise PhasesError(
-            f"The phases file {path} has version {version} and version {known} is expected here: use the same "
+            f"The phases file {path} has version {version} and version {VERSION} is expected here: use the same "
             "Castmates for the runner and the workload."
         )
-    fits = counters <= MOST_COUNTERS and size == layout.records + layout.record_bytes(counters) * capacity
-    if not _is_capacity(capacity) or not fits:
+    if not _is_capacity(capacity) or counters > MOST_COUNTERS or size != RECORDS + record_bytes(counters) * capacity:
         raise PhasesError(
             f"The phases file {path} is damaged: {size} bytes do not fit its capacity of {capacity} records."
         )

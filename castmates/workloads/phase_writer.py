@@ -1,119 +1,129 @@
 """The workload's end of a phases file (standard library only, Python 3.10 on)."""
 
+import json
+import mmap
 import operator
 import os
 import struct
-import sys
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
-from castmates.workloads.phase_file import OTHER_THREADS, map_file
-from castmates.workloads.phase_handle import Handle
+from castmates.workloads.phase_file import map_file, text_at
 from castmates.workloads.phase_layout import (
     COUNTER_BYTES,
     COUNTER_SLOT,
     COUNTER_TABLE,
+    CUT_AT,
     DROPPED_AT,
-    FIRST,
+    EPOCH,
     HEAD_AT,
     HEADER,
-    NAMES_AT,
+    INSTANT,
     NOTHING,
+    OPEN_AT,
+    PAYLOAD_BYTES,
+    PAYLOAD_LOST,
+    PHASE,
     PID_AT,
+    RANGE,
+    RECORD,
+    RECORDS,
     STATUS_AT,
-    Layout,
+    record_bytes,
 )
+from castmates.workloads.phase_names import AT_TOP, IN_OTHERS, NAMELESS, NameTable
 
-AT_TOP, IN_OTHERS, NAMELESS = -1, -2, -3  # where a phase may lie that lies in no phase of the table
-_RECORD, _COUNT = struct.Struct("4q"), struct.Struct("q")
+EPOCH_NAME = "epoch"
+OF_NO_THREAD = -1  # a range of which the thread is not known
+_COUNT = struct.Struct("q")
 
-# A phase that has not ended: the number of its name, its step, its begin, the counts there, whether it was marked;
-# and in version 2 its payload, None for one that is too long, and its epoch.
-Frame = tuple[int, int, int, Sequence[int | None], bool, bytes | None, int]
+
+class Handle:
+    """What has begun and not ended: `start` returns it, and `end` takes it in any function and any thread."""
+
+    __slots__ = (
+        "around", "begin_ns", "counts", "epoch", "marked", "name", "payload", "step", "thread", "type", "writer"
+    )  # fmt: skip
+
+    def __init__(
+        self, type_: int, name: int, step: int, payload: bytes | None, epoch: int, *, marked: bool = False
+    ) -> None:
+        self.type, self.name, self.step, self.epoch, self.marked = type_, name, step, epoch, marked
+        self.payload = payload  # None: it was too long
+        self.begin_ns = self.thread = 0
+        self.counts: Sequence[int | None] = ()
+        self.around = epoch  # of an epoch: the one around it
+        self.writer: Writer | None = None  # whose it is until it ends
 
 
 class Writer:
-    """The workload's end of a phases file; every call does nothing without a listener.
+    """The workload's end of a phases file; every call does nothing without a listener."""
 
-    This one is for version 1, which keeps phases of no domain: what range_writer.py keeps beyond them is passed over.
-    """
-
-    layout: Layout = FIRST
+    _memory: mmap.mmap
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._memory = None if path is None else map_file(path, writable=True, layouts=(self.layout,))
-        if self._memory is None:
+        self.listened_to = self.keeps_ranges = False  # the latter: whether what is no phase of a step is wanted
+        if path is None:
             return
-        _, _, capacity, owner, self._counters, self._head, names, *_ = HEADER.unpack_from(self._memory)
+        memory = map_file(path, writable=True)
+        _, _, capacity, owner, self._counters, self._head, _, domains, _ = HEADER.unpack_from(memory)
         if owner not in (0, os.getpid()) and _lives(owner):  # a parent that writes, or an older sister
-            self._memory.close()
-            self._memory = None
+            memory.close()
             return
-        self._words = memoryview(self._memory).cast("q")
-        self._halves = memoryview(self._memory).cast("I")
+        self._memory, self.listened_to, self.keeps_ranges = memory, True, domains > 0
+        self._words = memoryview(memory).cast("q")
+        self._halves = memoryview(memory).cast("I")
         self._halves[PID_AT] = os.getpid()
-        self._last_slot, self._size = capacity - 1, self.layout.record_bytes(self._counters)
-        self._records = self.layout.records
-        self._names: list[str] = [self._name_at(self._slot_of(number)) for number in range(names)]
-        self._ids: dict[Hashable, int] = self._known()
+        self._last_slot, self._size = capacity - 1, record_bytes(self._counters)
+        self._epoch = NOTHING
         self._lock = threading.Lock()
+        self._names = NameTable(memory, self._lock)
+        self._numbers = self._names.numbers
         self._threads = threading.local()
         self._written_to = False  # by any thread; its number would not do: one that ended leaves it to the next
-        self._complained: set[str] = set()
-        wanted = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
+        wanted = [text_at(memory, COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
         self._read = self._counting(wanted) if wanted else None
 
-    @property
-    def listened_to(self) -> bool:
-        """Whether anybody reads what is written."""
-        return self._memory is not None
-
-    @property
-    def keeps_ranges(self) -> bool:
-        """Whether what is no phase is kept too."""
-        return False
-
     def begin(
-        self,
-        name: str,
-        step: int | None = None,
-        marked: bool = False,
-        domain: str = "",
-        payload: object = None,  # noqa: ARG002
+        self, name: str, step: int | None = None, marked: bool = False, domain: str = "", payload: object = None
     ) -> None:
-        """Begin a phase inside the one that this thread is in; version 1 keeps no payload."""
-        if self._memory is None or domain:
+        """Begin a phase inside the one of its domain that this thread is in."""
+        if not self.listened_to or (domain and not self.keeps_ranges):
             return
-        stack = self._stack()
-        outer = stack[-1][0] if stack else self._threads.outer
-        known = self._ids.get((outer, name))
+        stack = self._stack_of(domain) if domain else self._stack()
+        outer = stack[-1].name if stack else self._names.top_of(domain) if domain else self._threads.outer
+        known = self._numbers.get((outer, name))
         if known is None:
-            known = self._named(outer, name)
+            known = self._names.phase(outer, name)
         if step is None:
-            number = stack[-1][1] if stack else NOTHING
+            number = stack[-1].step if stack else NOTHING
         else:
             number = step if type(step) is int and 0 <= step < 2**63 else whole_number(step)
-        stack.append((known, number, monotonic_ns(), self._read() if self._read else (), marked, b"", NOTHING))
+        begun = Handle(PHASE, known, number, self._payload(payload), self._epoch, marked=marked)
+        if self._read:
+            begun.counts = self._read()
+        stack.append(begun)
+        begun.begin_ns = monotonic_ns()
 
     def end(self, domain: str = "") -> None:
         """End the phase that was begun last in this domain and thread, and marked ones inside it."""
-        if self._memory is None:
+        if not self.listened_to:
             return
         counts, now = self._read() if self._read else (), monotonic_ns()
         stack = self._stack_of(domain) if domain else self._stack()
         while stack:
-            frame = stack.pop()
-            self._write(frame, now, counts)
-            if not frame[4]:
+            ended = stack.pop()
+            self._write(ended, now, counts)
+            if not ended.marked:
                 return
 
     def mark(self, name: str | None, step: int | None = None) -> None:
         """End the phase that was marked last in this thread, and begin this one."""
-        if self._memory is None:
+        if not self.listened_to:
             return
         stack = self._stack()
-        if stack and stack[-1][4]:
+        if stack and stack[-1].marked:
             counts, now = self._read() if self._read else (), monotonic_ns()
             self._write(stack.pop(), now, counts)
         if name is not None:
@@ -121,65 +131,99 @@ class Writer:
 
     def record(self, name: str, begin_ns: int, end_ns: int, step: int | None = None) -> None:
         """Write a phase of which the times are known already."""
-        if self._memory is None:
+        if not self.listened_to:
             return
         stack = self._stack()
-        outer = stack[-1][0] if stack else self._threads.outer
-        known = self._ids.get((outer, name))
+        outer = stack[-1].name if stack else self._threads.outer
+        known = self._numbers.get((outer, name))
         if known is None:
-            known = self._named(outer, name)
-        self._write(
-            (known, NOTHING if step is None else whole_number(step), begin_ns, (), False, b"", NOTHING), end_ns, ()
-        )
+            known = self._names.phase(outer, name)
+        ended = Handle(PHASE, known, whole_number(step), b"", NOTHING)
+        ended.begin_ns = begin_ns
+        self._write(ended, end_ns)
 
     def start(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> Handle | None:
-        """Begin a range that any thread may end: version 1 keeps none."""
+        """Begin a range that any thread may end; it lies in no phase, and none lies in it."""
+        if not self.keeps_ranges:
+            return None
+        known = self._names.other(RANGE, domain, name)
+        return self._begun(Handle(RANGE, known, whole_number(step), self._payload(payload), self._epoch))
 
     def finish(self, handle: Handle | None) -> None:
-        """End it."""
+        """End a range or an epoch that was begun before."""
+        if not self.keeps_ranges or handle is None:
+            return
+        now = monotonic_ns()
+        with self._lock:
+            mine, handle.writer = handle.writer is self, None
+            if mine:
+                self._words[OPEN_AT] -= 1
+                if handle.type == EPOCH:
+                    self._epoch = handle.around
+        if mine:
+            self._write(handle, now)
+        else:
+            self._names.complain("handle", "A range was ended that has ended already; it is recorded once")
 
     def instant(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> None:
-        """Note that something happens at this moment: version 1 keeps no instants."""
+        """Note that something happens at this moment, inside the phase of the domain that this thread is in."""
+        if not self.keeps_ranges:
+            return
+        now, stack = monotonic_ns(), self._stack_of(domain) if domain else getattr(self._threads, "stack", ())
+        outer, number = (stack[-1].name, stack[-1].step) if stack else (AT_TOP, NOTHING)
+        known = NAMELESS if outer == NAMELESS else self._names.other(INSTANT, domain, name, outer)
+        number = number if step is None else whole_number(step)
+        seen = Handle(INSTANT, known, number, self._payload(payload), self._epoch)
+        seen.begin_ns = now
+        self._write(seen, now)
 
     def epoch(self, number: int) -> Handle | None:
-        """Begin an epoch: version 1 keeps none."""
+        """Begin an epoch, which lasts until its handle is finished: what begins meanwhile is part of it."""
+        if not self.keeps_ranges:
+            return None
+        handle = Handle(EPOCH, self._names.other(EPOCH, "", EPOCH_NAME), NOTHING, b"", whole_number(number))
+        with self._lock:
+            handle.around, self._epoch = self._epoch, handle.epoch
+        return self._begun(handle)
 
     def range(self, name: str, begin_ns: int, end_ns: int, step: int | None = None, domain: str = "") -> None:
-        """Write a range of which the times are known already: version 1 keeps none."""
+        """Write a range of which the times are known already, and the thread is not."""
+        if self.keeps_ranges:
+            ended = Handle(RANGE, self._names.other(RANGE, domain, name), whole_number(step), b"", self._epoch)
+            ended.begin_ns, ended.thread = begin_ns, OF_NO_THREAD
+            self._write(ended, end_ns)
 
     def miss(self, phases: int) -> None:
         """Report that so many phases could not be recorded."""
-        if self._memory is not None:
+        if self.listened_to:
             with self._lock:
                 self._words[DROPPED_AT] += phases
 
-    def _stack(self) -> list[Frame]:
-        """What this thread has begun and not ended."""
-        try:
-            return self._threads.stack  # type: ignore[no-any-return]
-        except AttributeError:
-            with self._lock:
-                self._threads.outer = IN_OTHERS if self._written_to else AT_TOP
-                self._written_to = True
-            stack: list[Frame] = []
-            self._threads.stack = stack
-            return stack
-
-    def _stack_of(self, domain: str) -> list[Frame]:  # noqa: ARG002 (version 1 knows none)
-        """What this thread has begun in a domain that has a name, and not ended."""
-        return []
-
-    def _write(self, frame: Frame, end_ns: int, counts: Sequence[int | None]) -> None:
-        name, step, begin_ns, before, _, _, _ = frame
+    def _begun(self, handle: Handle) -> Handle:
         with self._lock:
-            if name < 0:
+            self._words[OPEN_AT] += 1
+        handle.writer, handle.thread, handle.begin_ns = self, self._thread(), monotonic_ns()
+        return handle
+
+    def _write(self, ended: Handle, end_ns: int, counts: Sequence[int | None] = ()) -> None:
+        """Write a record, and publish it."""
+        flags, text = (ended.type, ended.payload) if ended.payload is not None else (ended.type | PAYLOAD_LOST, b"")
+        thread, memory = self._thread(), self._memory
+        threads = (0, 0) if ended.thread == OF_NO_THREAD else (ended.thread or thread, thread)
+        with self._lock:
+            if ended.name < 0:
                 self._words[DROPPED_AT] += 1
                 return
             head = self._head
-            at = self._records + self._size * (head & self._last_slot)
-            _RECORD.pack_into(self._memory, at, begin_ns, end_ns, step, name)  # type: ignore[arg-type]
+            at = RECORDS + self._size * (head & self._last_slot)
+            times = ended.begin_ns, end_ns, ended.step, ended.epoch
+            RECORD.pack_into(memory, at, *times, ended.name, flags, *threads, len(text), 0, 0)
+            at += RECORD.size
             if self._counters:
-                self._write_counts(at + FIRST.plain_record, before, counts)
+                self._write_counts(at, ended.counts, counts)
+                at += 8 * self._counters
+            if text:
+                memory[at : at + len(text)] = text
             # Assigning to a memoryview stores all eight bytes at once; pack_into zeroes them first.
             self._head = self._words[HEAD_AT] = head + 1
 
@@ -187,71 +231,54 @@ class Writer:
         for place in range(self._counters):
             one, other = before[place] if before else None, after[place] if after else None
             count = NOTHING if one is None or other is None or other < one else other - one
-            _COUNT.pack_into(self._memory, at + 8 * place, count)  # type: ignore[arg-type]
+            _COUNT.pack_into(self._memory, at + 8 * place, count)
 
-    def _named(self, outer: int, name: str) -> int:
-        """The number of a phase in the table of names, where it is put if it can be."""
-        with self._lock:
-            if outer == NAMELESS or (known := self._ids.get((outer, name))) is not None:
-                return NAMELESS if outer == NAMELESS else known  # type: ignore[return-value]
-            if complaint := self._complaint(outer, name):
-                self._complain("name", f"{complaint}; it is not recorded")
-                number = NAMELESS
-            else:
-                number = self._add_name(self._path(outer, name), self._place(outer))
-            self._ids[outer, name] = number
+    def _stack(self) -> list[Handle]:
+        """What this thread has begun and not ended, of no domain."""
+        try:
+            return self._threads.stack  # type: ignore[no-any-return]
+        except AttributeError:
+            with self._lock:
+                self._threads.outer = IN_OTHERS if self._written_to else AT_TOP
+                self._written_to = True
+            self._threads.stack = stack = list[Handle]()
+            return stack
+
+    def _stack_of(self, domain: str) -> list[Handle]:
+        """What this thread has begun in a domain that has a name, and not ended."""
+        stacks: dict[str, list[Handle]] | None = getattr(self._threads, "stacks", None)
+        if stacks is None:
+            self._threads.stacks = stacks = {}
+        return stacks.setdefault(domain, [])
+
+    def _thread(self) -> int:
+        """The system's number of this thread."""
+        try:
+            return self._threads.number  # type: ignore[no-any-return]
+        except AttributeError:
+            self._threads.number = number = threading.get_native_id()
             return number
 
-    def _place(self, outer: int) -> bytes:  # noqa: ARG002 (the later version has something there)
-        """What is before the name of a phase."""
-        return b""
-
-    def _add_name(self, path: str, place: bytes) -> int:
-        """Put a name into the table, and return its number."""
-        number, slot = len(self._names), self.layout.name_slot
-        at = self._slot_of(number)
-        self._memory[at : at + slot] = (place + path.encode()).ljust(slot, b"\0")  # type: ignore[index]
-        self._names.append(path)
-        self._halves[NAMES_AT] = number + 1
-        return number
-
-    def _complain(self, what: str, sentence: str) -> None:
-        """Print a sentence, once for each kind of trouble."""
-        if what not in self._complained:
-            self._complained.add(what)
-            print(f"{sentence} (docs/phases.md).", file=sys.stderr)
-
-    def _complaint(self, outer: int, name: str, of_a_phase: bool = True) -> str:
-        if not isinstance(name, str) or not name or "/" in name or "\0" in name or not name.isprintable():
-            return f"A phase needs a name, printable and without a slash, and {name!r} is none"
-        if of_a_phase and outer == AT_TOP and name == OTHER_THREADS:
-            return f"'{OTHER_THREADS}' is kept for the phases of other threads and is no name of a phase"
-        if len(self._path(outer, name).encode()) > self.layout.name_bytes:
-            return f"The phase '{self._path(outer, name)}' has a name of more than {self.layout.name_bytes} bytes"
-        if len(self._names) >= self.layout.most_names:
-            return f"There are {self.layout.most_names} phases already, and '{self._path(outer, name)}' is one more"
-        return ""
-
-    def _known(self) -> dict[Hashable, int]:
-        """The names that another process has put into the table, by where they lie."""
-        return {(self._outer_of(path), path.rpartition("/")[2]): one for one, path in enumerate(self._names)}
-
-    def _slot_of(self, number: int) -> int:
-        return self.layout.name_table + self.layout.name_slot * number
-
-    def _name_at(self, slot: int) -> str:
-        return self._text(slot + self.layout.before_name, self.layout.name_bytes)
-
-    def _path(self, outer: int, name: str) -> str:
-        around = OTHER_THREADS if outer == IN_OTHERS else "" if outer < 0 else self._names[outer]
-        return f"{around}/{name}" if around else name
-
-    def _outer_of(self, path: str) -> int:
-        """Where a phase lies that another process has named."""
-        around = path.rpartition("/")[0]
-        if around in ("", OTHER_THREADS):
-            return IN_OTHERS if around else AT_TOP
-        return self._names.index(around) if around in self._names else NAMELESS
+    def _payload(self, payload: object) -> bytes | None:
+        """A payload as the file has it; None for one that is too long or cannot be written."""
+        if payload is None or not self.keeps_ranges:
+            return b""
+        try:
+            text = payload if isinstance(payload, str) else json.dumps(payload, separators=(",", ":"), default=str)
+            data = text.encode(errors="replace")
+        except (TypeError, ValueError, RecursionError) as problem:
+            self._names.complain("payload", f"A payload cannot be written ({problem}); the range is kept without it")
+        else:
+            if len(data) <= PAYLOAD_BYTES:
+                return data
+            self._names.complain(
+                "payload",
+                f"The payload {text[:40]!r}… has {len(data)} bytes and at most {PAYLOAD_BYTES} are kept; the range is "
+                "kept without it",
+            )
+        with self._lock:
+            self._words[CUT_AT] += 1
+        return None
 
     def _counting(self, events: list[str]) -> Callable[[], Sequence[int | None]]:
         """Open the counters and return what reads them all; how each fares stands in the file."""
@@ -263,9 +290,6 @@ class Writer:
             self._halves[at] = status
 
         return PhaseCounts(events, tell).read
-
-    def _text(self, at: int, size: int) -> str:
-        return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")  # type: ignore[index]
 
 
 def whole_number(step: int | None) -> int:

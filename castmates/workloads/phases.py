@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from castmates.workloads.phase_file import SECOND_VARIABLE, VARIABLE, PhasesError
-from castmates.workloads.phase_handle import Handle
-from castmates.workloads.phase_writer import Writer
+from castmates.workloads.phase_file import VARIABLE, PhasesError
+from castmates.workloads.phase_writer import Handle, Writer
 
 __all__ = ["Handle", "PhasesError", "Writer", "end", "epoch", "instant", "mark", "open_writer", "phase", "start"]
 
@@ -121,20 +120,12 @@ _opening = threading.Lock()
 
 
 def open_writer() -> Writer:
-    """The writer of this process, of version 2 if the runner reads that, or one that does nothing."""
+    """The writer of this process, or one that does nothing."""
     with _opening:
         if _state.writer is _unopened:
-            opened = _from_environment()
+            opened = Writer(os.environ.get(VARIABLE) or None)
             _state.writer = opened if opened.listened_to else None
         return _state.writer or Writer(None)
-
-
-def _from_environment() -> Writer:
-    if path := os.environ.get(SECOND_VARIABLE):
-        from castmates.workloads.range_writer import RangeWriter
-
-        return RangeWriter(path)
-    return Writer(os.environ.get(VARIABLE) or None)
 
 
 def _opened() -> Writer | None:

@@ -162,7 +162,7 @@ def _uv_program() -> str:
 def _uv_environment() -> dict[str, str]:
     """What uv is started with: nothing that points it at the framework's own packages, and pip's trust.
 
-    uv brings its own certificates; a company's proxy is known to the system's, which pip already trusted here.
+    uv brings its own certificates; a cohort's proxy is known to the system's, which pip already trusted here.
     """
     kept = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
     trust = {"UV_SYSTEM_CERTS": "1"} if SYSTEM_CERTIFICATES.is_file() else {}

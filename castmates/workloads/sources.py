@@ -6,7 +6,6 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +14,7 @@ PACKAGE = "castmates"
 Place = tuple[int, int]  # row and column, in bytes
 Cut = tuple[Place, Place, str]
 Rewrite = Callable[[ast.Import | ast.ImportFrom], str]
+BODIES = ("body", "orelse", "finalbody", "handlers", "cases")  # of statements, in other statements
 DATA_FILES = "DATA_FILES"  # the variable in which a module names the files beside it that it reads
 
 
@@ -57,32 +57,35 @@ def _reach(file: Path, reached: set[Path]) -> None:
 @cache
 def _names_in(file: Path) -> tuple[frozenset[str], tuple[str, ...]]:
     """What of ours a file imports, and the files beside it that it reads."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return frozenset(_imported(tree)), tuple(_data_files(tree))
+    source = _source(file)
+    return frozenset(_imported(source)), tuple(_data_files(source.tree))
 
 
-def _files_of(name: str, started: bool = False) -> Iterator[Path]:
+@cache
+def _files_of(name: str, started: bool = False) -> tuple[Path, ...]:
     """The files that run when a module or something in it is imported: its own, and those of the packages around it."""
-    place = ROOT
+    place, files = ROOT, []
     for part in name.split("."):
         place /= part
         if not place.is_dir():
             break
-        yield place / "__init__.py"
+        files.append(place / "__init__.py")
     if place.with_suffix(".py").is_file():
-        yield place.with_suffix(".py")
+        files.append(place.with_suffix(".py"))
     elif started and (place / "__main__.py").is_file():
-        yield place / "__main__.py"
+        files.append(place / "__main__.py")
+    return tuple(files)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(source: "_Source") -> Iterator[str]:
     """What is imported of ours anywhere in a module, by name or, as a whole folder, by a name that is put together."""
-    for node in _running(tree):
+    for node in _statements(source.tree, typing=False):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _ours(alias.name))
         elif isinstance(node, ast.ImportFrom) and _ours(node.module):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.JoinedStr) and (folder := _folder_of(node)):
+    for node in ast.walk(source.tree) if source.puts_names_together else ():
+        if isinstance(node, ast.JoinedStr) and (folder := _folder_of(node)):
             yield from (f"{folder}.{file.stem}" for file in ROOT.joinpath(*folder.split(".")).glob("*.py"))
 
 
@@ -93,16 +96,18 @@ def _folder_of(text: ast.JoinedStr) -> str:
     return found[1] if found else ""
 
 
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a module, but for those that only a type checker sees."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            for other in node.orelse:
-                yield other
-                yield from _running(other)
-            continue
+def _statements(tree: ast.Module, typing: bool = True) -> Iterator[ast.AST]:
+    """All statements of a module; without `typing`, but for those that only a type checker sees."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
         yield node
-        yield from _running(node)
+        for field in BODIES if typing or not _for_types(node) else BODIES[1:]:
+            left += getattr(node, field, ())
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
 def _ours(module: str | None) -> bool:
@@ -128,7 +133,7 @@ def _digest_of_file(file: Path) -> str:
     """Digest a file, with what it imports of ours by content instead of by place: a module may be moved."""
     if file.suffix != ".py":
         return hashlib.sha256(file.read_bytes()).hexdigest()
-    return hashlib.sha256(_Source(file.read_bytes()).reduced(_by_content)).hexdigest()
+    return hashlib.sha256(_source(file).reduced(_by_content)).hexdigest()
 
 
 def _by_content(node: ast.Import | ast.ImportFrom) -> str:
@@ -147,54 +152,52 @@ def _own_digest(file: Path) -> str:
     """Digest a file by itself, whatever it imports of ours."""
     if file == _version_file():
         return ""
-    return hashlib.sha256(_Source(file.read_bytes()).reduced(_nothing)).hexdigest()
+    return hashlib.sha256(_source(file).reduced(_nothing)).hexdigest()
 
 
 def _nothing(_node: ast.Import | ast.ImportFrom) -> str:
     return "import"
 
 
-@dataclass
+@cache
+def _source(file: Path) -> "_Source":
+    return _Source(file.read_bytes())
+
+
 class _Source:
     """A Python file, to be reduced to what decides how it runs."""
 
-    text: bytes
-    _rows: dict[int, bytes] = field(init=False)
-    _changed: set[int] = field(init=False, default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._rows = dict(enumerate(self.text.splitlines(), start=1))
+    def __init__(self, text: bytes) -> None:
+        self.tree = ast.parse(text)
+        self._rows = dict(enumerate(text.splitlines(), start=1))
+        self._blank: set[int] = set()  # rows that are left out where nothing remains of them
+        self._comments = list(self._comments_in(text))
+        self.puts_names_together = any(start + PACKAGE.encode() in text for start in (b'f"', b"f'"))
+        nodes = [node for node in _statements(self.tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)]
+        self._imports = [node for node in nodes if not isinstance(node, ast.Expr) and _imports_ours(node)]
+        # Docstrings, and values that are not used.
+        self._unused = [node for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
 
     def reduced(self, of_ours: Rewrite) -> bytes:
         """The text without comments, docstrings and blank lines, with imports of ours as they are given."""
-        cuts = [*self._comments(), *self._statements(of_ours)]
-        for start, end, instead in sorted(cuts, key=lambda cut: cut[0], reverse=True):
-            self._cut(start, end, instead.encode())
-        kept = (row for number, row in self._rows.items() if number not in self._changed or row.strip())
-        return b"\n".join(kept)
+        rows, blank = dict(self._rows), set(self._blank)
+        cuts = [*self._comments, *((*_ends(node), "") for node in self._unused)]
+        cuts += [(*_ends(node), of_ours(node)) for node in self._imports]
+        for (first, left), (last, right), instead in sorted(cuts, key=lambda cut: cut[0], reverse=True):
+            rows[first] = (rows[first][:left] + instead.encode() + rows[last][right:]).rstrip()
+            blank.add(first)
+            for row in range(first + 1, last + 1):
+                del rows[row]
+        return b"\n".join(row for number, row in rows.items() if number not in blank or row.strip())
 
-    def _comments(self) -> Iterator[Cut]:
+    def _comments_in(self, text: bytes) -> Iterator[Cut]:
         """Comments, and blank lines: one within a text is no token, and counts."""
-        for token in tokenize.tokenize(io.BytesIO(self.text).readline):
+        for token in tokenize.tokenize(io.BytesIO(text).readline):
             if token.type in (tokenize.COMMENT, tokenize.NL) and (row := token.start[0]) in self._rows:
-                self._changed.add(row)
+                self._blank.add(row)
                 if token.type == tokenize.COMMENT:
                     start = len(token.line[: token.start[1]].encode())
                     yield (row, start), (row, start + len(token.string.encode())), ""
-
-    def _statements(self, of_ours: Rewrite) -> Iterator[Cut]:
-        for node in ast.walk(ast.parse(self.text)):
-            if isinstance(node, ast.Import | ast.ImportFrom) and _imports_ours(node):
-                yield *_ends(node), of_ours(node)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                yield *_ends(node), ""  # a docstring, or a value that is not used
-
-    def _cut(self, start: Place, end: Place, instead: bytes) -> None:
-        (first, left), (last, right) = start, end
-        self._rows[first] = (self._rows[first][:left] + instead + self._rows[last][right:]).rstrip()
-        self._changed.add(first)
-        for row in range(first + 1, last + 1):
-            del self._rows[row]
 
 
 def _ends(node: ast.stmt) -> tuple[Place, Place]:

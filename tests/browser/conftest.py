@@ -60,7 +60,7 @@ def large(tmp_path_factory):
     """The page of 400 mixes, without drawings."""
     names = [f"{kind}-{number}" for kind in ("train", "infer") for number in range(10)]
     folder = make(tmp_path_factory.mktemp("large") / "study", leads=names, antagonists=[f"beside-{n}" for n in names],
-                  blocks=3, rounds=1)  # fmt: skip
+                  launches=3, rounds=1)  # fmt: skip
     results = read_results(folder)
     output = folder / "index.html"
     output.write_text(page(results, dict.fromkeys(shown(results), "<svg></svg>")))
@@ -70,7 +70,7 @@ def large(tmp_path_factory):
 @pytest.fixture(scope="session")
 def compared(tmp_path_factory):
     """The page of two studies."""
-    place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
+    place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), launches=3)
     a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
     b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
     write(compare_studies([a, b], None), place / "out")
@@ -80,7 +80,7 @@ def compared(tmp_path_factory):
 @pytest.fixture(scope="session")
 def several(tmp_path_factory):
     """The page of three studies, with their history."""
-    place, plan = tmp_path_factory.mktemp("several"), made(atoms(), blocks=3)
+    place, plan = tmp_path_factory.mktemp("several"), made(atoms(), launches=3)
     months = ["2026-01-05T10:00:00+00:00", "2026-02-05T10:00:00+00:00", "2026-04-05T10:00:00+00:00"]
     studies = [
         study_folder.write(place / f"study-{number}", plan, windows(plan, noise=0.002 + 0.001 * number), started=month)

@@ -48,7 +48,7 @@ class Browser:
         self.events: list[dict] = []
 
     def __enter__(self) -> "Browser":
-        """Itself; it ends with the block, whatever happens in it."""
+        """Itself; it ends with the launch, whatever happens in it."""
         return self
 
     def __exit__(self, *_: object) -> None:

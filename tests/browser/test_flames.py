@@ -1,9 +1,9 @@
 """A flame graph in a real browser: it is searched, zoomed, and read with the keys, in light and in dark."""
 
 from castmates.timeline.flames.drawing import draw
-from castmates.timeline.flames.profile import CORUN, SOLO, profile
+from castmates.timeline.flames.profile import ALONE, CORUN, profile
 from castmates.timeline.flames.tree import difference
-from tests.unit.test_flames import ALONE, BESIDE, made
+from tests.unit.test_flames import BESIDE, BY_ITSELF, made
 
 SHOWN = (
     """[...document.querySelectorAll('.frame')].filter(one => one.style.display !== 'none').map(one => one.dataset.n)"""
@@ -21,8 +21,8 @@ COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelect
 
 
 def test_it_is_searched_zoomed_and_read_with_the_keys(tab, tmp_path):
-    trace = made(ALONE, BESIDE)
-    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "step")
+    trace = made(BY_ITSELF, BESIDE)
+    flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     file = tmp_path / "flame.svg"
     file.write_text(draw(flame, "lead@0 beside others", "measured · study x"), encoding="utf-8")
     tab.open(file)

@@ -17,7 +17,7 @@ FOCUSED = """(() => { const one = document.activeElement, look = getComputedStyl
 LETTERS = "[...document.querySelectorAll('.drawing text')].map(one => getComputedStyle(one).fill)"
 READING = "document.querySelector('.heatmap .reading').textContent"
 POINTED = """(() => { const mark = document.querySelector('.heatmap .value');
-  mark.scrollIntoView({ block: 'center' });
+  mark.scrollIntoView({ launch: 'center' });
   const { left, top, width, height } = mark.getBoundingClientRect();
   const place = { clientX: left + width / 2, clientY: top + height / 2, bubbles: true };
   document.elementFromPoint(place.clientX, place.clientY).dispatchEvent(new PointerEvent('pointermove', place));
@@ -44,7 +44,7 @@ def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, usual, width, 
 
 def test_a_long_command_wraps_on_a_phone(tab, usual):
     tab.open(usual, 390)
-    command = "castmates retry studies/a-long-name.yaml &amp;&amp; castmates sweep studies/a-long-name.yaml --blocks 35"
+    command = "castmates sweep studies/a-long-name-of-a-study-that-is-wide.yaml --launches 35 -j 4"
     next_step = f"<p class=next><strong>To settle it:</strong> more. <code>{command}</code></p>"
     tab.ask(f"document.querySelector('.result').insertAdjacentHTML('beforeend', '{next_step}')")
     assert tab.ask("document.documentElement.scrollWidth") == 390
@@ -71,7 +71,7 @@ def test_letters_of_drawings_are_text_that_can_be_searched(tab, usual):
     tab.open(usual)
     words = tab.ask("[...document.querySelectorAll('.heatmap .drawing text')].map(one => one.textContent)")
     assert {"dlrm-train", "stream"} <= set(words)
-    assert tab.ask("find('against solo', true, false, true)"), "as the browser's own search finds it"
+    assert tab.ask("find('against alone', true, false, true)"), "as the browser's own search finds it"
 
 
 def test_the_value_of_a_mark_is_shown_at_the_pointer_and_read_with_the_arrow_keys(tab, usual):

@@ -11,7 +11,7 @@ COLUMN = """(number) => [...document.querySelectorAll('[aria-label="Table of eff
   .filter(row => row.offsetHeight).map(row => row.cells[number].textContent)"""
 TOOLS = """document.querySelector('[aria-label="Filter: Table of effects"]').closest(".tools")"""
 HEAD = """document.querySelectorAll('[aria-label="Table of effects"] thead th')"""
-LOSS = 4  # the column of the degradation
+LOSS = 4  # the column of the loss
 
 
 def column(tab, number=LOSS):
@@ -60,7 +60,7 @@ def test_a_header_sorts_up_down_and_back(opened):
     before = column(opened)
     assert press_head(opened) == "ascending"
     assert losses(opened) == sorted(losses(opened))
-    assert said(opened) == f"{len(before)} rows, by Degradation (%), ascending"
+    assert said(opened) == f"{len(before)} rows, by Loss (%), ascending"
     assert press_head(opened) == "descending"
     assert losses(opened) == sorted(losses(opened), reverse=True)
     assert press_head(opened) is None
@@ -134,7 +134,7 @@ def test_a_long_table_is_folded_sorted_as_a_whole_and_unfolds_in_steps(tab, larg
     assert losses(tab) == pytest.approx(sorted(numbers, reverse=True)[:50], abs=0.051)
     unfold(tab)
     assert len(column(tab)) == 550
-    assert said(tab) == f"{every} rows, the first 550 shown, by Degradation (%), descending"
+    assert said(tab) == f"{every} rows, the first 550 shown, by Loss (%), descending"
     unfold(tab)
     assert losses(tab) == pytest.approx(sorted(numbers, reverse=True), abs=0.051)
     assert tab.ask(f"{TOOLS}.querySelector('button').ariaExpanded") == "true"
@@ -172,4 +172,4 @@ def test_of_many_pairs_the_first_screen_has_the_most_important(tab, large):
     tab.unfold()
     assert tab.ask("document.querySelectorAll('.pairs tbody tr').length") == 12
     assert tab.ask("document.querySelector('.result').offsetHeight") < 1600
-    assert "388 more pairs" in tab.ask("document.querySelector('.result').textContent")
+    assert "388 more mixes" in tab.ask("document.querySelector('.result').textContent")

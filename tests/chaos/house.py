@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from castmates import project
+from castmates.study.plan_text import plan_text
 from tests.builds import fill
 from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
 from tests.waiting import PATIENCE, wait_for
-from tests.workflow.sweeps import TABLES, Sweeps
+from tests.workflow.sweeps import Sweeps
 
 # Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in its own session, elsewhere, without
 # environment. Only its command line shows this test that it is ours.
@@ -37,21 +38,21 @@ while True:
     sum(range(20000))
     beat.beat()
 """
-# The script that measures a block, where there are no control groups.
+# The script that measures a launch, where there are no control groups.
 WITH_SIGNALS = """
 import runpy, sys
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
 staging.choose_freezer = lambda *words: SignalFreezer()
-sys.argv[0] = "scripts/measure_block.py"
-runpy.run_path("scripts/measure_block.py", run_name="__main__")
+sys.argv[0] = "scripts/measure_launch.py"
+runpy.run_path("scripts/measure_launch.py", run_name="__main__")
 """
 WRITING = "writing"
 # Seconds, at most, after a word of the runner ("": after its start), or after it began to write what it has measured.
 MOMENTS = {"": 1.5, "launching": 0.6, "all ready": 0.6, "round 1:": 1.0, "round 2:": 2.5, WRITING: 0.06}
 VICTIMS = ("runner", "member", "warden", "keeper", "runner and warden")
 SWEEP_VICTIMS = ("snakemake", "runner", "member", "warden", "snakemake, runner and warden")
-LONGEST = 4 * PATIENCE  # seconds for a whole block, or all that are left
+LONGEST = 4 * PATIENCE  # seconds for a whole launch, or all that are left
 
 
 class House:
@@ -67,7 +68,7 @@ class House:
         self.traces = Traces(folder, self.temporary)
         (folder / "nasty.py").write_text(NASTY)
         nasty = {"command": [sys.executable, "nasty.py", str(folder)], "progress": "heartbeat", "unit": "sum"}
-        budget = {"blocks": 3, "rounds": 2, "spare_rounds": 0, "window": 0.05, "settle": 0.02, "longest_settle": 0.0}
+        budget = {"launches": 3, "rounds": 2, "spare_rounds": 0, "window": 0.05, "settle": 0.02, "longest_settle": 0.0}
         prepare = {} if self.traces.knob is None else {"numa_balancing": "off" if self.traces.knob != "0" else "on"}
         self.sweeps.write_study(
             {
@@ -80,7 +81,7 @@ class House:
         with contextlib.chdir(folder):
             fill(cache)
             self.plan = project.load().plan()
-        (folder / "plan.json").write_text(self.plan.model_dump_json())
+        (folder / "plan.json").write_text(plan_text(self.plan))
         self._victims = itertools.cycle(self.random.sample(VICTIMS, len(VICTIMS)))
         self._sweep_victims = itertools.cycle(self.random.sample(SWEEP_VICTIMS, len(SWEEP_VICTIMS)))
 
@@ -89,18 +90,18 @@ class House:
         mine = {"TMPDIR": str(self.temporary), "CASTMATES_STATE": str(self.temporary / "state")}
         return self.sweeps.environment() | mine
 
-    def kill_a_block(self) -> None:
-        """Kill something at a random moment of one block, and look what remains."""
+    def kill_a_launch(self) -> None:
+        """Kill something at a random moment of one launch, and look what remains."""
         victim, moment = next(self._victims), self.random.choice(list(MOMENTS))
         kind = self.random.choice(("cgroup", "signals"))
         wait = self.random.uniform(0, MOMENTS[moment])
-        block = self._choose_block()
-        self._note(f"{victim} of block {block} ({kind}) {wait:.3f} s after '{moment}'")
-        folder = self.sweeps.results / "blocks" / block
+        launch = self._choose_launch()
+        self._note(f"{victim} of launch {launch} ({kind}) {wait:.3f} s after '{moment}'")
+        folder = self.sweeps.results / "launches" / launch
         shutil.rmtree(folder, ignore_errors=True)
-        runner = self.start_block(block, kind)
+        runner = self.start_launch(launch, kind)
         has_come = {WRITING: lambda: any(folder.glob("*windows*"))}.get(moment, lambda: moment in self.said())
-        wait_for(lambda: has_come() or runner.poll() is not None, f"the block is at '{moment}'", self.said)
+        wait_for(lambda: has_come() or runner.poll() is not None, f"the launch is at '{moment}'", self.said)
         time.sleep(wait)
         for pid in self._members_of(runner.pid, victim):
             with contextlib.suppress(ProcessLookupError):
@@ -108,7 +109,7 @@ class House:
         runner.wait(LONGEST)
         assert "Traceback" not in self.said(), self.said()
         if victim == "runner and warden":
-            self.measure_whole_block(self._choose_block())
+            self.measure_whole_launch(self._choose_launch())
         elif runner.returncode != -signal.SIGKILL:
             self._check_end(runner.returncode)
         self.assert_clean()
@@ -116,8 +117,8 @@ class House:
     def kill_a_sweep(self) -> None:
         """Kill something at a random moment of a sweep, and look what remains."""
         victim, wait = next(self._sweep_victims), self.random.uniform(0, 4)
-        self._choose_block()
-        self._note(f"{victim} of a sweep {wait:.3f} s after its first block began")
+        self._choose_launch()
+        self._note(f"{victim} of a sweep {wait:.3f} s after its first launch began")
         self.traces.runners.clear()
         with self._log.open("w") as log:
             sweep = subprocess.Popen(
@@ -128,7 +129,7 @@ class House:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_for(lambda: self._runner_of_sweep() or sweep.poll() is not None, "a block has begun", self.said)
+        wait_for(lambda: self._runner_of_sweep() or sweep.poll() is not None, "a launch has begun", self.said)
         time.sleep(wait)
         runner = self._runner_of_sweep()
         chosen = self._members_of(runner, victim.removeprefix("snakemake, ")) if runner else []
@@ -138,16 +139,16 @@ class House:
         sweep.wait(LONGEST)
         assert "Traceback" not in self.said(), self.said()
         if "and warden" in victim:
-            self.measure_whole_block(self._choose_block())
+            self.measure_whole_launch(self._choose_launch())
         self.assert_clean()
 
-    def start_block(self, block: str, kind: str = "cgroup") -> subprocess.Popen:
-        """Start to measure a block as the workflow would."""
-        script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_block.py"]
-        output = self.sweeps.results / "blocks" / block / "block.json"
+    def start_launch(self, launch: str, kind: str = "cgroup") -> subprocess.Popen:
+        """Start to measure a launch as the workflow would."""
+        script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_launch.py"]
+        output = self.sweeps.results / "launches" / launch / "launch.json"
         with self._log.open("w") as log:
             runner = subprocess.Popen(
-                [sys.executable, *script, block, "--plan", "plan.json", "--output", output],
+                [sys.executable, *script, launch, "--plan", "plan.json", "--output", output],
                 cwd=self.sweeps.folder,
                 env=self.environment | {"PYTHONPATH": str(self.sweeps.folder)},
                 stdout=log,
@@ -156,28 +157,27 @@ class House:
         self.traces.runners.add(runner.pid)
         return runner
 
-    def measure_whole_block(self, block: str) -> None:
-        """Measure a block to its end, which must be a good one."""
-        runner = self.start_block(block)
+    def measure_whole_launch(self, launch: str) -> None:
+        """Measure a launch to its end, which must be a good one."""
+        runner = self.start_launch(launch)
         runner.wait(LONGEST)
         assert runner.returncode == 0, self.said()
-        record = json.loads((self.sweeps.results / "blocks" / block / "block.json").read_text())
+        record = json.loads((self.sweeps.results / "launches" / launch / "launch.json").read_text())
         assert record["status"] == "measured", record["reason"]
 
     def complete(self) -> None:
-        """Give the same command until all is measured, failed blocks forgotten once."""
+        """Give the same command until all is measured, failed launches forgotten once."""
         self._note("the study is completed")
-        for words in (["castmates", "retry"], ["snakemake", "--cores", "all", TABLES]):
-            done = subprocess.run(
-                words,
-                cwd=self.sweeps.folder,
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=LONGEST,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run(
+            ["castmates", "sweep", "--retry"],
+            cwd=self.sweeps.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
         self.assert_clean()
         self._note("done")
 
@@ -205,15 +205,15 @@ class House:
     def _log(self) -> Path:
         return self.sweeps.folder / "said.log"
 
-    def _choose_block(self) -> str:
-        """A block that is not measured, after one was forgotten where all are."""
-        blocks = [block.path for block in self.plan.blocks]
-        open_ = [block for block in blocks if block not in self.sweeps.blocks()]
+    def _choose_launch(self) -> str:
+        """A launch that is not measured, after one was forgotten where all are."""
+        launches = [launch.path for launch in self.plan.launches]
+        open_ = [launch for launch in launches if launch not in self.sweeps.launches()]
         if open_:
             return self.random.choice(open_)
-        block = self.random.choice(blocks)
-        shutil.rmtree(self.sweeps.results / "blocks" / block)
-        return block
+        launch = self.random.choice(launches)
+        shutil.rmtree(self.sweeps.results / "launches" / launch)
+        return launch
 
     def _runner_of_sweep(self) -> int | None:
         """The runner at work in a sweep; those that went before it stay in the books."""

@@ -21,7 +21,7 @@ def test_kills_at_random_moments_leave_nothing_and_lose_nothing(tmp_path):
     house = House(tmp_path / "project", tmp_path / "cache", chance("kills"))
     try:
         for number in range(1, KILLS + 1):
-            house.kill_a_sweep() if number % SWEEPS == 0 else house.kill_a_block()
+            house.kill_a_sweep() if number % SWEEPS == 0 else house.kill_a_launch()
         house.complete()
         assert rows(house.sweeps) == expected_rows(house.sweeps)
     finally:

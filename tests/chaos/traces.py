@@ -12,7 +12,7 @@ import pyarrow.parquet
 TABLES = ("windows", "steps", "samples")
 TEMPORARY = re.compile(r"\..+\.\d+(@.*)?")
 MAKER = re.compile(r"[.-](\d+)-\d+-\d+[.-]")  # in the name of a group or folder: number, start, PID namespace
-KNOB = Path("/proc/sys/kernel/numa_balancing")  # which blocks turn, where they may
+KNOB = Path("/proc/sys/kernel/numa_balancing")  # which launches turn, where they may
 
 
 class Traces:
@@ -34,7 +34,7 @@ class Traces:
                 if state_of(int(entry.name)) in "ZX":
                     continue
                 words = (entry / "cmdline").read_bytes()
-                if b"measure_block" in words and b"python" in words.split(b"\0")[0] and mark in _place(entry):
+                if b"measure_launch" in words and b"python" in words.split(b"\0")[0] and mark in _place(entry):
                     self.runners.add(int(entry.name))
                 if mark in words or mark in _place(entry) or mark in (entry / "environ").read_bytes():
                     found[int(entry.name)] = words.replace(b"\0", b" ").decode(errors="replace")[:200]
@@ -65,7 +65,7 @@ class Traces:
         return held
 
     def turned(self) -> list[str]:
-        """The knob, where it is not as it was before the first block."""
+        """The knob, where it is not as it was before the first launch."""
         if self.knob is None or (now := KNOB.read_text().strip()) == self.knob:
             return []
         return [f"{KNOB} is '{now}', and was '{self.knob}'"]
@@ -115,7 +115,7 @@ def assert_whole(results: Path) -> None:
             pyarrow.parquet.read_table(file)
         elif file.suffix == ".csv":
             assert file.read_text().endswith("\n"), file
-    for record in results.glob("blocks/*/*/block.json"):
+    for record in results.glob("launches/*/*/launch.json"):
         told = json.loads(record.read_text())
         counts = {table: pyarrow.parquet.read_table(record.parent / f"{table}.parquet") for table in TABLES}
         assert len(counts["windows"]["window"].unique()) == told["windows"], record

@@ -1,10 +1,12 @@
-"""What the digests of measured programs cover: the files that run for each module, and each workload's digest."""
+"""What decides what is measured again: the files that run for each module, workloads' digests, defaults of records."""
 
 import os
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
 from castmates import project
+from castmates.study.spec import Launch
 from castmates.workloads import environments, inputs, sources
 from castmates.workloads.native import build as native
 from tests.golden.report import GOLDEN
@@ -12,7 +14,7 @@ from tests.golden.report import GOLDEN
 DIGESTS = GOLDEN / "digests.json"
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    "castmates.suites.run",
+    "castmates.workloads.suites.run",
     "castmates.workloads.stressng",
     "castmates.workloads.tfmodels",
     "castmates.workloads.tfmodels.attach",
@@ -36,13 +38,24 @@ def digests() -> dict:
             )
             for name, workload in sorted(workloads.items())
         },
+        "defaults": dict(sorted(_defaults())),
     }
 
 
 def forget() -> None:
     """Have files read anew that were edited: within a process they are taken to stay."""
-    for cached in (sources._names_in, sources._digest_of_file, sources._own_digest):
+    kept = (sources._source, sources._files_of, sources._names_in, sources._digest_of_file, sources._own_digest)
+    for cached in kept:
         cached.cache_clear()
+
+
+def _defaults() -> Iterator[tuple[str, object]]:
+    """What stands in no fingerprint: the default of every field of a launch, and of the records in it."""
+    schema = Launch.model_json_schema()
+    for record, about in {"Launch": schema, **schema["$defs"]}.items():
+        for field, own in about.get("properties", {}).items():
+            if not isinstance(own.get("default", {}), dict):
+                yield f"{record}.{field}", own["default"]
 
 
 def _module(module: str) -> dict:

@@ -1,4 +1,4 @@
-"""The golden study's tables and page: made from its frozen blocks, and put into a form that can be compared."""
+"""The golden study's tables and page: made from its frozen launches, and put into a form that can be compared."""
 
 import csv
 import io
@@ -21,19 +21,19 @@ from castmates.report.results import Results, read_results
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
-BLOCKS, STUDY, PAGE, TABLES = (GOLDEN / name for name in ("blocks.tar.xz", "study.yaml", "page.json", "tables"))
+LAUNCHES, STUDY, PAGE, TABLES = (GOLDEN / name for name in ("launches.tar.xz", "study.yaml", "page.json", "tables"))
 MARGIN = 0.02
-LEFT_OUT = {"windows", "timeline"}  # what the blocks hold, no results: of tables and figures
+LEFT_OUT = {"windows", "timeline"}  # what the launches hold, no results: of tables and figures
 
 
 def unpack(folder: Path) -> None:
-    """Put the frozen blocks into a folder."""
+    """Put the frozen launches into a folder."""
     safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python 3.11.2 has it not
-    with tarfile.open(BLOCKS) as archive:
+    with tarfile.open(LAUNCHES) as archive:
         archive.extractall(folder, **safely)
 
 
@@ -41,7 +41,7 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
     """The tables and the figures' sources as CSV by name, and the page's content."""
     unpack(folder)
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
-    study = read(Study, STUDY.read_text(), STUDY.name)
+    study = read_keys(Study, STUDY.read_text(), STUDY.name)
     terms = Terms(MARGIN, study.attribution.isolated, machine)
     write_tables(plan, StudyFolder(folder), terms, folder / "tables")
     recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")
@@ -64,8 +64,8 @@ def sources(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def compared_with_another(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """The golden study against one in which co-runs lose more, and not alike in each block."""
-    loss = 0.02 * windows["block"] * (windows["kind"] == "corun") + 0.1 * (windows["workload"] == "ranking")
+    """The golden study against one in which co-runs lose more, and not alike in each launch."""
+    loss = 0.02 * windows["launch"] * (windows["kind"] == "corun") + 0.1 * (windows["workload"] == "ranking")
     return compare(Side(plan, windows), Side(plan, windows.assign(rate=windows["rate"] * np.exp(-loss))), MARGIN)
 
 

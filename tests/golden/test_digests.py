@@ -11,10 +11,11 @@ from tests.golden.digests import DIGESTS, digests, forget
 
 ADVICE = """
 Where this is wanted, everything that it names is measured again in every study: raise PROTOCOL in
-castmates/study/spec.py if the way of measuring changed, write CHANGELOG.md, and renew with `python -m tests.golden`."""
+castmates/study/spec.py if the way of measuring or a default changed, write CHANGELOG.md, and renew with
+`python -m tests.golden`."""
 
 
-@pytest.mark.parametrize("part", ["modules", "kernels", "workloads"])
+@pytest.mark.parametrize("part", ["modules", "kernels", "workloads", "defaults"])
 def test_the_digests_of_what_is_measured_are_the_golden_ones(part):
     golden, now = json.loads(DIGESTS.read_text())[part], digests()[part]
     changed = {name for name in golden.keys() & now.keys() if golden[name] != now[name]}
@@ -29,7 +30,7 @@ def package(tmp_path, monkeypatch):
     return tmp_path / "castmates"
 
 
-def digest(module="castmates.suites.run"):
+def digest(module="castmates.workloads.suites.run"):
     forget()
     return sources.digest_of(["{python}", "-m", module])
 
@@ -42,13 +43,15 @@ def edit(file, old, new):
 
 def test_what_cannot_change_a_run_changes_no_digest(package):
     before = digest()
-    edit(package / "suites" / "find.py", '"""', '"""Only plans. ')  # a module of the room that does not run
-    edit(package / "suites" / "run.py", "import argparse\n", "import argparse\n\n# a comment\n\n")
-    edit(package / "suites" / "run.py", '"""`python -m', '"""Another docstring. `python -m')
+    edit(
+        package / "workloads" / "suites" / "find.py", '"""', '"""Only plans. '
+    )  # a module of the room that does not run
+    edit(package / "workloads" / "suites" / "run.py", "import argparse\n", "import argparse\n\n# a comment\n\n")
+    edit(package / "workloads" / "suites" / "run.py", '"""`python -m', '"""Another docstring. `python -m')
     edit(package / "__init__.py", "__version__ = ", "__version__ = '9' + ")
     assert digest() == before
     (package / "workloads" / "child.py").rename(package / "child.py")
-    for file in (package / "suites").glob("*.py"):
+    for file in (package / "workloads" / "suites").glob("*.py"):
         file.write_text(file.read_text().replace("castmates.workloads import child", "castmates import child"))
     assert digest() == before  # a move
 
@@ -56,8 +59,8 @@ def test_what_cannot_change_a_run_changes_no_digest(package):
 @pytest.mark.parametrize(
     ("module", "file", "old", "new"),
     [
-        ("castmates.suites.run", "suites/run.py", "CHECKS =", "MORE = 1\nCHECKS ="),
-        ("castmates.suites.run", "workloads/child.py", "import ", "import this\nimport "),  # in another room
+        ("castmates.workloads.suites.run", "workloads/suites/run.py", "CHECKS =", "MORE = 1\nCHECKS ="),
+        ("castmates.workloads.suites.run", "workloads/child.py", "import ", "import this\nimport "),  # in another room
         (
             "castmates.workloads.tfmodels",
             "workloads/tfmodels/vision.py",
@@ -79,13 +82,16 @@ def test_what_runs_is_digested_wherever_it_lies(package, module, file, old, new)
     ("text", "other"),
     [
         ("from castmates.workloads.child import a as go", "from castmates.workloads.child import b as go"),
-        ("from castmates.suites.npb import a", "from castmates.suites.parsec import a"),  # both are reached anyway
+        (
+            "from castmates.workloads.suites.npb import a",
+            "from castmates.workloads.suites.parsec import a",
+        ),  # both are reached anyway
         ('class A(int): "doc"', 'class A(str): "doc"'),
         ('"doc"; x = 1', '"doc"; x = 2'),
     ],
 )
 def test_what_shares_a_line_with_what_does_not_count_counts(package, text, other):
-    file = package / "suites" / "run.py"
+    file = package / "workloads" / "suites" / "run.py"
     edit(file, "CHECKS =", f"{text}\nCHECKS =")
     before = digest()
     edit(file, text, other)
@@ -94,7 +100,7 @@ def test_what_shares_a_line_with_what_does_not_count_counts(package, text, other
 
 def test_two_files_that_change_places_are_another_program(package):
     before = digest()
-    one, other = package / "suites" / "npb.py", package / "suites" / "parsec.py"
+    one, other = package / "workloads" / "suites" / "npb.py", package / "workloads" / "suites" / "parsec.py"
     texts = one.read_text(), other.read_text()
     one.write_text(texts[1])
     other.write_text(texts[0])

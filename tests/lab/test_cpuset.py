@@ -48,7 +48,7 @@ def effective(name):
 def test_nobody_else_may_use_its_cpus_and_afterwards_everybody(state, group):
     assert lacking() == ""
     handed, journal = effective(HANDED_DOWN), Journal(state)
-    with isolated(group, [1], journal, "a block", str) as record:
+    with isolated(group, [1], journal, "a launch", str) as record:
         assert effective(f"{group.name}/{PARTITION}") == ISOLATED
         assert effective("cpuset.cpus.effective") == OTHERS
         assert where_a_stranger_may_run() == "[0, 2, 3]\n"
@@ -63,7 +63,7 @@ def test_nobody_else_may_use_its_cpus_and_afterwards_everybody(state, group):
 
 def test_a_killed_runner_leaves_it_to_the_journal(state, group):
     handed = effective(HANDED_DOWN)
-    killed = isolated(group, [1], Journal(state, replace(myself(), born=1)), "a block", str)
+    killed = isolated(group, [1], Journal(state, replace(myself(), born=1)), "a launch", str)
     killed.__enter__()
     assert effective("cpuset.cpus.effective") == OTHERS
     Journal(state).restore(lambda entry: entry.stale)
@@ -77,7 +77,7 @@ def test_the_kernels_reason_is_in_the_sentence(state, group):
     (group / "inner").mkdir()
     try:
         with pytest.raises(CastmatesError, match=r"cpuset cannot be 'isolated' here: .*leave it out"):
-            isolated(group / "inner", [1], Journal(state), "a block", str).__enter__()
+            isolated(group / "inner", [1], Journal(state), "a launch", str).__enter__()
     finally:
         (group / "inner").rmdir()
     assert effective("cpuset.cpus.effective") == ALL
@@ -86,4 +86,4 @@ def test_the_kernels_reason_is_in_the_sentence(state, group):
 
 def test_we_need_a_cpu_too(state, group):
     with pytest.raises(CastmatesError, match=r"on every CPU that castmates may use \(0-3\)"):
-        isolated(group, range(4), Journal(state), "a block", str).__enter__()
+        isolated(group, range(4), Journal(state), "a launch", str).__enter__()

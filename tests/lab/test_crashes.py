@@ -1,4 +1,4 @@
-"""A runner that is killed at any moment leaves nothing that `castmates restore` does not put back.
+"""A runner that is killed at any moment leaves nothing that `castmates doctor --restore` does not put back.
 
 The course is the same each time; CASTMATES_SEED chooses another one, as `make test-nightly` does.
 """
@@ -126,7 +126,7 @@ def castmates_restore():
 
 
 def cli_restore():
-    sys.argv = ["castmates", "restore"]
+    sys.argv = ["castmates", "doctor", "--restore"]
     main.main()
 
 

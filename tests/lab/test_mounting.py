@@ -73,7 +73,7 @@ def test_options_that_the_processor_lacks_are_told(state):
 
 
 @pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "two-sockets")
-def test_whole_life_of_a_block_leaves_nothing(state, crowd):
+def test_whole_life_of_a_launch_leaves_nothing(state, crowd):
     allocator, monitor = choose_allocator(shares=True), choose_monitor()
     held = {"lead@0": Held(crowd().pid, [0]), "other@1": Held(crowd().pid, [1])}
     allocator.prepare(held)

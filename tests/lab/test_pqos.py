@@ -44,7 +44,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture
 def pair(state, programs, crowd):
-    """A busy member on CPU 1 and an idle one on CPU 0, as a block's driver takes them."""
+    """A busy member on CPU 1 and an idle one on CPU 0, as a launch's driver takes them."""
     made = []
 
     def make():

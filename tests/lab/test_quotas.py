@@ -32,8 +32,8 @@ HALF = Share(member="beside@1", quota=50, period=10)
 pytestmark = pytest.mark.machines("linux-6.1", "linux-6.12")
 
 
-class Company:
-    """As much of a company as quotas need."""
+class Cohort:
+    """As much of a cohort as quotas need."""
 
     lead = type("Lead", (), {"workload": "lead"})
     scenes = (type("Scene", (), {"shares": (HALF,)}),)
@@ -97,15 +97,15 @@ def shell(do, uid=0):
 
 
 def hold_back(midway=None):
-    """Bound a busy process as a block does, and prove it."""
+    """Bound a busy process as a launch does, and prove it."""
     why = cpu_quota.lacking()
     freezer = choose_freezer("lab", for_quotas=True)
     made = quotas.Quotas.none()
     busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=in_child())
     try:
-        made = quotas.room_for(Company, next(iter(freezer.groups()), None), "a test")
+        made = quotas.room_for(Cohort, next(iter(freezer.groups()), None), "a test")
         freezer.adopt("beside@1", busy.pid)
-        made.take_in(Company, freezer.group_of, freezer.stragglers, lambda _: None)
+        made.take_in(Cohort, freezer.group_of, freezer.stragglers, lambda _: None)
         made.apply((HALF,))
         wait_for(lambda: made.throttling()["beside@1"].throttled > 3, "the kernel holds it back")
         if midway:

@@ -33,9 +33,9 @@ URIs: http://mirror.example/debian
 Suites: bookworm
 Components: main
 Signed-By:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
+ -----BEGIN PGP PUBLIC KEY LAUNCH-----
  .
- -----END PGP PUBLIC KEY BLOCK-----
+ -----END PGP PUBLIC KEY LAUNCH-----
 """
 
 

@@ -21,14 +21,14 @@ from castmates.report.page.page import page, shown
 from castmates.report.results import read_results
 from tests.lab.kit.boot import boot
 from tests.lab.shapes import SHAPES
-from tests.workflow.sweeps import ROOT, TABLES, Sweeps
+from tests.workflow.sweeps import ROOT, Sweeps
 
 NOBODY = 65534
 LEAD, OTHER = "chase@1", "stream@2"  # the first core is the runner's own
 STUDY = {
     "cache": {"sweeps": [{"split": [3, 8]}, {"lead_ways": [2]}], "monitor": 20},
     "budget": {
-        "blocks": 1,
+        "launches": 1,
         "rounds": 2,
         "spare_rounds": 1,
         "window": 0.5,
@@ -37,8 +37,9 @@ STUDY = {
         "longest_settle": 0,
     },
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
-    "limits": {"steal": 1, "foreign": 1, "neighbours": 1, "silence": 1},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
 }
+TARGET = "results/small/tables/recommendations.csv"  # made of the other tables; no figures, no page
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
 
@@ -58,12 +59,12 @@ GUEST = """
         bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs {target}' &
     shell=$!
     until grep -q "^State:.*T" /proc/$shell/status; do sleep 0.1; done
-    python -m castmates grant --user nobody --shell $shell > /share/granted || exit
+    python -m castmates doctor --grant --user nobody --shell $shell > /share/granted || exit
     kill -CONT $shell
     wait $shell
     code=$?
     cp -a results logs /share
-    python -m castmates grant --undo > /share/undone || exit
+    python -m castmates doctor --undo > /share/undone || exit
     look > /share/after 2>&1
     exit $code
 """
@@ -89,7 +90,7 @@ def aside(lab):
     shutil.copytree(matplotlib.get_cachedir(), share / "matplotlib")  # to list all fonts anew takes minutes inside
     python = Path(sys.executable)
     opened = shlex.join(map(str, [ROOT, python.parent, python.resolve().parent]))
-    command = GUEST.format(programs=PROGRAMS, target=TABLES, python=shlex.quote(str(python.parent)), opened=opened)
+    command = GUEST.format(programs=PROGRAMS, target=TARGET, python=shlex.quote(str(python.parent)), opened=opened)
     shape = replace(SHAPES["linux-6.12"], memory=3072, parallel=True)
     done = boot(lab, shape, command, share, timeout=1800)
     if done.code is None and "Oops" in done.console:  # a panic of the emulated machine, see Shape
@@ -112,8 +113,8 @@ def windows(swept):
 
 
 def table(swept: Path, name: str) -> pd.DataFrame:
-    """The rows of all blocks."""
-    return pd.concat(pd.read_parquet(file) for file in (swept / "results/small/blocks").glob(f"*/*/{name}.parquet"))
+    """The rows of all launches."""
+    return pd.concat(pd.read_parquet(file) for file in (swept / "results/small/launches").glob(f"*/*/{name}.parquet"))
 
 
 def test_every_window_carries_the_masks_that_the_kernel_read_back(windows):
@@ -148,14 +149,14 @@ def test_results_are_stamped_emulated(swept):
     assert set(effects.platform) == {"emulated"}
     of_partition = effects[(effects.partition == "split-3") & (effects.member == LEAD)]
     assert set(of_partition.lead_ways) == {3}
-    assert {"solo", "placebo", "placebo@mask", "unmanaged"} <= set(of_partition.baseline)
+    assert {"alone", "placebo", "placebo@mask", "unmanaged"} <= set(of_partition.baseline)
     results = read_results(swept / "results/small", swept / "project/config/config.yaml")
     words = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
     assert "cache occupancy and counters are invented. This is not a measurement" in words
 
 
 def test_the_sweep_was_a_plain_users(swept):
-    record = json.loads(next((swept / "results/small/blocks").glob("*/*/block.json")).read_text())
+    record = json.loads(next((swept / "results/small/launches").glob("*/*/launch.json")).read_text())
     assert record["freezer"] == "cgroup", record["freezer"]
     assert (swept / "results/small/plan.json").stat().st_uid == NOBODY
 

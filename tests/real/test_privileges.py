@@ -392,7 +392,7 @@ def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
     browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words.new && mv {tmp_path}/words.new {tmp_path}/words\n')
     browser.chmod(0o755)
     serving = subprocess.Popen(
-        [sys.executable, "-P", "-m", "castmates", "open", "results/one", "--trace", "lead+stream"],
+        [sys.executable, "-P", "-m", "castmates", "trace", "open", "results/one", "lead+stream"],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"BROWSER": f"{browser} %s", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
@@ -438,7 +438,7 @@ PLANTS = {
     ".cache/environments/native/bin/chase": "#!/bin/sh\necho > ran\n",
     "results/mine/plan.json": "{}",
 }
-MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {blocks: 3}\n"
+MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {launches: 3}\n"
 
 
 def plant(folder, names):
@@ -471,7 +471,9 @@ def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
 
 
 @needs_root
-@pytest.mark.parametrize("words", [["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]])
+@pytest.mark.parametrize(
+    "words", [["sweep", "mine.yaml"], ["internals", "build-inputs", "text"], ["workloads", "check", "chase"]]
+)
 def test_nothing_is_run_in_a_folder_that_is_open_to_everybody(shared, words):
     (shared / "mine.yaml").write_text(MINE)
     assert as_nobody(lambda: plant(shared, PLANTS)) == "planted"
@@ -485,7 +487,7 @@ def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
     plant(tmp_path, ["snakemake.py", "castmates/__init__.py"])
     (tmp_path / "yaml.py").write_text(MARKS)
     (tmp_path / "mine.yaml").write_text(MINE)
-    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["build-inputs", "text"]):
+    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["internals", "build-inputs", "text"]):
         done = castmates(tmp_path, *words)
         assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
@@ -597,9 +599,9 @@ def strange(tmp_path):
     (tmp_path / "config/workloads/theirs.yaml").write_text(theirs.replace("  lead:", "  strange:"))
     (tmp_path / "study.yaml").write_text(study[: study.index("workloads:")].replace("[lead]", "[strange]"))
     from tests.unit import study_folder
-    from tests.unit.windows_maker import company, mix, plan, written
+    from tests.unit.windows_maker import cohort, mix, plan, written
 
-    one = plan([company("c", mix("strange@0", "one@1"))], blocks=3)
+    one = plan([cohort("c", mix("strange@0", "one@1"))], launches=3)
     for hour, name in enumerate(("stranger", "other")):
         started = f"2026-01-05T1{hour}:00:00+00:00"  # measured apart, or they are not compared
         study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0), started)
@@ -608,7 +610,7 @@ def strange(tmp_path):
 
 COMMANDS = [
     ["plan", "study.yaml", "--all"],
-    ["status", "study.yaml"],
+    ["show", "study.yaml", "--progress"],
     ["doctor", "--all"],
     ["workloads"],
     ["show", "results/stranger"],

@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from castmates.linux.processes import read_process
-from castmates.suites.spec2017 import Benchmark
 from castmates.workloads.heartbeat import Reader, State
+from castmates.workloads.suites.spec2017 import Benchmark
 from tests.unit.suites import trees
 from tests.waiting import PATIENCE, wait_for
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from castmates.runner.tracing.stacks import arguments, call_graph
-from castmates.timeline.flames.profile import SOLO, profile
+from castmates.timeline.flames.profile import ALONE, profile
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import fold, functions
 from castmates.timeline.model import Making
@@ -56,8 +56,8 @@ def test_the_hot_function_is_found_below_its_callers(tmp_path):
     assert told["bytes"] == output.stat().st_size
     (event,) = told["events"]
     assert event == "cpu-clock"
-    making.intervals(t0_ns=0, t1_ns=2**62, track=registry.run(), kind="scene", name=SOLO)
-    found = profile(making.made(), "lead@0", SOLO)
+    making.intervals(t0_ns=0, t1_ns=2**62, track=registry.run(), kind="scene", name=ALONE)
+    found = profile(making.made(), "lead@0", ALONE)
     assert found.samples > 30
     by_name = {one.name: one.after.samples for one in functions(fold(found, "second"))}
     assert by_name["hot"] > 2 * by_name.get("box::cold", 0)

@@ -126,7 +126,7 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     making = Making()
     found = add_perf(making, Registry(making), file, {program.pid: "lead@0"}, (begin, end))
     assert found["lost"] == 0
-    assert found["missing"] == []
+    assert found["missing"] == {}
     timeline = making.made()
     tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
     states = timeline.intervals[timeline.intervals["kind"] == "state"].assign(tid=lambda rows: rows["track"].map(tids))
@@ -274,7 +274,7 @@ def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_t
     add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))
     names, begins, ends, ran = zip(*told, strict=True)
     member = registry.member("lead@0")
-    making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="solo")
+    making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="alone")
     making.intervals(t0_ns=list(begins), t1_ns=list(ends), track=member, kind="phase", name=list(names))
     at, values = zip(*readings, strict=True)
     making.samples(t_ns=list(at), track=member, name="cpu_share", value=list(values), unit="CPUs", source="numbers")

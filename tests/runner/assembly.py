@@ -45,7 +45,7 @@ class Instruction:
         return self.jumps_to is not None and self.name not in ("b", "jmp")
 
     @property
-    def ends_a_block(self) -> bool:
+    def ends_a_launch(self) -> bool:
         return self.jumps_to is not None or self.name in ("ret", "retq", "br")
 
     @property
@@ -122,11 +122,11 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Block:
+class Launch:
     """What is done one after the other, from a label or a jump to the next: our own remarks ('way: …') among it."""
 
     lines: tuple[str | Instruction, ...]
-    follows: frozenset[int]  # the blocks that may come next
+    follows: frozenset[int]  # the launches that may come next
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -135,26 +135,26 @@ class Block:
 
 @dataclass(frozen=True)
 class Function:
-    """A function's blocks, and the loops among them wherever a compiler has put their parts."""
+    """A function's launches, and the loops among them wherever a compiler has put their parts."""
 
     name: str
-    blocks: tuple[Block, ...]
+    launches: tuple[Launch, ...]
 
     @property
     def instructions(self) -> list[Instruction]:
-        return [one for block in self.blocks for one in block.instructions]
+        return [one for launch in self.launches for one in launch.instructions]
 
     @cached_property
     def bodies(self) -> list[frozenset[int]]:
-        """The blocks of each loop: those from which its head is reached again, itself among them."""
+        """The launches of each loop: those from which its head is reached again, itself among them."""
         bodies: dict[int, set[int]] = {}
-        for end, block in enumerate(self.blocks):
-            for head in block.follows & self._dominators[end]:
+        for end, launch in enumerate(self.launches):
+            for head in launch.follows & self._dominators[end]:
                 body, ahead = bodies.setdefault(head, {head}), [end]
                 while ahead:
                     if (one := ahead.pop()) not in body:
                         body.add(one)
-                        ahead += [before for before, other in enumerate(self.blocks) if one in other.follows]
+                        ahead += [before for before, other in enumerate(self.launches) if one in other.follows]
         return [frozenset(body) for body in bodies.values()]
 
     @property
@@ -168,26 +168,26 @@ class Function:
 
     def loops_with(self, remark: str) -> list[list[Instruction]]:
         """The smallest loops that have a remark within them."""
-        having = [body for body in self.bodies if any(remark in self.blocks[one].lines for one in body)]
+        having = [body for body in self.bodies if any(remark in self.launches[one].lines for one in body)]
         return [self._of(body) for body in having if not any(other < body for other in having)]
 
     def ways(self, remark: str) -> list[list[Instruction]]:
-        """The blocks with a remark to which a conditional jump may lead, or not."""
+        """The launches with a remark to which a conditional jump may lead, or not."""
         found = []
-        for number, block in enumerate(self.blocks):
-            before = [one for one in self.blocks if number in one.follows]
-            if remark in block.lines and any(len(one.follows) > 1 for one in before):
-                found.append(block.instructions)
+        for number, launch in enumerate(self.launches):
+            before = [one for one in self.launches if number in one.follows]
+            if remark in launch.lines and any(len(one.follows) > 1 for one in before):
+                found.append(launch.instructions)
         return found
 
     def _of(self, body: frozenset[int]) -> list[Instruction]:
-        return [one for number in sorted(body) for one in self.blocks[number].instructions]
+        return [one for number in sorted(body) for one in self.launches[number].instructions]
 
     @cached_property
     def _dominators(self) -> list[frozenset[int]]:
-        """For each block those that must have been passed before, and itself."""
-        count = len(self.blocks)
-        before = [{one for one in range(count) if number in self.blocks[one].follows} for number in range(count)]
+        """For each launch those that must have been passed before, and itself."""
+        count = len(self.launches)
+        before = [{one for one in range(count) if number in self.launches[one].follows} for number in range(count)]
         found = [frozenset(range(count))] * count
         changed = True
         while changed:
@@ -201,25 +201,25 @@ class Function:
         return found
 
 
-def _blocks(lines: Sequence[str | Instruction]) -> tuple[Block, ...]:
+def _launches(lines: Sequence[str | Instruction]) -> tuple[Launch, ...]:
     """Cut lines at labels and after jumps."""
     parts: list[list[str | Instruction]] = [[]]
     labels: dict[str, int] = {}
     for line in lines:
         is_label = isinstance(line, str) and line.endswith(":")
-        if parts[-1] and (is_label or (isinstance(parts[-1][-1], Instruction) and parts[-1][-1].ends_a_block)):
+        if parts[-1] and (is_label or (isinstance(parts[-1][-1], Instruction) and parts[-1][-1].ends_a_launch)):
             parts.append([])
         if is_label:
             labels[str(line)[:-1]] = len(parts) - 1
         else:
             parts[-1].append(line)
-    return tuple(Block(tuple(part), _follows(number, part, labels, len(parts))) for number, part in enumerate(parts))
+    return tuple(Launch(tuple(part), _follows(number, part, labels, len(parts))) for number, part in enumerate(parts))
 
 
 def _follows(number: int, part: list[str | Instruction], labels: dict[str, int], count: int) -> frozenset[int]:
     last = part[-1] if part else None
     found = set()
-    if not isinstance(last, Instruction) or not last.ends_a_block or last.is_conditional_jump:
+    if not isinstance(last, Instruction) or not last.ends_a_launch or last.is_conditional_jump:
         found.add(number + 1)
     if isinstance(last, Instruction) and last.jumps_to in labels:
         found.add(labels[last.jumps_to])
@@ -236,7 +236,7 @@ def functions(text: str, arm: bool) -> dict[str, Function]:
         elif re.match(r"\s*\.size\s", raw) and name:
             plain = name.split(".")[0]
             if plain not in found or not name.endswith(".cold"):
-                found[plain] = Function(plain, _blocks(lines))
+                found[plain] = Function(plain, _launches(lines))
             name = ""
         elif name:
             lines += _read(raw, arm)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.study.model import Workload
 from castmates.workloads import environments
 from castmates.workloads.native.build import find_compiler
@@ -41,7 +41,7 @@ def kernels(cache: Path) -> Path:
 
 @pytest.fixture
 def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give what only the members of this test's blocks have: their scratch folders are put below the test's own."""
+    """Give what only the members of this test's launches have: their scratch folders are put below the test's own."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     yield str(tmp_path / "castmates-")
@@ -49,12 +49,12 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def shared_block(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one measured block: its lead reports phases, its antagonist is run again and again."""
+def shared_launch(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one measured launch: its lead reports phases, its antagonist is run again and again."""
     insist("two-cpus")
-    folder = tmp_path_factory.mktemp("block")
+    folder = tmp_path_factory.mktemp("launch")
     lead = python_job(JOB, variables={"CASTMATES_PHASE_COUNTERS": "page-faults,instructions"})
     finite = Workload(command=[PYTHON, "-S", "-c", "sum(range(300000))"], unit="run")
     plan = plan_of({"lead": lead, "finite": finite}, ["finite"], cache, window=0.4, rounds=1)
-    measure_block(plan, plan.blocks[0].path, folder, cache)
+    measure_launch(plan, plan.launches[0].path, folder, cache)
     return folder

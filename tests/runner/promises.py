@@ -230,37 +230,10 @@ def sixteen(of: Callable[[Instruction], bool]) -> Check:
     return check
 
 
-PROMISES: dict[str, dict[str, tuple[Check, ...]]] = {  # of the functions of each kernel
-    "integer": {"integer_work": (without_vectors, in_registers, multiplies(4))},
-    "spin": {"spin_work": (without_vectors, in_registers, multiplies(4))},
-    "compute": {"compute_chains": (computes_scalars,)},
-    "avx": {"avx_block": (whole_vectors, in_registers)},
-    "search": {"search_many": (in_general_registers, only_reads, branches)},
-    "hashjoin": {"hashjoin_join": (in_general_registers, branches_to_a_match)},
-    "tree": {"tree_walk": (in_general_registers, only_reads, depends_by_arithmetic)},
-    "chase": {"chase_walk": (walks(8),)},
-    "capacity": {"capacity_work": (in_general_registers, reads_and_writes)},
-    "tlb": {"tlb_walk": (in_general_registers, walks(1))},
-    "gather": {
-        "gather_read": (in_general_registers, only_reads),
-        "gather_update": (in_general_registers, reads_and_writes),
-    },
-    "spmv": {"spmv_rows": (reads_one_by_one,)},
-    "stencil": {"stencil_row": (streams_rows,)},
-    "stream": {"stream_work": (has_loops("triad", "copy", "read", "write", "past triad"),)},
-    "bandwidth": {"bandwidth_work": (streams_past_caches,)},
-    "sharing": {"sharing_work": (counts_together,)},
-    "known": {
-        "count_loads": (sixteen(lambda one: one.reads),),
-        "count_stores": (sixteen(lambda one: one.writes),),
-    },
-}
-
-
-def broken(kernel: str, functions: dict[str, Function], target: Target) -> list[str]:
-    """What a kernel's functions do not keep of what is promised."""
+def broken(promised: dict[str, tuple[Check, ...]], functions: dict[str, Function], target: Target) -> list[str]:
+    """What a kernel's functions do not keep of what is promised of them."""
     found = []
-    for name, checks in PROMISES[kernel].items():
+    for name, checks in promised.items():
         if name not in functions:
             found.append(f"{name}: there is no function of this name")
         elif not functions[name].loops:

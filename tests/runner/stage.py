@@ -1,4 +1,4 @@
-"""Blocks of small real programs, for tests of the runner."""
+"""Launches of small real programs, for tests of the runner."""
 
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def plan_of(
     """A study of the lead `lead` beside these antagonists, placed on this machine."""
     key = build_native(cache)
     small = {
-        "blocks": 1,
+        "launches": 1,
         "rounds": 2,
         "window": 0.1,
         "settle": 0.02,

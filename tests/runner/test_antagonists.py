@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.study.catalogue import gather
+from castmates.study.catalogue import gather_catalogue
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.native import build as native
 from tests.needs import insist
@@ -36,8 +36,8 @@ def command(kernels: Path, words: str, *more: str) -> list[str | Path]:
 def test_the_catalogue_says_what_the_kernels_understand(kernels, file):
     """The options are read before --help is answered."""
     path = Path(__file__).parents[2] / f"config/workloads/{file}.yaml"
-    entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
-    workloads = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
+    entries = read_keys(Catalogue, path.read_text(encoding="utf-8"), str(path))
+    workloads = gather_catalogue([(str(path), entries)], Study(name="none"), "none", ["native"])
     workloads = at_peak(workloads, [[name, name] for name in workloads], Layout((Cpu(0, 0, package=0),)), PEAK)
     for name, workload in workloads.items():
         words = [word.replace("{cpus}", "2") for word in workload.words[1:]]

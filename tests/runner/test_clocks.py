@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.runner.stage import PYTHON, counter, plan_of
-from tests.runner.test_block import start_runner
+from tests.runner.test_launch import start_runner
 
 # The wall clock is an hour ahead and an hour behind in turn. (The machine's own is not for a test to set.)
 JUMPY = """
@@ -56,7 +56,7 @@ def test_a_wall_clock_that_jumps_by_hours_changes_no_figure(compiler, cache, tmp
     began = time.monotonic()
     assert start_runner(plan, cache, tmp_path).wait(400) == 0
     lasted = time.monotonic() - began
-    record = json.loads((tmp_path / "out/block.json").read_text())
+    record = json.loads((tmp_path / "out/launch.json").read_text())
     assert record["status"] == "measured"
     assert all(0 < record["seconds"][part] < lasted for part in ("launch", "warm_up", "measure", "total"))
     windows = pd.read_parquet(tmp_path / "out/windows.parquet")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.rounds import hardware
 from castmates.runner.rounds.ledger import Ledger
 from castmates.study.after_rounds import cost_windows
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from tests.runner.stage import PYTHON, counter, plan_of
 
 pytestmark = pytest.mark.needs("two-cpus")
@@ -84,8 +84,8 @@ while True:
 
 @pytest.fixture(scope="module")
 def measured(kernels, tmp_path_factory):
-    """The costs that a block found, and the collectors that were added to its usual ones."""
-    cache, folder = kernels.parents[2], tmp_path_factory.mktemp("block")
+    """The costs that a launch found, and the collectors that were added to its usual ones."""
+    cache, folder = kernels.parents[2], tmp_path_factory.mktemp("launch")
     added = [Thief("thief", folder / "toll"), Noted("idle")]
     paying = counter().model_copy(update={"command": [PYTHON, "-c", PAYING, str(folder / "toll")]})
     usual = hardware.choose_collectors
@@ -94,8 +94,8 @@ def measured(kernels, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "judge", lambda *_: [])  # this machine is shared: nobody is to blame for what others do
         patch.setattr(hardware, "choose_collectors", lambda *given: [*usual(*given), *added])
-        measure_block(plan, plan.blocks[0].path, folder, cache)
-    return json.loads((Path(folder) / "block.json").read_text()), *added
+        measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((Path(folder) / "launch.json").read_text()), *added
 
 
 def test_a_thief_is_found_out_and_who_is_idle_is_not_blamed(measured):
@@ -123,7 +123,7 @@ def test_everybody_else_is_on_meanwhile(measured):
     windows = record["windows"] + PAIRS * (parts - 1)
     assert thief.notes.count("start") == idle.notes.count("start") == windows + PAIRS
     ours = PAIRS * (parts - len(("thief", "idle")) + 1)
-    assert ours <= cost_windows(Block.model_validate(record["spec"]).design), "no more than `castmates plan` said"
+    assert ours <= cost_windows(Launch.model_validate(record["spec"]).design), "no more than `castmates plan` said"
 
 
 def test_series_are_a_part_of_their_own_and_edges_are_told_by_the_time_of_their_reads(measured):
@@ -132,4 +132,4 @@ def test_series_are_a_part_of_their_own_and_edges_are_told_by_the_time_of_their_
     assert costs["procstat"]["pairs"] == 0
     assert costs["procstat"]["change_pct"] is None
     assert 0 < costs["procstat"]["seconds"] < measured[0]["seconds"]["measure"]
-    assert measured[0]["windows"] == 5, "windows that tell costs are none of the block's"
+    assert measured[0]["windows"] == 5, "windows that tell costs are none of the launch's"

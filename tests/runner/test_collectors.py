@@ -235,7 +235,7 @@ def test_only_the_active_are_watched_and_the_dead_are_noted(worker, make, beside
     assert stat.stop() == []
 
 
-def test_cpu_time_counts_the_runner_itself_and_adds_up_what_is_around_the_block(worker):
+def test_cpu_time_counts_the_runner_itself_and_adds_up_what_is_around_the_launch(worker):
     cpus = sorted(os.sched_getaffinity(0))
     stat = CpuTime([], {"l3:0": [*cpus, 4095]})
     stat.attach({})

@@ -176,12 +176,12 @@ def test_the_command_line_checks_and_lists(tmp_path):
         "  lines: {command: [sh, -c, 'while :; do echo step; sleep 0.01; done'], progress: output, step_line: step}\n"
         "  gone: {command: no-such-program, package: such}\n"
     )
-    found = said("--json", catalogue=catalogue)
+    found = said("--format", "json", catalogue=catalogue)
     assert [(row["workload"], row["installed"]) for row in json.loads(found)] == [("lines", True), ("gone", False)]
-    listed = said("list", catalogue=catalogue)
+    listed = said(catalogue=catalogue)
     assert "  gone   gone   not here\n" in listed
     assert "sudo apt-get install such\n" in listed
-    found = said("check", "--installed", "--seconds", "0.2", "--json", catalogue=catalogue)
+    found = said("check", "--installed", "--seconds", "0.2", "--format", "json", catalogue=catalogue)
     assert {one["workload"]: one["verdict"] for one in json.loads(found)} == {"lines": "kept", "gone": "not here"}
     assert "apt-get install such" in said("check", "gone", status=1, catalogue=catalogue)
     with pytest.raises(CastmatesError, match="did you mean 'lines'"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from castmates.study.model import Catalogue
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.workloads.native import build as native
 from tests.runner import promises
 from tests.runner.assembly import functions
@@ -16,14 +16,14 @@ from tests.runner.programs import run
 PAGE = (Path(__file__).parents[2] / "docs/contributing/a-new-antagonist.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
+def launch(language: str) -> str:
     return re.search(rf"^ *```{language}\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)[1]
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     file = tmp_path / "forward.c"
-    file.write_text(block("c"), encoding="utf-8")
+    file.write_text(launch("c"), encoding="utf-8")
     return file
 
 
@@ -35,7 +35,7 @@ def test_the_kernel_of_the_page_runs_and_verifies_its_result(compiler, source):
 def test_the_kernel_of_the_page_keeps_the_promise_of_the_page(compiler, source, tmp_path):
     here = Target(compiler[0], "native")
     made = functions(text_of([*compiler, *native.compile_flags(compiler)], source, tmp_path), here.arm)
-    ((kernel, promised),) = eval(f"{{{block('python').strip()}}}", vars(promises)).items()
+    ((kernel, promised),) = eval(f"{{{launch('python').strip()}}}", vars(promises)).items()
     assert kernel == "forward"
     for name, checks in promised.items():
         assert made[name].loops
@@ -43,5 +43,5 @@ def test_the_kernel_of_the_page_keeps_the_promise_of_the_page(compiler, source, 
 
 
 def test_the_entry_of_the_page_is_one_of_the_catalogue():
-    entry = read(Catalogue, f"workloads:\n{block('yaml')}", "the page").workloads["forward"]
+    entry = read_keys(Catalogue, f"workloads:\n{launch('yaml')}", "the page").workloads["forward"]
     assert entry.command == "forward"

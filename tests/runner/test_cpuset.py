@@ -1,4 +1,4 @@
-"""A block whose programs get their CPUs alone: when, for whom, and its record. tests/lab has a real kernel."""
+"""A launch whose programs get their CPUs alone: when, for whom, and its record. tests/lab has a real kernel."""
 
 import json
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import isolation
 from castmates.study.model import Prepare
 from tests.runner.stage import counter, plan_of
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.needs("two-cpus", "compiler")
 
 
 def asking(plan):
-    (one,) = plan.blocks
+    (one,) = plan.launches
     design = one.design.model_copy(update={"prepare": Prepare(cpuset="isolated")})
-    return plan.model_copy(update={"blocks": (one.model_copy(update={"design": design}),)})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"design": design}),)})
 
 
 def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_path, monkeypatch):
@@ -27,24 +27,24 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
     def partition(group, cpus, journal, purpose, say):
         seen.append((group is None or group.is_dir(), set(cpus)))
         yield {"set": {"cpuset.cpus.partition": "isolated"}}
-        seen.append((tmp_path / "block.json").exists())
+        seen.append((tmp_path / "launch.json").exists())
 
     monkeypatch.setattr(isolation, "isolated", partition)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    (company,) = plan.companies
-    assert seen == [(True, {cpu for member in company.members for cpu in member.cpus}), False]
-    record = json.loads((tmp_path / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    (cohort,) = plan.cohorts
+    assert seen == [(True, {cpu for member in cohort.members for cpu in member.cpus}), False]
+    record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured"
     assert record["prepared"]["cpuset"]["set"] == {"cpuset.cpus.partition": "isolated"}
 
 
 def test_members_of_several_cpus_are_refused_before_anything_is_launched(cache, tmp_path, monkeypatch):
     plan = asking(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
-    (one,) = plan.blocks
-    lead, *others = one.company.members
+    (one,) = plan.launches
+    lead, *others = one.cohort.members
     wide = lead.model_copy(update={"cpus": (*lead.cpus, *others[0].cpus)})
-    company = one.company.model_copy(update={"members": (wide, *others)})
-    plan = plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+    cohort = one.cohort.model_copy(update={"members": (wide, *others)})
+    plan = plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match="cpuset cannot be 'isolated' here: lead has 2 CPUs"):
-        measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+        measure_launch(plan, plan.launches[0].path, tmp_path, cache)

@@ -20,6 +20,7 @@ from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.jaxjobs.shapes import SHAPES as JAX
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
 from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
+from tests.unit.phases.written_ranges import phases_of
 from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +76,7 @@ def test_a_job_beats_once_a_step_and_tells_its_phases(framework, mode, tmp_path)
         assert reader.state is State.FINISHED
         assert [units for _, units in reader.beats().records] == [1, 2, 3]
     reader = phase_file.Reader(tmp_path / "phases")
-    phases = list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    phases = phases_of(reader)
     assert [one.name for one in phases] == PHASES[framework, mode] * 9
     assert all(after.begin_ns >= before.end_ns for before, after in itertools.pairwise(phases)), "phases overlap"
 
@@ -147,7 +148,7 @@ def test_without_the_framework_it_says_where_to_run(framework, tmp_path):
     process = start(framework, tmp_path / "beats", path=str(Path(sys.executable).parent))
     _, complaints = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert f"castmates build-environment {framework}" in complaints
+    assert f"castmates internals build-environment {framework}" in complaints
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
 

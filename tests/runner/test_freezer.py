@@ -133,7 +133,7 @@ def test_members_are_frozen_one_by_one(freezer, launch):
 def test_a_member_that_ended_at_once_is_named(freezer, launch):
     process = launch("pass")
     process.wait()
-    with pytest.raises(CastmatesError, match="member lead ended right after its launch"):
+    with pytest.raises(CastmatesError, match="member lead ended right after its start"):
         freezer.adopt("lead", process.pid)
 
 

@@ -44,9 +44,9 @@ def run():
     nodes = step.get_concrete_function(tf.TensorSpec([64], tf.int32)).graph.as_graph_def().node
     return losses, sum(node.op == "Timestamp" for node in nodes)
 
-file = os.environ.pop("CASTMATES_PHASES_2")
+file = os.environ.pop("CASTMATES_PHASES")
 plain = run()
-os.environ["CASTMATES_PHASES_2"] = file
+os.environ["CASTMATES_PHASES"] = file
 phases.reopen()
 print(json.dumps([plain, run()]))
 """
@@ -55,7 +55,7 @@ print(json.dumps([plain, run()]))
 def test_a_range_in_a_function_has_its_gradients_range_and_changes_no_number(tmp_path):
     reader = create(tmp_path / "file", capacity=64)
     variables = os.environ | environments.environment_of(environments.build("tfmodels", ENVS, CACHE))
-    variables |= {"PYTHONPATH": str(ROOT), "CASTMATES_PHASES": "", "CASTMATES_PHASES_2": str(tmp_path / "file")}
+    variables |= {"PYTHONPATH": str(ROOT), "CASTMATES_PHASES": str(tmp_path / "file")}
     done = subprocess.run(["python", "-c", JOB], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (plain, no_marks), (marked, marks) = json.loads(done.stdout)

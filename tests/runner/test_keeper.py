@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from castmates.linux import cgroups
 from castmates.linux.processes import Family, read_process
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.protocols import Sample
 from castmates.runner.processes import restarts
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
@@ -307,7 +307,7 @@ def test_restarts_that_came_too_fast_to_be_read_are_no_small_gap(written):
     )
     assert "100 restarts were overwritten" in read[0].note
     (reason,) = restarts.reasons(read, 1.0, {"b@1": member("b@1")}, 1.0)
-    assert reason.startswith("restart gap: b@1 was restarted so often")
+    assert str(reason).startswith("restart gap: b@1 was restarted so often")
 
 
 def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
@@ -338,7 +338,7 @@ def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
 def test_an_antagonist_may_be_absent_for_its_share_of_a_window(name, role, absent, expected):
     read = [Sample(0, "keeper", name, "restart_gap_s", absent), Sample(0, "other", name, "restart_gap_s", 2.0)]
     found = restarts.reasons(read, 2.0, {name: member(name, role)}, 0.05)
-    assert [reason.partition(" (limit 5.0%")[0] for reason in found] == [
+    assert [str(reason).partition(" (limit 5.0%")[0] for reason in found] == [
         f"restart gap: b@1 was absent for {share}" for share in expected
     ]
 
@@ -356,10 +356,10 @@ def test_windows_side_by_side_share_out_every_gap(steps, edges):
     assert sum(absent(*edge) for edge in pairwise(edges)) == absent(edges[0], edges[-1])
 
 
-def test_a_block_records_the_restarts_of_its_antagonist(shared_block):
-    assert json.loads((shared_block / "block.json").read_text())["status"] == "measured"
-    read = pd.read_parquet(shared_block / "samples.parquet").query("source == 'keeper'")
-    windows = pd.read_parquet(shared_block / "windows.parquet").query("member == 'finite@1'").set_index("window")
+def test_a_launch_records_the_restarts_of_its_antagonist(shared_launch):
+    assert json.loads((shared_launch / "launch.json").read_text())["status"] == "measured"
+    read = pd.read_parquet(shared_launch / "samples.parquet").query("source == 'keeper'")
+    windows = pd.read_parquet(shared_launch / "windows.parquet").query("member == 'finite@1'").set_index("window")
     assert set(read["subject"]) == {"finite@1"}
     assert set(read["window"]) == set(windows.index)
     assert (windows["rate"] > 0).all()
@@ -373,11 +373,11 @@ def test_a_block_records_the_restarts_of_its_antagonist(shared_block):
 
 
 @pytest.mark.needs("two-cpus")
-def test_a_run_that_fails_ends_the_block_with_its_reason(cache, tmp_path):
+def test_a_run_that_fails_ends_the_launch_with_its_reason(cache, tmp_path):
     script = f"echo >> {tmp_path}/runs; test $(wc -l < {tmp_path}/runs) -lt 9 || {{ echo no input >&2; exit 3; }}"
     plan = plan_of({"lead": counter(), "bad": Workload(command=["sh", "-c", script])}, ["bad"], cache)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = (tmp_path / "block.json").read_text()
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = (tmp_path / "launch.json").read_text()
     assert "bad@1 ended by itself with status 3" in record
     assert "no input" in record
     assert "sh ended with status 3" in record

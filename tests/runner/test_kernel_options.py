@@ -110,7 +110,8 @@ def test_a_cache_that_is_not_told_is_said(kernels, sysfs, size, missing, reason)
         ("stream --threads 0", "a whole number from 1 to 4096, but is '0'"),
         ("stream --threads x", "but is 'x'"),
         ("chase --parallel 65", "a whole number from 1 to 64, but is '65'"),
-        ("bandwidth --writes 101", "a whole number from 0 to 100, but is '101'"),
+        ("bandwidth --writes 101%", "a share from 0% to 100%, such as 20%, but is '101%'"),
+        ("bandwidth --writes 33", "a share from 0% to 100%, such as 20%, but is '33'"),
         ("bandwidth --rate 0", "or of bytes a second, such as 5GB/s, but is '0'"),
         ("bandwidth --rate 5GB", "but is '5GB'"),
         ("bandwidth --rate -1", "but is '-1'"),
@@ -178,11 +179,11 @@ KNOBS = [
     ("chase", "--parallel", "7"),
     ("chase", "--parallel", "64", "--huge"),
     ("chase", "--small"),
-    ("capacity", "--parallel", "3", "--writes", "30"),
-    ("capacity", "--writes", "100"),
+    ("capacity", "--parallel", "3", "--writes", "30%"),
+    ("capacity", "--writes", "100%"),
     ("bandwidth", "--writes", "0"),
-    ("bandwidth", "--writes", "33", "--huge"),
-    ("bandwidth", "--writes", "100"),
+    ("bandwidth", "--writes", "33%", "--huge"),
+    ("bandwidth", "--writes", "100%"),
 ]
 
 

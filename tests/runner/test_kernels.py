@@ -1,6 +1,5 @@
 """The native kernels as real processes, and the compiler that makes them."""
 
-import platform
 import shutil
 import signal
 import subprocess
@@ -14,37 +13,8 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 from castmates.workloads.native import build as native
+from tests.runner.kernel_cases import RUNS
 from tests.runner.programs import PATIENCE, run, start, wait_until
-
-on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 locks words that lie in two lines")
-
-# Each with a small working set, and units that are no multiple of a usual chunk but one of the kernel's step.
-RUNS = [
-    ("stream --bytes 96K", 3000),
-    ("chase --bytes 64K", 1_000_003),
-    ("capacity --bytes 64K", 10_000_003),
-    ("bandwidth --bytes 64K", 4_000_004),
-    ("compute", 10_000_019),
-    ("spin", 10_000_019),
-    ("gather --bytes 64K", 1_000_003),
-    ("gather --bytes 64K --mode update", 1_000_003),
-    ("stencil --bytes 64K", 512 * 1999),
-    ("spmv --bytes 64K", 100_003),
-    ("hashjoin --bytes 64K", 100_003),
-    ("tree --bytes 64K", 100_003),
-    ("search", 100_003),
-    ("integer", 1_000_003),
-    ("avx", 1024 * 1999),
-    ("icache --bytes 64K", 64 * 9973),
-    ("tlb --bytes 1M --parallel 3", 1_000_003),
-    ("sharing --mode lock", 100_003),
-    ("sharing --mode false", 1_000_003),
-    ("sharing --mode true", 1_000_003),
-    pytest.param("sharing --mode split", 10_003, marks=on_x86),
-    ("pagefault --bytes 1M", 10_003),
-    ("fileio --bytes 1M", 203),
-    ("mix tree:20:64K icache:64:16K integer:100", 1003),
-]
 
 
 def test_every_kernel_is_run():

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from castmates.linux.processes import Family
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.study.model import Workload
 from castmates.workloads import heartbeat
@@ -212,7 +212,7 @@ def test_frozen_it_reports_nothing_and_thawed_it_goes_on(follow):
     assert drain.wait(PATIENCE) == 0
 
 
-# In a block --------------------------------------------------------------------------------------------------------
+# In a launch --------------------------------------------------------------------------------------------------------
 
 SPEAKER = (
     "import time, sys\nprint('begin', flush=True)\nn = 0\nwhile True:\n n += 1; time.sleep(0.002); print('at', n)\n"
@@ -226,8 +226,8 @@ def speaker(**keys: object) -> Workload:
 
 def measured(lead: Workload, cache: Path, folder: Path) -> dict:
     plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=0)
-    measure_block(plan, plan.blocks[0].path, folder, cache)
-    return json.loads((folder / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((folder / "launch.json").read_text())
 
 
 @TWO_CPUS

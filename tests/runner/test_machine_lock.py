@@ -123,7 +123,7 @@ def test_an_exception_inside_releases(path):
         pass
 
 
-def test_a_fork_that_leaves_the_block_touches_nothing(path, tmp_path):
+def test_a_fork_that_leaves_the_launch_touches_nothing(path, tmp_path):
     other = tmp_path / "other"
     other.write_text("kept")
     child = None
@@ -285,7 +285,7 @@ def for_anybody(compiler):
 @pytest.mark.needs("root")
 def test_a_program_that_users_may_start_as_root_does_not_hold_root_up(held, path, for_anybody):
     pid, said = held("1", for_anybody), []
-    with repair_lock("castmates restore", said.append, path):
+    with repair_lock("castmates doctor --restore", said.append, path):
         pass
     assert f"in use by root (process {pid}, program)" in said[0]
 
@@ -295,7 +295,7 @@ def test_a_program_that_users_may_start_as_root_does_not_hold_root_up(held, path
 def test_root_repairs_whoever_holds_the_lock_unless_that_is_root(start, held, path, orphan):
     pid, said = held("1", *orphan), []
     try:
-        with repair_lock("castmates restore", said.append, path):
+        with repair_lock("castmates doctor --restore", said.append, path):
             pass
         assert "root for kernel update" not in said[0]
         assert orphan or f"in use by nobody (process {pid}, " in said[0]
@@ -306,7 +306,7 @@ def test_root_repairs_whoever_holds_the_lock_unless_that_is_root(start, held, pa
     holder = start("root's own study")
     assert line(holder) == "held"
     with pytest.raises(CastmatesError, match="in use by root for root's own study"):
-        repair_lock("castmates restore", said.append, path).__enter__()
+        repair_lock("castmates doctor --restore", said.append, path).__enter__()
 
 
 @pytest.mark.needs("root")
@@ -319,7 +319,7 @@ def test_a_lock_that_its_owner_has_closed_is_a_sentence_and_root_opens_it_again(
         with pytest.raises(CastmatesError) as caught:
             machine_lock("theirs", wait=False, path=path).__enter__()
         words = f"belongs to nobody, who has closed it to others (mode 600); that user must run `chmod 0666 {path}`"
-        return words in str(caught.value) and "castmates restore" in str(caught.value)
+        return words in str(caught.value) and "castmates doctor --restore" in str(caught.value)
 
     def other(action):
         child = os.fork()
@@ -331,12 +331,12 @@ def test_a_lock_that_its_owner_has_closed_is_a_sentence_and_root_opens_it_again(
     try:
         assert as_nobody(lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)) is None)
         assert other(refused)
-        with repair_lock("castmates restore", print, path):
+        with repair_lock("castmates doctor --restore", print, path):
             pass
         assert stat.S_IMODE(path.stat().st_mode) == 0o666
         path.unlink()
         path.symlink_to("/etc/passwd")
-        with repair_lock("castmates restore", print, path):
+        with repair_lock("castmates doctor --restore", print, path):
             pass
     finally:
         shutil.rmtree(folder)

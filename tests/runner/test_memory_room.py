@@ -9,7 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.linux.owned_names import group_name
 from castmates.machine.memory import free_memory, limited_memory
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from tests.needs import lacks
 from tests.runner.stage import counter, plan_of
 
@@ -74,7 +74,7 @@ def test_the_limit_of_a_group_is_what_may_be_used_in_it(limited):
 def test_a_launch_that_takes_more_is_refused_before_anybody_is_started(limited, cache, tmp_path):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
     plan = plan.model_copy(update={"memory": {"lead": 200 << 20, "beside": 200 << 20}})
-    said = limited(lambda: measure_block(plan, plan.blocks[0].path, tmp_path, cache))
+    said = limited(lambda: measure_launch(plan, plan.launches[0].path, tmp_path, cache))
     assert said.startswith("refused: this launch takes about 0.4 GB of memory (lead 0.2 + beside 0.2), and only ")
     assert "of the 0.3 GB that its control group allows are free now" in said
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []

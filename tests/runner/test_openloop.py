@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.runner.processes.launch import Start, clean_environment, launch
 from castmates.runner.processes.request_log import RequestLog
@@ -126,8 +126,8 @@ def test_a_server_that_is_not_installed_is_named_with_its_package(name, kernels,
         (["--server", "mysql", "--load", "5"], "--server must be one of memcached, redis, nginx"),
         (["--server", "redis", "--load", "0"], "--load must be a number of requests a second"),
         (["--server", "redis", "--load", "x"], "--load must be a number of requests a second"),
-        (["--server", "nginx", "--load", "5", "--writes", "5"], "nginx only reads"),
-        (["--server", "redis", "--load", "5", "--writes", "101"], "--writes must be a whole number from 0 to 100"),
+        (["--server", "nginx", "--load", "5", "--writes", "5%"], "nginx only reads"),
+        (["--server", "redis", "--load", "5", "--writes", "101%"], "--writes must be a share from 0% to 100%"),
     ],
 )
 def test_bad_arguments_are_a_sentence(words, what, kernels):
@@ -140,7 +140,7 @@ def test_bad_arguments_are_a_sentence(words, what, kernels):
 @pytest.mark.parametrize("name", SERVERS)
 def test_each_server_gives_right_answers_and_leaves_nothing(name, kernels, tmp_path):
     words = [str(kernels / "openloop"), "--server", name, "--load", "2000", "--keys", "300", "--units", "1000"]
-    records, done = run([*words, *(["--writes", "20"] if name != "nginx" else [])], tmp_path, TMPDIR=str(tmp_path))
+    records, done = run([*words, *(["--writes", "20%"] if name != "nginx" else [])], tmp_path, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "requests answered, " in done.stderr
     assert (records[:, 2] > 0).sum() >= 1000
@@ -230,12 +230,12 @@ def stat_of(pid):
 
 
 @pytest.mark.needs("two-cpus", "servers")
-def test_a_block_has_the_latency_of_requests_in_its_windows(server, cache, kernels, tmp_path):
+def test_a_launch_has_the_latency_of_requests_in_its_windows(server, cache, kernels, tmp_path):
     words = command(kernels, tmp_path, 500)
     service = Workload(command=words, progress="heartbeat", unit="request", requests=True)
     plan = plan_of({"lead": service, "counter": counter()}, ["counter"], cache, window=0.3, rounds=2)
-    folder = tmp_path / "block"
-    measure_block(plan, plan.blocks[0].path, folder, cache)
+    folder = tmp_path / "launch"
+    measure_launch(plan, plan.launches[0].path, folder, cache)
     windows = pd.read_parquet(folder / "windows.parquet")
     lead = windows[(windows["role"] == "lead") & windows["valid"]]
     others = windows[windows["role"] != "lead"]

@@ -1,4 +1,4 @@
-"""A block under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
+"""A launch under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.modelled.hardware import KernelsTasks
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
-from castmates.runner import block
+from castmates.runner import launch
+from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.rounds import eviction, hardware
 from castmates.runner.rounds import round as rounds
 from castmates.runner.rounds.lead_in import LeadIn
@@ -48,22 +48,22 @@ class Driver(ResctrlAllocator):
 
 def _partitioned(plan: Plan) -> Plan:
     """The plan with its co-run under a split too."""
-    (one,) = plan.blocks
-    corun = next(scene for scene in one.company.scenes if scene.kind == "corun")
+    (one,) = plan.launches
+    corun = next(scene for scene in one.cohort.scenes if scene.kind == "corun")
     split = Scene.model_validate(
         corun.model_dump() | {"name": f"{corun.name}@split-1", "partition": "split-1", "shares": SPLIT}
     )
-    company = one.company.model_copy(update={"scenes": (*one.company.scenes, split)})
-    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+    cohort = one.cohort.model_copy(update={"scenes": (*one.cohort.scenes, split)})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch) -> tuple[dict, pd.DataFrame]:
-    monkeypatch.setattr(block, "refuse_hopeless", lambda _: None)  # this machine's own resctrl does not matter
+    monkeypatch.setattr(launch, "refuse_hopeless", lambda _: None)  # this machine's own resctrl does not matter
     monkeypatch.setattr(hardware, "choose", lambda *_: (driver, NoMonitor()))
     # Whether rates are steady depends on what else runs on this machine.
     monkeypatch.setattr(rounds, "lead_in", lambda *_: LeadIn())
-    measure_block(plan, plan.blocks[0].path, folder, cache)
-    return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "windows.parquet")
+    measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((folder / "launch.json").read_text()), pd.read_parquet(folder / "windows.parquet")
 
 
 def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatch):
@@ -79,8 +79,8 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     assert driver.kernel.names("") == FakeResctrl(driver.kernel.shape).names("")  # the groups are gone
     assert "fff" in driver.kernel.read("schemata")
     # Where the size of the cache is known, it is emptied before every stretch, with a partition and without one.
-    empties = bool(eviction.evictors(hardware.read_topology(), plan.blocks[0].company, (0,)))
-    parts = [bool(part.shares) for number in (1, 2) for part in stretches(plan.blocks[0], number)]
+    empties = bool(eviction.evictors(hardware.read_topology(), plan.launches[0].cohort, (0,)))
+    parts = [bool(part.shares) for number in (1, 2) for part in stretches(plan.launches[0], number)]
     assert driver.given.count(3) == sum(parts)
     assert record["eviction"].get("times", 0) == empties * len(parts)
     assert any(name.startswith("evictor:") for name in record["members"]) == empties

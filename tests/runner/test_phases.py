@@ -1,4 +1,4 @@
-"""A block whose members report their phases: what the tables show of them."""
+"""A launch whose members report their phases: what the tables show of them."""
 
 import json
 
@@ -7,8 +7,8 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
-from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import STEPS
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results.columns.launch import STEPS
 from tests.runner.stage import counter, plan_of, python_job
 
 pytestmark = pytest.mark.needs("two-cpus")
@@ -25,8 +25,8 @@ def counts_here(event: str) -> bool:
     return known
 
 
-def test_phases_of_a_step_are_columns_and_add_up_to_it(shared_block):
-    steps = pd.read_parquet(shared_block / "steps.parquet")
+def test_phases_of_a_step_are_columns_and_add_up_to_it(shared_launch):
+    steps = pd.read_parquet(shared_launch / "steps.parquet")
     phases = ["input_s", "forward_s", "optimizer_s"]
     assert list(steps)[: len(STEPS)] == list(STEPS)
     assert set(list(steps)[len(STEPS) :]) == {*phases, "forward/attention_s"}
@@ -41,8 +41,8 @@ def test_phases_of_a_step_are_columns_and_add_up_to_it(shared_block):
     assert (lead["forward/attention_s"] >= 0.002).all()
 
 
-def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(shared_block):
-    counts = pd.read_parquet(shared_block / "counters.parquet")
+def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(shared_launch):
+    counts = pd.read_parquet(shared_launch / "counters.parquet")
     inside = counts[counts["source"] == "in-process"]
     assert set(inside["phase"]) == {"input", "forward", "forward/attention", "optimizer"}
     assert set(inside["scope"]) == {"process"}
@@ -59,8 +59,8 @@ def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(shared_blo
     assert ((instructions["status"] == "counted") == instructions["value"].notna()).all()
 
 
-def test_the_record_says_what_was_reported(shared_block):
-    members = json.loads((shared_block / "block.json").read_text())["members"]
+def test_the_record_says_what_was_reported(shared_launch):
+    members = json.loads((shared_launch / "launch.json").read_text())["members"]
     lead, other = (next(one for name, one in members.items() if name.startswith(who)) for who in ("lead", "finite"))
     assert "phases" not in other
     assert lead["phases"]["names"] == ["input", "forward", "forward/attention", "optimizer"]
@@ -89,8 +89,8 @@ while True:
 
 def test_a_job_that_cuts_its_phases_file_is_measured_without_phases(cache, tmp_path):
     plan = plan_of({"lead": python_job(SPOILER), "other": counter()}, ["other"], cache, rounds=1)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured", record["reason"]
     lead = next(one for name, one in record["members"].items() if name.startswith("lead"))
     assert lead["phases"]["trouble"] == "the phases file was removed, replaced or cut"

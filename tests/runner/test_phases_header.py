@@ -11,8 +11,7 @@ from castmates import shipped
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import Reader
 from castmates.workloads.phase_writer import Writer
-from castmates.workloads.range_writer import RangeWriter
-from tests.unit.phases.written_ranges import CALLS, Call, create, heard, make, said
+from tests.unit.phases.written_ranges import CALLS, Call, create, heard, make, phases_of, said
 
 DRIVER = Path(__file__).with_name("phases_driver.c")
 SECOND = """
@@ -52,30 +51,27 @@ def run(driver: Path, calls: list[Call], **variables: str) -> str:
 def test_it_writes_what_the_writer_in_python_writes(driver, tmp_path_factory, calls):
     folder = tmp_path_factory.mktemp("phases")
     here, there = create(folder / "python"), create(folder / "c")
-    make(RangeWriter(folder / "python"), calls)
-    run(driver, calls, CASTMATES_PHASES_2=str(folder / "c"))
+    make(Writer(folder / "python"), calls)
+    run(driver, calls, CASTMATES_PHASES=str(folder / "c"))
     assert said(there) == said(here)
     assert all(one.begin_ns <= one.end_ns for one in heard(there))
 
 
-def test_where_ranges_are_not_kept_it_writes_phases_as_version_1(driver, tmp_path):
-    phase_file.create(tmp_path / "c", ["page-faults"])
-    phase_file.create(tmp_path / "python", ["page-faults"])
-    calls: list[Call] = [*FIRST_CALLS, ("mark", "", "c", 3, ""), ("start", "", "d", 1, ""), ("end", "", "", 0, "")]
-    assert run(driver, calls, CASTMATES_PHASES=str(tmp_path / "c"), CASTMATES_PHASES_2="") == ""
-    make(Writer(tmp_path / "python"), calls)
-    found = []
+def test_where_ranges_are_not_kept_it_writes_phases_alone(driver, tmp_path):
+    calls: list[Call] = [*FIRST_CALLS, ("mark", "", "c", 3, "n=1"), ("start", "", "d", 1, ""), ("end", "", "", 0, "")]
     for name in ("c", "python"):
-        reader = Reader(tmp_path / name)
-        whole = phase_file.phases_in(reader.read().data, reader.names, 1)
-        found.append([(one.name, one.step) for one in whole])
-    assert found[0] == found[1] == [("a/c", 3), ("a", 1)]
-    assert Reader(tmp_path / "c").counters == {"page-faults": "not counted"}
+        phase_file.create(tmp_path / name, ["page-faults"], ranges=False)
+    assert run(driver, calls, CASTMATES_PHASES=str(tmp_path / "c")) == ""
+    make(Writer(tmp_path / "python"), calls)
+    here, there = Reader(tmp_path / "python"), Reader(tmp_path / "c")
+    assert said(there) == said(here)
+    assert [(one.name, one.step) for one in phases_of(there)] == [("a/c", 3), ("a", 1)]
+    assert there.counters == {"page-faults": "not counted"}
 
 
 def test_threads_do_not_lose_or_mix_each_others_records(driver, tmp_path):
     reader = create(tmp_path / "file", capacity=1 << 17)
-    run(driver, [("race", "", "", 0, "")], CASTMATES_PHASES_2=str(tmp_path / "file"))
+    run(driver, [("race", "", "", 0, "")], CASTMATES_PHASES=str(tmp_path / "file"))
     found = heard(reader)
     assert len(found) == 80_000
     for name in "abcd":
@@ -88,7 +84,7 @@ def test_threads_do_not_lose_or_mix_each_others_records(driver, tmp_path):
 def test_another_process_goes_on_in_the_file_and_a_child_writes_nothing(driver, tmp_path):
     reader = create(tmp_path / "file", capacity=64)
     for _ in range(2):
-        run(driver, [*FIRST_CALLS, ("fork", "", "", 0, "")], CASTMATES_PHASES_2=str(tmp_path / "file"))
+        run(driver, [*FIRST_CALLS, ("fork", "", "", 0, "")], CASTMATES_PHASES=str(tmp_path / "file"))
     assert [(one.domain, one.path) for one in heard(reader)] == [("input", "b")] * 2
     assert reader.names == ["a", "b"]
 
@@ -101,7 +97,7 @@ def test_another_process_goes_on_in_the_file_and_a_child_writes_nothing(driver, 
 def test_a_file_that_is_none_is_a_sentence_and_the_program_goes_on(driver, tmp_path, content, sentence):
     if content is not None:
         (tmp_path / "file").write_bytes(content)
-    complaint = run(driver, FIRST_CALLS, CASTMATES_PHASES_2=str(tmp_path / "file"))
+    complaint = run(driver, FIRST_CALLS, CASTMATES_PHASES=str(tmp_path / "file"))
     assert sentence in complaint
     assert complaint.count("\n") == 1
-    assert run(driver, FIRST_CALLS, CASTMATES_PHASES_2="", CASTMATES_PHASES="") == ""
+    assert run(driver, FIRST_CALLS, CASTMATES_PHASES="") == ""

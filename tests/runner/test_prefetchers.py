@@ -1,4 +1,4 @@
-"""A real block whose prefetchers are a factor; the registers are files, because no test may touch a machine's own."""
+"""A real launch whose prefetchers are a factor; the registers are files, because no test may touch a machine's own."""
 
 import json
 import struct
@@ -9,7 +9,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.prefetch_control import PREFETCH_CONTROL
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import prefetchers
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF
 from castmates.study.mitigations import without_prefetching
@@ -25,20 +25,20 @@ pytestmark = pytest.mark.needs("two-cpus", "compiler")
 def plan(cache):
     """A co-run that is also measured with prefetchers off."""
     made = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
-    (one,) = made.blocks
-    (mix,) = one.company.mixes
-    under = without_prefetching(one.company.members)
+    (one,) = made.launches
+    (mix,) = one.cohort.mixes
+    under = without_prefetching(one.cohort.members)
     more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (under,)})
-    members = {member.name: member for member in one.company.members}
-    company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
-    return made.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+    members = {member.name: member for member in one.cohort.members}
+    cohort = one.cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    return made.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 def build(root, plan):
     (root / "proc").mkdir()
     (root / "proc/cpuinfo").write_text("vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n")
     files = []
-    for member in plan.blocks[0].company.members:
+    for member in plan.launches[0].cohort.members:
         for cpu in member.cpus:
             files.append(root / f"dev/cpu/{cpu}/msr")
             files[-1].parent.mkdir(parents=True)
@@ -52,8 +52,8 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     registers = build(root, plan)
     before = [file.read_bytes() for file in registers]
     monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
-    measure_block(plan, plan.blocks[0].path, out, cache)
-    record = json.loads((out / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, out, cache)
+    record = json.loads((out / "launch.json").read_text())
     windows, samples = (pd.read_parquet(out / f"{name}.parquet") for name in ("windows", "samples"))
     assert record["status"] == "measured"
     assert windows["valid"].all(), windows[["scene", "reasons"]]
@@ -70,4 +70,4 @@ def test_nothing_is_launched_where_registers_cannot_be_switched(cache, tmp_path,
     monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match=r"prefetchers cannot be read: .*modprobe msr.*'cache.prefetchers'"):
-        measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+        measure_launch(plan, plan.launches[0].path, tmp_path, cache)

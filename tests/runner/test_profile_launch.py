@@ -14,7 +14,7 @@ from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.profiles import read_graph
 from castmates.runner.profiles.rounds import NOTHING_READ
 from castmates.study.model import Workload
-from castmates.study.plan_text import launch_of, text_of
+from castmates.study.plan_text import plan_text, task_of
 from castmates.study.spec import Design, Profiling
 from tests.runner.stage import PYTHON, counter, plan_of
 
@@ -100,23 +100,23 @@ def launched(
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
-    block = plan.blocks[0]
+    launch = plan.launches[0]
     profiling = Profiling(
         steps=STEPS,
         times=2,
-        scenes=("solo", "corun"),
+        scenes=("alone", "corun"),
         keep=keep,
         ranges=ranges,
         primitives=primitives,
         first_epoch=first_epoch,
     )
     design = Design.model_validate(
-        block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
+        launch.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )
-    whole = plan.model_copy(update={"profiles": (block.model_copy(update={"design": design}),)})
-    launch = launch_of(text_of(whole), block.path, "profiles")
-    assert launch is not None
-    profile_launch(launch, folder, cache)
+    whole = plan.model_copy(update={"profiles": (launch.model_copy(update={"design": design}),)})
+    task = task_of(plan_text(whole), launch.path, "profiles")
+    assert task is not None
+    profile_launch(task, folder, cache)
     return json.loads((folder / "profile.json").read_text())
 
 
@@ -131,10 +131,10 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
     assert (record["status"], record["reason"]) == ("measured", "")
     assert list(calls.columns) == list(OPERATIONS)
     assert list(steps.columns) == list(PROFILED_STEPS)
-    traces = calls.groupby(["scene", "repetition"], observed=True).size()
-    assert traces.to_dict() == {(scene, times): STEPS for scene in ("solo", "corun:lead+beside") for times in (1, 2)}
+    traces = calls.groupby(["scene", "round"], observed=True).size()
+    assert traces.to_dict() == {(scene, times): STEPS for scene in ("alone", "corun:lead+beside") for times in (1, 2)}
     assert (calls["operation"] == "model/dense/MatMul").all()
-    for _, own in steps.groupby(["scene", "repetition"]):
+    for _, own in steps.groupby(["scene", "round"]):
         before, traced, after = (own[own["part"] == part] for part in ("before", "traced", "after"))
         assert (before["begin_ns"] + before["duration_ns"]).max() <= traced["begin_ns"].min()
         assert (traced["begin_ns"] + traced["duration_ns"]).max() <= after["begin_ns"].min()
@@ -169,7 +169,7 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
     assert set(found["joined_by"]) == {"time"}
     assert [trace["log"]["other_lines"] for trace in record["traces"]] == [{}] * 4, "what Python prints is not in it"
     _, steps = tables(tmp_path)
-    traced = steps[steps["part"] == "traced"].merge(found, on=["scene", "repetition", "step"], suffixes=("_step", ""))
+    traced = steps[steps["part"] == "traced"].merge(found, on=["scene", "round", "step"], suffixes=("_step", ""))
     assert (traced["begin_ns"] >= traced["begin_ns_step"]).all()
     assert (traced["begin_ns"] < traced["begin_ns_step"] + traced["duration_ns_step"]).all()
     assert min(record["roofs"]["memory_gbs"], record["roofs"]["compute_gflops_f64"]) > 0
@@ -180,9 +180,9 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
 def test_in_a_launch_of_the_first_epoch_each_scene_is_traced_from_storage_and_from_memory(tmp_path, cache):
     record = launched("well", tmp_path, cache, first_epoch=True)
     assert record["first_epoch"] is True
-    for scene in ("solo", "corun:lead+beside"):
-        own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["repetition"])
-        about = [(each["repetition"], each["round"], each["epoch"], each["storage_bytes"]) for each in own]
+    for scene in ("alone", "corun:lead+beside"):
+        own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["round"])
+        about = [(each["round"], each["pair"], each["epoch"], each["storage_bytes"]) for each in own]
         assert about == [(1, 1, "first", 4096), (2, 1, "cached", 0), (3, 2, "first", 4096), (4, 2, "cached", 0)]
         assert not any(each["reason"] for each in own)
 
@@ -211,7 +211,7 @@ def test_traces_are_kept_as_long_as_they_fit(tmp_path, cache):
     ("how", "reason"),
     [
         ("fails", "the profiler of lead@0 failed: out of order"),
-        ("badly", "its answer does not follow docs/operations.md"),
+        ("badly", "its answer is not what `castmates help operations` describes"),
         ("cuts", "this is no whole XSpace: it was cut."),
     ],
 )

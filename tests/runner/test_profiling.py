@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.explanations import layers
-from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import LAYERS
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results.columns.launch import LAYERS
 from castmates.results.columns.study import frame
 from castmates.runner.after_rounds import profiling
 from castmates.runner.outcome import Outcome
@@ -65,9 +65,9 @@ needs_two = pytest.mark.needs("two-cpus")
 def measured(lead, folder: Path, cache: Path, capsys) -> tuple[dict, pd.DataFrame, str]:
     keys = {"events": [], "topdown": 0, "profile": STEPS}
     plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, keys, rounds=1, spare_rounds=0)
-    measure_block(plan, plan.blocks[0].path, folder, cache)
+    measure_launch(plan, plan.launches[0].path, folder, cache)
     said = capsys.readouterr().err
-    return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "layers.parquet"), said
+    return json.loads((folder / "launch.json").read_text()), pd.read_parquet(folder / "layers.parquet"), said
 
 
 def answering(how: str):
@@ -75,12 +75,12 @@ def answering(how: str):
 
 
 @needs_two
-def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_path, cache, capsys):
+def test_alone_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_path, cache, capsys):
     record, found, _ = measured(answering("well"), tmp_path, cache, capsys)
     assert record["status"] == "measured"
     assert record["windows"] == 5, "profiled scenes are no windows"
     assert list(found.columns) == list(LAYERS)
-    assert set(found["scene"]) == {"solo", "corun:lead+beside"}
+    assert set(found["scene"]) == {"alone", "corun:lead+beside"}
     assert set(found["mix"]) == {"", "lead+beside"}
     assert (found["steps"] == STEPS).all()
     for _, rows in found.groupby("scene"):
@@ -99,7 +99,7 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     [
         (counter(), "cannot be profiled"),
         (answering("badly"), "was not profiled: the profiler of lead@0 failed: out of order"),
-        (answering("zero"), "was not profiled: its answer does not follow docs/layers.md"),
+        (answering("zero"), "was not profiled: its answer is not what `castmates help layers` describes"),
         (answering("no page"), "cannot be profiled: its page was removed, replaced or cut"),
     ],
     ids=["does not look at the page", "fails", "answers with steps of no time", "removes its page"],
@@ -132,7 +132,7 @@ def test_a_lead_that_dies_when_it_is_to_be_profiled_loses_no_window(tmp_path, ca
 
 
 @needs_two
-def test_a_lead_that_finds_its_result_wrong_when_it_is_to_be_profiled_fails_its_block(tmp_path, cache, capsys):
+def test_a_lead_that_finds_its_result_wrong_when_it_is_to_be_profiled_fails_its_launch(tmp_path, cache, capsys):
     record, found, _ = measured(answering("wrong"), tmp_path, cache, capsys)
     assert record["status"] == "failed"
     assert (record["windows"], record["costs"]) == (0, {})
@@ -152,14 +152,14 @@ ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": 
 @given(JSON | ANSWER)
 @settings(max_examples=60)
 def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
-    block = planned(study(["lead"], ["beside"])).blocks[0]
+    launch = planned(study(["lead"], ["beside"])).launches[0]
     try:
-        rows, seconds = profiling._understood(Outcome(block), block.company.scenes[0], answer)
+        rows, seconds = profiling._understood(Outcome(launch), launch.cohort.scenes[0], answer)
     except (profiling.NoAnswer, *profiling.UNREADABLE):
         return
     assert seconds > 0
     assert all(math.isfinite(row["ms_per_step"]) for row in rows)
-    key = {"study": "s", "company": "c", "block": 1}
+    key = {"study": "s", "cohort": "c", "launch": 1}
     pyarrow.Table.from_pandas(frame([key | row for row in rows], LAYERS))
 
 
@@ -215,7 +215,7 @@ def test_a_model_garden_job_tells_its_layers_when_asked(tmp_path):
             job.kill()
     for answer in answers:
         assert len(answer["step_seconds"]) == STEPS, answer
-        rows = layers.rows([tuple(one) for one in answer["operations"]], answer["step_seconds"])
+        rows = layers.layer_rows([tuple(one) for one in answer["operations"]], answer["step_seconds"])
         spent = pd.DataFrame([(row.place.kind, row.place.direction, row.ms_per_step, row.calls) for row in rows])
         spent.columns = ["kind", "direction", "ms", "calls"]
         assert spent["ms"].sum() == pytest.approx(1e3 * sum(answer["step_seconds"]) / STEPS)

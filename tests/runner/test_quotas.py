@@ -14,7 +14,7 @@ from castmates.linux import cgroups, cpu_quota, owned_names
 from castmates.linux.marks import in_child
 from castmates.linux.owner import myself
 from castmates.machine.journal import Change, Journal
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner import staging
 from castmates.runner.processes import quotas, weights
 from castmates.runner.processes.freezer import choose_freezer
@@ -31,8 +31,8 @@ LEAD, BESIDE = "lead@0", "beside@1"
 HALF = Share(member=BESIDE, quota=50, period=10)
 
 
-class Company:
-    """As much of a company as quotas need."""
+class Cohort:
+    """As much of a cohort as quotas need."""
 
     lead = SimpleNamespace(workload="lead")
 
@@ -46,10 +46,10 @@ def busy():
     """A process that wants all of a CPU, in its group, bounded by nothing yet."""
     process = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True, preexec_fn=in_child())
     freezer, guarded = choose_freezer("quota"), []
-    made = quotas.room_for(Company(HALF), freezer.groups()[0], "a test")
+    made = quotas.room_for(Cohort(HALF), freezer.groups()[0], "a test")
     try:
         freezer.adopt(BESIDE, process.pid)
-        made.take_in(Company(HALF), freezer.group_of, freezer.stragglers, guarded.append)
+        made.take_in(Cohort(HALF), freezer.group_of, freezer.stragglers, guarded.append)
         yield made
     finally:
         freezer.close()
@@ -108,8 +108,8 @@ def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy)
 
 
 def test_nobody_is_bounded_where_no_scene_has_a_quota():
-    made = quotas.room_for(Company(Share(member=BESIDE, ways=1)), None, "a test")
-    made.take_in(Company(Share(member=BESIDE, ways=1)), None, None, None)
+    made = quotas.room_for(Cohort(Share(member=BESIDE, ways=1)), None, "a test")
+    made.take_in(Cohort(Share(member=BESIDE, ways=1)), None, None, None)
     assert (made.members, made.throttling()) == ([], {})
 
 
@@ -142,23 +142,23 @@ def test_handing_the_controller_down_is_written_down_and_taken_back(tmp_path, mo
 
 def _under_quota(plan: Plan) -> Plan:
     """The plan with its co-run under a quota too."""
-    (one,) = plan.blocks
-    (mix,) = one.company.mixes
+    (one,) = plan.launches
+    (mix,) = one.cohort.mixes
     # So little that a busy machine leaves it more than that, too.
     part = Partition(name="quota-10", shares=(Share(member=mix.antagonists[0], quota=10, period=10),))
     more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (part,)})
-    members = {member.name: member for member in one.company.members}
-    company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
-    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+    members = {member.name: member for member in one.cohort.members}
+    cohort = one.cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 @pytest.mark.needs("two-cpus", "compiler")
-def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypatch):
+def test_a_launch_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypatch):
     plan = _under_quota(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
     stages, made = [], staging.LiveStage.bound
     monkeypatch.setattr(staging.LiveStage, "bound", lambda self, *words: (stages.append(self), made(self, *words))[1])
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "launch.json").read_text())
     windows, samples = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("windows", "samples"))
     assert record["status"] == "measured"
     # What else runs on this machine may cost windows; the quota must not.

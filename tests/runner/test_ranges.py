@@ -1,4 +1,4 @@
-"""Ranges that members annotate: in the tables of a block and of a profile launch, whatever version they write."""
+"""Ranges that members annotate: in the tables of a launch and of a profile launch."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES, RANGES
 from tests.runner.stage import counter, plan_of, python_job
 from tests.runner.test_profile_launch import JOB as TRACED
@@ -32,44 +32,19 @@ for number in range(10**6):
             beat.beat()
             step += 1
 """
-# Knows version 1 alone, as a module that somebody copied into a project.
-OLD = """
-import mmap, os, struct, time
-from castmates.workloads.heartbeat import Writer
-with open(os.environ["CASTMATES_PHASES"], "r+b") as file:
-    memory = mmap.mmap(file.fileno(), 0)
-assert struct.unpack_from("8sI", memory) == (b"CASTPHAS", 1)
-capacity = struct.unpack_from("I", memory, 12)[0]
-struct.pack_into("I", memory, 16, os.getpid())
-memory[576:640] = b"work".ljust(64, b"\\0")
-struct.pack_into("I", memory, 32, 1)
-beat = Writer.from_environment()
-beat.ready()
-step = 0
-while True:
-    begin = time.monotonic_ns()
-    time.sleep(0.001)
-    struct.pack_into("4q", memory, 8768 + 32 * (step % capacity), begin, time.monotonic_ns(), step, 0)
-    step += 1
-    struct.pack_into("Q", memory, 24, step)
-    beat.beat()
-"""
 
 
-def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cache, tmp_path):
-    jobs = {"lead": python_job(LEAD), "old": python_job(OLD)}
-    plan = plan_of(jobs, ["old"], cache, counters={"ranges": 400}, rounds=1)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "block.json").read_text())
+def test_a_launch_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cache, tmp_path):
+    plan = plan_of({"lead": python_job(LEAD), "other": counter()}, ["other"], cache, counters={"ranges": 400}, rounds=1)
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured", record["reason"]
     ranges, slices, steps = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("ranges", "slices", "steps"))
     assert list(ranges) == list(RANGES)
-    lead, old = (ranges[ranges["member"].str.startswith(who)] for who in ("lead", "old"))
-    members = {name.partition("@")[0]: member for name, member in record["members"].items()}
-    about = {name: members[name]["phases"] for name in ("lead", "old")}
-    assert (about["lead"]["version"], about["old"]["version"]) == (2, 1)
-    assert about["lead"]["names"] == ["forward", "forward/attention"]
-    assert about["lead"]["ranges_left_out"] > 0
+    lead = ranges[ranges["member"].str.startswith("lead")]
+    about = next(member["phases"] for name, member in record["members"].items() if name.startswith("lead"))
+    assert about["names"] == ["forward", "forward/attention"]
+    assert about["ranges_left_out"] > 0
     assert len(lead) == 400
     assert set(zip(lead["type"], lead["path"], lead["domain"], lead["depth"], strict=True)) - {
         ("epoch", "epoch", "", 0)
@@ -86,22 +61,20 @@ def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cac
     assert (lead.loc[lead["type"] != "epoch", "epoch"] == lead["step"].dropna() // 50).all()
     assert lead["thread"].nunique() == 1
     assert set(lead.loc[lead["window"].isna(), "type"]) <= {"range", "epoch"}
-    assert set(old["path"]) == {"work"}
-    assert old["thread"].isna().all()
     placed = ranges.dropna(subset="window").merge(slices, on=["slice", "member"], suffixes=("", "_of_slice"))
     assert len(placed) == ranges["window"].notna().sum()
     assert (placed["scene"] == placed["scene_of_slice"]).all()
     assert placed["end_ns"].between(placed["switch_ns"], placed["close_ns"]).all()
     assert ((placed["begin_ns"] >= placed["switch_ns"]) == placed["whole"]).all()
-    assert placed["window"].nunique() == slices["window"].nunique(), "each window keeps its part"
-    assert steps[["forward_s", "work_s"]].notna().any().all()
+    own = slices[slices["member"].str.startswith("lead")]
+    assert placed["window"].nunique() == own["window"].nunique(), "each window keeps its part"
+    assert steps["forward_s"].notna().any()
     assert "load_s" not in steps
 
 
-def test_a_block_without_the_key_keeps_no_ranges(shared_block):
-    assert not (shared_block / "ranges.parquet").exists()
-    assert "counters" in (record := json.loads((shared_block / "block.json").read_text()))["spec"]["design"]
-    assert "ranges" not in record["spec"]["design"]["counters"]
+def test_a_launch_without_the_key_keeps_no_ranges(shared_launch):
+    assert not (shared_launch / "ranges.parquet").exists()
+    assert json.loads((shared_launch / "launch.json").read_text())["spec"]["design"]["counters"]["ranges"] == 0
 
 
 def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tmp_path):
@@ -118,8 +91,8 @@ def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tm
     ranges, joined = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("profile_ranges", "operation_ranges"))
     assert list(ranges) == list(PROFILE_RANGES)
     assert list(joined) == list(OPERATION_RANGES)
-    traces = {(scene, times) for scene in ("solo", "corun:lead+beside") for times in (1, 2)}
-    for trace, own in ranges.groupby(["scene", "repetition"]):
+    traces = {(scene, times) for scene in ("alone", "corun:lead+beside") for times in (1, 2)}
+    for trace, own in ranges.groupby(["scene", "round"]):
         traces.remove(trace)
         assert list(own["path"]) == ["dense", "forward"] * STEPS
         assert set(own["part"]) == {"traced"}

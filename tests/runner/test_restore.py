@@ -18,7 +18,7 @@ from castmates.machine import quieting
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
 from castmates.machine.prepare import Preparing, prepared
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.cleanup.leftovers import stale_folders, stale_groups
 from castmates.runner.cleanup.restore import heal
 from castmates.study.model import Prepare
@@ -36,7 +36,7 @@ def needs_root(test):
     return pytest.mark.needs("root")(KERNEL(test))
 
 
-# Prepares the machine as a block does, with a warden or without, reports, and waits.
+# Prepares the machine as a launch does, with a warden or without, reports, and waits.
 RUNNER = """
 import sys, time
 from castmates.machine.journal import Journal
@@ -52,7 +52,7 @@ with prepared(Prepare(numa_balancing=sys.argv[1]), [], Preparing("a test", lambd
     time.sleep(60)
 """
 
-# Makes what a block makes: a scratch folder, a group with a frozen member that knows the folder; and waits.
+# Makes what a launch makes: a scratch folder, a group with a frozen member that knows the folder; and waits.
 LEFT = """
 import subprocess, tempfile, time
 from castmates.runner.processes.freezer import choose_freezer
@@ -99,7 +99,7 @@ def restore():
     """Type the command, again while another test of another sweep holds the machine."""
 
     def typed():
-        words = [sys.executable, "-m", "castmates", "restore"]
+        words = [sys.executable, "-m", "castmates", "doctor", "--restore"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
         return None if "in use by" in done.stderr else done
 
@@ -159,12 +159,12 @@ def test_what_cannot_be_put_back_is_an_error(knob, state):
 
 
 def test_the_command_refuses_while_somebody_measures(state):
-    with machine_lock("a long block"):
-        words = [sys.executable, "-m", "castmates", "restore"]
+    with machine_lock("a long launch"):
+        words = [sys.executable, "-m", "castmates", "doctor", "--restore"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "in use by" in done.stderr
-    assert "for a long block" in done.stderr
+    assert "for a long launch" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -220,7 +220,7 @@ OTHER_PAGES = {"always": "never", "madvise": "never", "never": "madvise"}
 
 
 def settings():
-    """Every knob of this machine that a block may set, as it is now."""
+    """Every knob of this machine that a launch may set, as it is now."""
     files = [Path("/", name) for name in (quieting.WORKQUEUE_MASK, PAGES, "proc/irq/default_smp_affinity")]
     files += [FILE, Path("/proc/sys/kernel/nmi_watchdog"), *Path("/proc/irq").glob("[0-9]*/smp_affinity_list")]
     return {str(file): read_setting(file) for file in files if file.exists()}
@@ -386,36 +386,38 @@ def test_groups_of_another_container_are_left_alone(group):
         cgroups.remove(empty)
 
 
-def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, cache, tmp_path, monkeypatch):
+def test_no_launch_is_measured_beside_processes_of_a_killed_run(group, state, cache, tmp_path, monkeypatch):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
     me = myself()
     monkeypatch.setattr("castmates.runner.cleanup.leftovers.cgroups.kill", lambda *_: False)  # it waits for a device
     old, sleeper = group(me.pid, me.born - 1, me.space)
     with pytest.raises(CastmatesError, match=rf"{old}, left by a killed run, still holds .*\({sleeper.pid}\)"):
-        measure_block(plan, plan.blocks[0].path, tmp_path / "out", cache)
-    assert not (tmp_path / "out/block.json").exists()
+        measure_launch(plan, plan.launches[0].path, tmp_path / "out", cache)
+    assert not (tmp_path / "out/launch.json").exists()
 
 
 @needs_root
 @pytest.mark.needs("two-cpus")
-def test_a_block_is_measured_on_a_prepared_machine(knob, cache, tmp_path):
+def test_a_launch_is_measured_on_a_prepared_machine(knob, cache, tmp_path):
     before, word = knob
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
     wish = Prepare.model_validate({"numa_balancing": word})
-    block = plan.blocks[0].model_copy(update={"design": plan.blocks[0].design.model_copy(update={"prepare": wish})})
+    launch = plan.launches[0].model_copy(
+        update={"design": plan.launches[0].design.model_copy(update={"prepare": wish})}
+    )
     seen = []
 
     def look(message, *arguments, **keys):
         seen.append(read_setting(FILE))
 
-    process, _ = start(RUNNER, word)  # a killed run has left it as wished: the block must find the real former value
+    process, _ = start(RUNNER, word)  # a killed run has left it as wished: the launch must find the real former value
     kill(process)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "castmates.runner.staging.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
         )
-        measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", cache)
-    record = json.loads((tmp_path / "out/block.json").read_text())
+        measure_launch(plan.model_copy(update={"launches": (launch,)}), launch.path, tmp_path / "out", cache)
+    record = json.loads((tmp_path / "out/launch.json").read_text())
     assert record["status"] == "measured"
     assert record["left_behind"] == []
     assert record["prepared"] == {

@@ -12,7 +12,7 @@ import pytest
 
 from castmates.linux.processes import read_process
 from castmates.study.model import Catalogue
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.workloads import heartbeat
 from tests.waiting import PATIENCE, wait_for
 
@@ -84,7 +84,7 @@ def test_a_stressor_that_there_is_not_is_told(start, ended):
 def test_every_stressor_of_the_catalogue_is_one_of_stress_ngs():
     listed = subprocess.run(["stress-ng", "--stressors"], capture_output=True, text=True, check=True)
     known = (listed.stdout + listed.stderr).split()
-    workloads = read(Catalogue, FILE.read_text(), FILE.name).workloads
+    workloads = read_keys(Catalogue, FILE.read_text(), FILE.name).workloads
     assert {name: one.options["stressor"] for name, one in workloads.items()} == {
         name: name.removeprefix("stress-ng.") for name in workloads
     }

@@ -17,18 +17,20 @@ import pytest
 
 from castmates.analysis.dataflow.per_trace import PARTS, path_traces
 from castmates.analysis.dataflow.work import work_of
-from castmates.analysis.explanations.layers import place_of
-from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.explanations.layers import layer_place
+from castmates.analysis.keys import TRACE
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.paths import traced_steps
 from castmates.traces.graphs import read_graph
 from castmates.traces.operations import WORKS, read_trace
 from castmates.workloads import attaching, environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
+from castmates.workloads.phase_records import Phase
 from castmates.workloads.tfmodels import jobs
 from castmates.workloads.tfmodels.anew import StorageBytes
 from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
+from tests.unit.phases.written_ranges import phases_of
 from tests.waiting import PATIENCE, wait_for
 
 REPOSITORY = Path(__file__).parents[2]
@@ -88,12 +90,12 @@ def test_a_job_reads_its_records_beats_once_a_step_and_tells_its_phases(interpre
     assert all(medians["phases_ms"][phase] > 0.1 for phase in ("forward", "backward", "optimizer"))
 
 
-def told(path: Path) -> list[phase_file.Phase]:
+def told(path: Path) -> list[Phase]:
     reader = phase_file.Reader(path)
-    return list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    return phases_of(reader)
 
 
-def assert_they_follow_each_other(phases: list[phase_file.Phase], at_least: int) -> None:
+def assert_they_follow_each_other(phases: list[Phase], at_least: int) -> None:
     assert len(phases) >= 4 * at_least
     names = ["input", "forward", "backward", "optimizer"]
     assert [one.name for one in phases] == names * (len(phases) // 4)
@@ -205,7 +207,7 @@ def test_without_tensorflow_it_says_where_to_run(interpreter, tmp_path):
     job = start(own, tmp_path / "beats", "--model", "dlrm")
     _, complaints = job.communicate(timeout=PATIENCE)
     assert job.returncode == 2
-    assert "castmates build-environment tfmodels" in complaints
+    assert "castmates internals build-environment tfmodels" in complaints
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
 
@@ -360,10 +362,10 @@ def test_the_paths_of_a_program_whose_chain_is_known(interpreter, tmp_path, thre
     trace, graph, _ = followed(interpreter, tmp_path, BRANCHES.format(threads=threads), 5, "one_step")
     nodes = pd.DataFrame(
         [{"node": at, "name": node.name, "operation": node.operation, "type": node.does.type}
-         | dataclasses.asdict(place_of(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
+         | dataclasses.asdict(layer_place(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
     ).rename(columns={"kind": "layer_kind"})  # fmt: skip
     edges = pd.DataFrame(graph.edges, columns=["from", "to", "output"])
-    scene = SimpleNamespace(scene=SimpleNamespace(name="solo"), round=1)
+    scene = SimpleNamespace(scene=SimpleNamespace(name="alone"), round=1)
     aligned = Aligned(trace, SimpleNamespace(first_step=0), 0, 0, {})
     steps = traced_steps(aligned, list(range(len(trace.threads))), scene)
     whole = dict.fromkeys(TRACE, "") | {"part": "traced", "threads_inter": threads}

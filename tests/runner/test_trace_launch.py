@@ -20,7 +20,7 @@ from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.columns.trace import PATHS_FILE, TRACE_TABLES
 from castmates.runner.tracing import record, recorders, rounds
 from castmates.study.model import Workload
-from castmates.study.plan_text import in_plan
+from castmates.study.plan_text import task_for
 from castmates.study.spec import Design
 from castmates.study.tracing_design import Tracing
 from castmates.timeline import tables
@@ -67,15 +67,15 @@ def traced(
 ) -> Timeline:
     job = job or python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
     plan = plan_of({"lead": job, "beside": counter()}, ["beside"], cache)
-    block = plan.blocks[0]
-    mix, scenes = block.company.mixes[0], [each for each in block.company.scenes if each.kind in ("solo", "corun")]
-    company = block.company.model_copy(update={"mixes": (mix,), "scenes": tuple(scenes)})
+    launch = plan.launches[0]
+    mix, scenes = launch.cohort.mixes[0], [each for each in launch.cohort.scenes if each.kind in ("alone", "corun")]
+    cohort = launch.cohort.model_copy(update={"mixes": (mix,), "scenes": tuple(scenes)})
     events = ("scheduler", "syscalls", "faults", "interrupts")
     tracing = Tracing(**{"seconds": SECONDS, "rounds": 1, "steps": 0, "events": events, "keep": 10**8} | keys)
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 20.0, "tracing": tracing.model_dump()}
-    design = Design.model_validate(block.design.model_dump() | changes)
-    launch = in_plan(block.model_copy(update={"company": company, "design": design}), plan)
-    trace_launch(launch, folder / "trace", cache, owner)
+    design = Design.model_validate(launch.design.model_dump() | changes)
+    task = task_for(launch.model_copy(update={"cohort": cohort, "design": design}), plan)
+    trace_launch(task, folder / "trace", cache, owner)
     return tables.read(folder / "trace")
 
 
@@ -86,8 +86,8 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     about, run = timeline.about, timeline.tracks.loc[timeline.tracks["kind"] == "run", "track"].item()
     assert (about["status"], about["reason"]) == ("measured", "")
     assert [scene["scene"] for scene in sorted(about["scenes"], key=lambda one: one["kind"])] == [
+        "alone",
         "corun:lead+beside",
-        "solo",
     ]
     for name, contract in TRACE_TABLES.items():
         assert list(timeline.table(name).columns) == list(contract)

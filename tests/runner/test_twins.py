@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from castmates.study.model import Catalogue, Workload
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.workloads import inputs, programs
 from tests.needs import INSISTED, lacks, why_not
 from tests.runner import twin_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "config" / "workloads" / name for name in ("twins.yaml", "suites.yaml")]
-TWINS = {name: one for file in FILES for name, one in read(Catalogue, file.read_text(), file.name).workloads.items()}
+TWINS = {
+    name: one for file in FILES for name, one in read_keys(Catalogue, file.read_text(), file.name).workloads.items()
+}
 PATH = os.environ["PATH"] + ":/usr/games"
 SMALL = {  # one unit of a data set in a fraction of a second
     "text": ["--bytes", "60000"],

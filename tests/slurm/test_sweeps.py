@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from castmates.machine.facts import cpu_model
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.registry import written_by
 from castmates.study.cpus import format_cpu_list
 from tests.slurm.cluster import CPUS, NODES, Cluster
 from tests.slurm.conftest import OnCluster, on
@@ -24,10 +23,10 @@ from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
 PATIENCE = float(os.environ.get("CASTMATES_PATIENCE", "900"))
-TABLES = *STUDY_TABLES, *PARTITION_TABLES
-OF_THE_LAUNCH = ["host", "started", "total_seconds"]  # columns of `blocks`: where and when it ran
-# The study of the workflow's tests, with several companies, so that blocks are there for two nodes.
-MEASURED = {"antagonists": ["stream", "compute"], "budget": {"blocks": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}
+TABLES = *written_by("estimate_effects"), *written_by("recommend_partitions")
+OF_THE_LAUNCH = ["host", "started", "total_seconds"]  # columns of `launches`: where and when it ran
+# The study of the workflow's tests, with several cohorts, so that launches are there for two nodes.
+MEASURED = {"antagonists": ["stream", "compute"], "budget": {"launches": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}
 OTHER = "Another Processor 9000"
 
 
@@ -57,14 +56,14 @@ def test_tables_are_the_same_though_a_node_is_drained_and_jobs_are_killed(distur
     assert set(later) == {"n2"}
     for table in TABLES:
         one, other = (pd.read_parquet(each.results / f"tables/{table}.parquet") for each in (local, project))
-        if table == "blocks":
+        if table == "launches":
             one, other = (each.drop(columns=OF_THE_LAUNCH) for each in (one, other))
         pd.testing.assert_frame_equal(one, other, check_exact=True)
     assert (project.results / "report/index.html").is_file()
     assert not list(project.results.rglob("*@n?"))  # files that were begun and not finished
 
 
-def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nodes(cluster, tmp_path, cache):
+def test_launches_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nodes(cluster, tmp_path, cache):
     project = on(cluster, Sweeps.make(tmp_path / "project", cache))
     project.write_study(MEASURED)
     running = project.start("--until", "estimate_effects")
@@ -72,12 +71,12 @@ def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nod
         assert running.wait(PATIENCE) == 0, project.said()
     finally:
         end(running)
-    jobs = [job for job in jobs_of(cluster, project) if "measure_block" in job["Comment"]]
+    jobs = [job for job in jobs_of(cluster, project) if "measure_launch" in job["Comment"]]
     assert {job["NumCPUs"] for job in jobs} == {str(CPUS)}  # though one was asked for
     spans = {node: [span(job) for job in jobs if job["NodeList"] == node] for node in ("n1", "n2")}
     assert not any(overlap(*pair) for node in spans.values() for pair in itertools.combinations(node, 2))
     assert any(overlap(*pair) for pair in itertools.product(*spans.values()))
-    records = [project.record(path) for path in project.blocks()]
+    records = [project.record(path) for path in project.launches()]
     assert {record["host"] for record in records} == {"n1", "n2"}
     assert not any("Waiting for the machine" in log.read_text() for log, _ in project.logs())
     assert {record["cpu_model"] for record in records} == {cpu_model(Path("/"))}
@@ -122,28 +121,28 @@ def test_a_study_of_two_classes_has_rows_for_each_and_a_node_of_the_other_class_
 
 
 def disturb(cluster: Cluster) -> tuple[datetime, str, str]:
-    """Drain n1, kill a job while it plays its block, and put another one back into the queue; give time and jobs."""
-    (killed,) = of_blocks(cluster, 1)
+    """Drain n1, kill a job while it plays its launch, and put another one back into the queue; give time and jobs."""
+    (killed,) = of_launches(cluster, 1)
     cluster.call("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
     drained = datetime.now() + timedelta(seconds=1)
     cluster.call("scancel", "--signal=KILL", "--full", killed)
-    again = next(iter(of_blocks(cluster, 1, but={killed})))
+    again = next(iter(of_launches(cluster, 1, but={killed})))
     cluster.call("scontrol", "requeue", again)
     cluster.wait_for(lambda: cluster.about(again)["JobState"] == "PENDING", "the job in the queue again")
     cluster.call("scontrol", "update", f"jobid={again}", "starttime=now")  # Slurm would wait for two minutes
     return drained, killed, again
 
 
-def of_blocks(cluster: Cluster, count: int, but: set[str] = frozenset()) -> list[str]:
-    """So many jobs that play blocks now, as soon as there are as many."""
+def of_launches(cluster: Cluster, count: int, but: set[str] = frozenset()) -> list[str]:
+    """So many jobs that play launches now, as soon as there are as many."""
     found: list[str] = []
 
     def are_there() -> bool:
         jobs = set(cluster.jobs("RUNNING")) - set(but)
-        found[:] = sorted(job for job in jobs if "_block" in cluster.about(job).get("Comment", ""))
+        found[:] = sorted(job for job in jobs if "_launch" in cluster.about(job).get("Comment", ""))
         return len(found) >= count
 
-    cluster.wait_for(are_there, f"{count} running blocks", PATIENCE)
+    cluster.wait_for(are_there, f"{count} running launches", PATIENCE)
     return found[:count]
 
 

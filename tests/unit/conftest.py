@@ -16,7 +16,7 @@ title: A <script>alert(1)</script> & study
 question: What is lost?
 leads: [dlrm-train]
 antagonists: [stream]
-margin: 0.03
+margin: 3%
 seed: 41
 """
 

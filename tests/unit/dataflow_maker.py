@@ -65,12 +65,12 @@ def executed(
     return Ran(begin, end, thread, bounded_by, at - int(dice.integers(50)), over + int(dice.integers(50)))
 
 
-def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, repetition: int = 1, threads: int = 1):
+def tables(graph: Graph, runs: list[Ran], scene: str = "alone", launch: int = 1, repetition: int = 1, threads: int = 1):
     """The same as a profile launch leaves it: calls and steps of a trace."""
-    kind, mix = ("solo", "") if scene == "solo" else ("corun", scene.removeprefix("corun:"))
+    kind, mix = ("alone", "") if scene == "alone" else ("corun", scene.removeprefix("corun:"))
     common = {
-        "study": "s", "company": "c", "launch": launch, "scene": scene, "kind": kind, "mix": mix,
-        "partition": "unmanaged", "member": "lead@0", "platform": "modelled", "repetition": repetition,
+        "study": "s", "cohort": "c", "launch": launch, "scene": scene, "kind": kind, "mix": mix,
+        "partition": "unmanaged", "member": "lead@0", "platform": "modelled", "round": repetition,
     }  # fmt: skip
     steps = [
         common | {"part": "traced", "step": step, "begin_ns": run.step_begin, "threads_intra": 1}
@@ -89,13 +89,13 @@ def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, 
 
 @cache
 def study(slower: float = 1.5, threads: int = 1, launches: int = 3) -> tuple[PathTraces, pd.DataFrame, pd.DataFrame]:
-    """Launches with two rounds, alone and beside a neighbour that makes all nodes slower; and the graph's tables."""
+    """Launches with two rounds, alone and beside an antagonist that makes all nodes slower; and the graph's tables."""
     parts, graph = [], random_graph(np.random.default_rng(1), 30, 60)
     for launch in range(1, launches + 1):
         dice = np.random.default_rng(launch)
         took = dice.integers(10_000, 90_000, 30)
         calls, steps = [], []
-        for scene, factor in (("solo", 1.0), ("corun:lead@0+stream@1", slower)):
+        for scene, factor in (("alone", 1.0), ("corun:lead@0+stream@1", slower)):
             for repetition in (1, 2):
                 runs, at = [], 1000
                 for each in dice.uniform(0.95, 1.05, (4, 30)):
@@ -111,11 +111,11 @@ def study(slower: float = 1.5, threads: int = 1, launches: int = 3) -> tuple[Pat
 def results(folder: Path, launches: int = 3) -> Results:
     """A study whose lead left its graph."""
     paths, nodes, edges = study(launches=launches)
-    nodes = nodes.assign(study="s", company="c", launch=1, member="lead@0", platform="modelled", device="CPU:0")
+    nodes = nodes.assign(study="s", cohort="c", launch=1, member="lead@0", platform="modelled", device="CPU:0")
     nodes = nodes.assign(inputs="", outputs="float32[8,8]", flops=2.0, bytes=float("nan"), source="estimated")
-    edges = edges.assign(study="s", company="c", launch=1, member="lead@0", platform="modelled")
+    edges = edges.assign(study="s", cohort="c", launch=1, member="lead@0", platform="modelled")
     return replace(
-        read_results(make(folder, blocks=3, rounds=1)),
+        read_results(make(folder, launches=3, rounds=1)),
         dataflow_nodes=study_nodes(nodes, paths),
         dataflow_edges=study_edges(edges),
         critical_path=critical_path(paths),

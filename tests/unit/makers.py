@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from castmates.study import catalogue, mixes, planning
 from castmates.study.cache import Cache
-from castmates.study.companies import Room
+from castmates.study.cohorts import Room
 from castmates.study.model import Study, Workload
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.spec import Block, Plan, Prepared
+from castmates.study.spec import Launch, Plan, Prepared
 
 ENVIRONMENTS = ("native", "tfmodels")
 
@@ -34,7 +34,7 @@ def layout(cpus: Iterable[int]) -> Layout:
 
 def plan(
     one: Study,
-    measured: Iterable[Block] = (),
+    measured: Iterable[Launch] = (),
     cpus: Iterable[int] = (0, 1),
     programs: dict[str, Workload] | None = None,
     content: str = "c",

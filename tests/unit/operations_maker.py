@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.explanations.layers import UNATTRIBUTED, place_of
+from castmates.analysis.explanations.layers import UNATTRIBUTED, layer_place
 from castmates.analysis.operations.effects import estimate_operation_effects
-from castmates.analysis.operations.known_work import known_work, with_known_work
+from castmates.analysis.operations.known_work import known_work, operation_summary
 from castmates.analysis.operations.per_trace import Traces, per_trace
-from castmates.analysis.operations.pools import thread_pools
-from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.summary import by_layer, by_type
 from castmates.analysis.operations.waiting import input_pipeline
+from castmates.analysis.tables.thread_pools import thread_pools
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make
 
@@ -27,7 +27,7 @@ ALONE = {  # ms of a step
 }
 LEFT = 1.0  # that belongs to no operation
 THREADS = {"threads_intra": 1, "threads_inter": 1}
-COMMON = {"study": "s", "company": "c", "partition": "unmanaged", "member": "lead@0", "platform": "measured"}
+COMMON = {"study": "s", "cohort": "c", "partition": "unmanaged", "member": "lead@0", "platform": "measured"}
 
 
 def launches(
@@ -38,7 +38,7 @@ def launches(
     times: int = 2,
     beside: dict[str, float] | None = None,
 ) -> Traces:
-    """So many launches: alone, and beside one neighbour where operations take (1 + loss) times as long.
+    """So many launches: alone, and beside one antagonist where operations take (1 + loss) times as long.
 
     `beside` has other operations for the traces of the co-run.
     """
@@ -47,9 +47,9 @@ def launches(
         rows, steps = [], []
         own = {name: dice.normal(0, between) for name in ALONE | (beside or {})}
         for repetition in range(1, times + 1):
-            for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-                about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "repetition": repetition}
-                taken = dict(ALONE if kind == "solo" else beside or ALONE)
+            for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
+                about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "round": repetition}
+                taken = dict(ALONE if kind == "alone" else beside or ALONE)
                 for name, ms in taken.items():
                     noise = dice.normal(0, between / 2) + (own[name] if kind == "corun" else 0.0)
                     taken[name] = ms * np.exp(noise) * (1 + losses.get(name, 0.0) * (kind == "corun"))
@@ -63,9 +63,9 @@ def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studi
     """So many studies, each of so many launches with one trace of a scene, without its calls."""
     rows, steps = [], []
     for study, launch in itertools.product(range(studies), range(1, count + 1)):
-        for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
+        for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
             about = COMMON | {"study": f"s{study}", "launch": launch, "scene": scene, "kind": kind, "mix": mix}
-            about["repetition"] = 1
+            about["round"] = 1
             spread = 0.02 if kind == "corun" else 0.01
             taken = {
                 name: ms * np.exp(dice.normal(0, spread)) * (1 + losses.get(name, 0.0) * (kind == "corun"))
@@ -83,7 +83,7 @@ def _times(ms: float) -> dict[str, float]:
 
 def _words(name: str) -> dict[str, str]:
     operation, _, type_ = name.rpartition(":")
-    place = place_of(operation, type_)
+    place = layer_place(operation, type_)
     return {
         "operation": operation,
         "type": type_,
@@ -97,7 +97,7 @@ def tables(traces: Traces) -> dict[str, pd.DataFrame]:
     """All tables of a study with these traces, but that of single steps."""
     return {
         "operation_effects": estimate_operation_effects(traces, margin=0.02, level=0.05),
-        "operation_summary": with_known_work(summarise(traces), known_work()),
+        "operation_summary": operation_summary(traces, known_work()),
         "operation_types": by_type(traces),
         "operation_layers": by_layer(traces),
         "input_pipeline": input_pipeline(traces),
@@ -109,7 +109,7 @@ def results(folder: Path, count: int) -> Results:
     """A study whose lead loses in its lookups and in a product of matrices."""
     losses = {name: 0.2 for name in ALONE if "embed" in name or name.startswith("model/dense")}
     made = tables(launches(count, losses, np.random.default_rng(1), between=0.01))
-    return replace(read_results(make(folder, blocks=3, rounds=1)), **made)
+    return replace(read_results(make(folder, launches=3, rounds=1)), **made)
 
 
 def call_of(name: str, ms: float, step: int) -> dict[str, object]:

@@ -44,7 +44,7 @@ SENTENCES = (
     "but those within it lead to files",
     "is whole without them",
     "say the version",
-    "forget the blocks that failed",
+    "forget the launches that failed",
     "in which every round has a rejected window",
     "select jobs to execute",
     "not counted, for there are",

@@ -32,8 +32,8 @@ def launches(count: int, dice: np.random.Generator, between: float = 0.01) -> tu
     for launch in range(101, 101 + count):
         calls, steps, executed = [], [], []
         slower = np.exp(dice.normal(0, between))
-        for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-            about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "repetition": 1}
+        for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
+            about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "round": 1}
             whole = sum(CALLS.values()) + LEFT
             calls += [about | call_of(name, ms, step) for step in range(STEPS) for name, ms in CALLS.items()]
             steps += [about | each for each in steps_of(whole)]
@@ -55,7 +55,7 @@ def launches(count: int, dice: np.random.Generator, between: float = 0.01) -> tu
 def tables(traces: Traces, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The tables of a study with these launches."""
     return {
-        "primitive_summary": summarise_primitives(rows, traces.steps),
+        "primitive_summary": summarise_primitives(rows, traces),
         "isa_use": isa_use(traces, rows, FLAGS),
         "roofline": roofline(rows, traces.steps, traces.compared, ROOFS),
     }

@@ -10,7 +10,7 @@ import pandas as pd
 
 NAN = float("nan")
 SECOND, MS = 1e9, 1e6
-ALONE = ("solo", "solo-again", "placebo")
+ALONE = ("alone", "alone-again", "placebo")
 KEYS = {  # columns that name a row; all others are numbers
     "faults": ["scene", "member", "name", "detail"],
     "heartbeats": ["scene", "member"],
@@ -71,9 +71,9 @@ class Reference:
         self.seen_seconds = {scene: self._time(self.seen, scene) or NAN for scene in scenes}
         rates = {scene: self._progress(scene, self.lead, self.seen) for scene in scenes}
         self.seen_steps = {scene: self.seen_seconds[scene] * (rates[scene] or (NAN, NAN, NAN))[2] for scene in scenes}
-        solo = "solo" if "solo" in scenes else None
-        others = [scene for scene in scenes if scene != "solo"] or scenes
-        self.comparisons = [(scene, solo) for scene in others]
+        alone = "alone" if "alone" in scenes else None
+        others = [scene for scene in scenes if scene != "alone"] or scenes
+        self.comparisons = [(scene, alone) for scene in others]
         self.states = self._states()
         self.of_track = {
             track: (own["t0_ns"].tolist(), own["t1_ns"].tolist(), list(zip(own["state"], own["reason"], strict=True)))
@@ -329,8 +329,10 @@ class Reference:
             parts = self._in_states(op["track"], op["t0_ns"], op["t1_ns"])
             cells += [(op["scene"], (*key, *state), ns / MS / calls[op["scene"], *key]) for state, ns in parts.items()]
         for scene, key, alone, beside in self._compared(cells, 3):
-            solo = dict(self.comparisons)[scene]
-            many = {"alone_calls": calls.get((solo, *key[:3]), NAN), "beside_calls": calls.get((scene, *key[:3]), NAN)}
+            many = {
+                "alone_calls": calls.get((dict(self.comparisons)[scene], *key[:3]), NAN),
+                "beside_calls": calls.get((scene, *key[:3]), NAN),
+            }
             times = {"alone_ms_per_call": alone, "beside_ms_per_call": beside, "difference": beside - alone}
             yield dict(zip(KEYS["operation-states"], (scene, *key), strict=True)) | many | times
 

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, frame
+from castmates.results.columns.launch import WINDOWS
+from castmates.results.columns.registry import TABLES
+from castmates.results.columns.study import ATTRIBUTION, CARRYOVER, CONTROLS, EFFECTS, LAUNCHES, MARGINS, frame
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.tables import tables_of
 from castmates.study.spec import PROTOCOL
 from tests.unit.windows_maker import one_slice
 
@@ -34,30 +38,34 @@ def make(
     folder: Path,
     leads: Sequence[str] = ("dlrm-train", "resnet-infer"),
     antagonists: Sequence[str] = ("stream", "compute", "chase"),
-    blocks: int = 5,
+    launches: int = 5,
     rounds: int = 3,
     missing: Sequence[tuple[str, str]] = (),
     failed: int = 0,
     platform: str = "measured",
     machine: dict | None = None,
 ) -> Path:
-    """Make results/<study> with these leads beside these antagonists; `failed` blocks of every lead fail."""
+    """Make results/<study> with these leads beside these antagonists; `failed` launches of every lead fail."""
     dice = random.Random(7)
     study = folder.name
-    windows, block_rows, effects, controls, traces, parts = [], [], [], [], [], []
+    windows, launch_rows, effects, controls, traces, parts = [], [], [], [], [], []
     for lead_number, lead in enumerate(leads):
         mixes = [name for name in antagonists if (lead, name) not in missing]
-        scenes = [("solo", "solo", "", 0.0), ("solo-again", "solo-again", "", 0.0), ("placebo:1", "placebo", "", 0.01)]
+        scenes = [
+            ("alone", "alone", "", 0.0),
+            ("alone-again", "alone-again", "", 0.0),
+            ("placebo:1", "placebo", "", 0.01),
+        ]
         for number, name in enumerate(mixes):
             loss = LOSSES[(number + 2 * lead_number) % len(LOSSES)]
             scenes.append((f"corun:{lead}+{name}", "corun", f"{lead}+{name}", loss))
         logs: dict[str, list[list[float]]] = {scene[0]: [] for scene in scenes}
-        for block in range(1, blocks + 1):
-            head = {"study": study, "company": f"{lead}-0000abcd", "block": block, "platform": platform}
-            works = block > failed
-            rows = _block(head, lead, scenes, rounds, dice, logs) if works else []
+        for launch in range(1, launches + 1):
+            head = {"study": study, "cohort": f"{lead}-0000abcd", "launch": launch, "platform": platform}
+            works = launch > failed
+            rows = _launch(head, lead, scenes, rounds, dice, logs) if works else []
             windows += rows
-            block_rows.append(
+            launch_rows.append(
                 head | {
                     "lead": lead, "status": "measured" if works else "failed",
                     "reason": "" if works else f"{lead} ended with status 1 before it was ready",
@@ -66,37 +74,37 @@ def make(
                     "windows_rejected": sum(not row["valid"] for row in rows),
                 }
             )  # fmt: skip
-        measured = blocks - failed
+        measured = launches - failed
         if mixes:
             effects.append(_alone(study, lead, mixes[0], measured, rounds, platform))
         for name in mixes:
             parts += _parts(study, lead, name, logs, rounds, platform)
-            for baseline in ("solo", "placebo"):
-                scene, base = logs[f"corun:{lead}+{name}"], logs["solo" if baseline == "solo" else "placebo:1"]
+            for baseline in ("alone", "placebo"):
+                scene, base = logs[f"corun:{lead}+{name}"], logs["alone" if baseline == "alone" else "placebo:1"]
                 ratio = _ratio(base, scene)
                 effects.append(_effect(study, lead, name, baseline, ratio, rounds, platform))
-        ratio = _ratio(logs["solo"], logs["solo-again"])
-        verdict = "no data" if not measured else "too few blocks" if measured < 3 else "passes"
+        ratio = _ratio(logs["alone"], logs["alone-again"])
+        verdict = "no data" if not measured else "too few launches" if measured < 3 else "passes"
         controls.append(
             {"study": study, "lead": lead, "control": "A/A", "ratio": ratio[0], "ratio_low": ratio[1],
-             "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "blocks": measured,
+             "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "launches": measured,
              "rounds": measured * rounds, "p_value": math.nan, "p_holm": math.nan, "verdict": verdict,
-             "platform": platform, "mix": "", "baseline": "solo", "study_lead": True}
+             "platform": platform, "mix": "", "baseline": "alone", "study_lead": True}
         )  # fmt: skip
         traces.append(_trace(study, f"{lead}@0", "lead", measured, platform))
     if leads:
-        controls += _known(study, blocks, rounds, platform)
-        traces.append(_trace(study, "stream@1", "antagonist", blocks, platform))
-    tables = {"windows": (windows, WINDOWS), "blocks": (block_rows, BLOCKS), "effects": (effects, EFFECTS),
+        controls += _known(study, launches, rounds, platform)
+        traces.append(_trace(study, "stream@1", "antagonist", launches, platform))
+    tables = {"windows": (windows, WINDOWS), "launches": (launch_rows, LAUNCHES), "effects": (effects, EFFECTS),
               "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER),
               "attribution": (parts, ATTRIBUTION),
               "margins": (_margins(effects, leads, antagonists), MARGINS)}  # fmt: skip
     _write(folder, tables, MACHINE if machine is None else machine)
-    _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
+    _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, launch_rows)
     return folder
 
 
-def _block(head, lead, scenes, rounds, dice, logs):
+def _launch(head, lead, scenes, rounds, dice, logs):
     rows, clock, launch = [], 10**12, dice.gauss(0, 0.006)
     for scene in scenes:
         logs[scene[0]].append([])
@@ -112,6 +120,7 @@ def _block(head, lead, scenes, rounds, dice, logs):
                     "unit": "step", "open_ns": clock, "close_ns": clock + 10**9, "first_ns": clock + 5 * 10**6,
                     "last_ns": clock + 995 * 10**6, "beats": 100, "units": 100.0, "valid": not rejected,
                     "rate": rate * (0.93 if rejected else 1), "reasons": "steal: 2.4 % of cpu0" if rejected else "",
+                    "reason_kinds": "steal" if rejected else "", "blamed": "",
                 } | one_slice(not rejected)
             )  # fmt: skip
             clock += 1_300_000_000
@@ -119,7 +128,7 @@ def _block(head, lead, scenes, rounds, dice, logs):
 
 
 def _ratio(base, scene):
-    """Geometric mean of the blocks' ratios, with an interval between launches and one within."""
+    """Geometric mean of the launches' ratios, with an interval between launches and one within."""
     means = [fmean(b) - fmean(s) for b, s in zip(base, scene, strict=True)]
     if not means:
         return (math.nan,) * 5 + (0,)
@@ -129,88 +138,94 @@ def _ratio(base, scene):
 
 
 def _parts(study, lead, name, logs, rounds, platform):
-    """What a loss is due to, without a partition: a busy neighbour, and all else."""
-    chain = {"total": ("solo", "unmanaged"), "busy neighbour": ("solo", "placebo"), "sharing": ("placebo", "unmanaged")}
-    scenes = {"solo": "solo", "placebo": "placebo:1", "unmanaged": f"corun:{lead}+{name}"}
+    """What a loss is due to, without a partition: a busy antagonist, and all else."""
+    chain = {
+        "total": ("alone", "unmanaged"),
+        "busy antagonist": ("alone", "placebo"),
+        "sharing": ("placebo", "unmanaged"),
+    }
+    scenes = {"alone": "alone", "placebo": "placebo:1", "unmanaged": f"corun:{lead}+{name}"}
     rows = []
     for part, (start, end) in chain.items():
-        *found, blocks = _ratio(logs[scenes[start]], logs[scenes[end]])
+        *found, launches = _ratio(logs[scenes[start]], logs[scenes[end]])
         log, low, high, within_low, within_high = map(math.log, found)
         rows.append(
             {"study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
              "part": part, "part_of": "" if part == "total" else "total", "start": start, "end": end, "log": log,
              "log_low": low, "log_high": high, "points": 100 * log, "points_low": 100 * low, "points_high": 100 * high,
-             "blocks": blocks, "rounds": blocks * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
-             "verdict": "unclear" if blocks >= 3 else "too few blocks" if blocks else "no data",
+             "launches": launches, "rounds": launches * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
+             "verdict": "unclear" if launches >= 3 else "too few launches" if launches else "no data",
              "within_low": within_low, "within_high": within_high, "how": "", "partition": "", "candidates": 0,
-             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists separate ways",
+             "launches_choosing": 0, "note": "no partition gives the lead and its antagonists separate ways",
              "possibly_biased": False}
         )  # fmt: skip
     return rows
 
 
-def _alone(study, lead, name, blocks, rounds, platform):
+def _alone(study, lead, name, launches, rounds, platform):
     """The row of an antagonist, which loses a little against running alone."""
     ratio = (
-        (1.05, 1.04, 1.06, 1.045, 1.055, blocks) if blocks >= 3 else (1.05, math.nan, math.nan, 1.045, 1.055, blocks)
+        (1.05, 1.04, 1.06, 1.045, 1.055, launches)
+        if launches >= 3
+        else (1.05, math.nan, math.nan, 1.045, 1.055, launches)
     )
-    row = _effect(study, lead, name, "alone", ratio if blocks else _ratio([], []), rounds, platform)
+    row = _effect(study, lead, name, "alone", ratio if launches else _ratio([], []), rounds, platform)
     return row | {"member": f"{name}@1", "role": "antagonist", "p_holm": math.nan}
 
 
 def _effect(study, lead, name, baseline, ratio, rounds, platform):
-    slowdown, low, high, within_low, within_high, blocks = ratio
-    p_holm = 0.04 if blocks >= 3 else math.nan
+    slowdown, low, high, within_low, within_high, launches = ratio
+    p_holm = 0.04 if launches >= 3 else math.nan
     loss = [100 * (1 - 1 / value) for value in (slowdown, low, high)]
-    if not blocks:
+    if not launches:
         verdict = "no data"
-    elif blocks < 3:
-        verdict = "too few blocks"
+    elif launches < 3:
+        verdict = "too few launches"
     elif loss[1] > -2 and loss[2] < 2:
-        verdict = "equivalent"
+        verdict = "no loss"
     else:
-        verdict = "slower" if loss[1] > 0 else "faster" if loss[2] < 0 else "unclear"
+        verdict = "loss" if loss[1] > 0 else "gain" if loss[2] < 0 else "unclear"
     return {
         "study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
         "role": "lead", "partition": "unmanaged", "lead_ways": None, "baseline": baseline, "metric": "rate",
-        "slowdown": slowdown, "slowdown_low": low, "slowdown_high": high, "degradation_pct": loss[0],
-        "degradation_low": loss[1], "degradation_high": loss[2], "blocks": blocks, "rounds": blocks * rounds,
-        "windows_valid": blocks * rounds, "windows_rejected": 0, "platform": platform, "within_low": within_low,
+        "slowdown": slowdown, "slowdown_low": low, "slowdown_high": high, "loss_pct": loss[0],
+        "loss_low": loss[1], "loss_high": loss[2], "launches": launches, "rounds": launches * rounds,
+        "windows_valid": launches * rounds, "windows_rejected": 0, "platform": platform, "within_low": within_low,
         "within_high": within_high, "p_value": p_holm, "p_holm": p_holm, "verdict": verdict,
-        "baseline_windows_valid": blocks * rounds, "baseline_windows_rejected": 0,
-        "rejection_rate": 0.0 if blocks else math.nan, "baseline_rejection_rate": 0.0 if blocks else math.nan,
+        "baseline_windows_valid": launches * rounds, "baseline_windows_rejected": 0,
+        "rejection_rate": 0.0 if launches else math.nan, "baseline_rejection_rate": 0.0 if launches else math.nan,
         "possibly_biased": False, "growth_pct": 0.1, "growth_low": -0.4, "growth_high": 0.6, "still_growing": False,
         "machine": "", "nodes": 1, "nodes_p_holm": math.nan, "over": "launches",
-        "freedom": blocks - 1 if blocks >= 3 else math.nan,
+        "freedom": launches - 1 if launches >= 3 else math.nan,
     }  # fmt: skip
 
 
-def _known(study, blocks, rounds, platform):
+def _known(study, launches, rounds, platform):
     """What the controls of a study leave: the A/A of their leads, and their own outcome."""
-    few = blocks < 3
+    few = launches < 3
     found = [
-        ("A/A", "chase", "", "solo", 1.002, "passes"),
-        ("A/A", "compute", "", "solo", 0.9995, "passes"),
-        ("positive", "chase", "chase+stream", "solo", 1.31, "sensitive"),
+        ("A/A", "chase", "", "alone", 1.002, "passes"),
+        ("A/A", "compute", "", "alone", 0.9995, "passes"),
+        ("positive", "chase", "chase+stream", "alone", 1.31, "sensitive"),
         ("negative", "compute", "compute+compute", "placebo", 1.0004, "passes"),
     ]
     return [
         {"study": study, "lead": lead, "control": control, "ratio": ratio,
          "ratio_low": math.nan if few else ratio - 0.006, "ratio_high": math.nan if few else ratio + 0.006,
-         "within_low": ratio - 0.004, "within_high": ratio + 0.004, "blocks": blocks, "rounds": blocks * rounds,
-         "p_value": math.nan, "p_holm": math.nan, "verdict": "too few blocks" if few else verdict,
+         "within_low": ratio - 0.004, "within_high": ratio + 0.004, "launches": launches, "rounds": launches * rounds,
+         "p_value": math.nan, "p_holm": math.nan, "verdict": "too few launches" if few else verdict,
          "platform": platform, "mix": mix, "baseline": baseline, "study_lead": False}
         for control, lead, mix, baseline, ratio, verdict in found
     ]  # fmt: skip
 
 
-def _trace(study, member, role, blocks, platform):
+def _trace(study, member, role, launches, platform):
     """What a member's windows show of the scene before."""
-    enough = blocks >= 3
+    enough = launches >= 3
     numbers = {"change_pct": -0.1, "change_low": -0.6, "change_high": 0.4, "detectable_pct": 0.9, "p_value": 0.6}
     return {"study": study, "member": member, "workload": member.partition("@")[0], "role": role,
-            **(numbers | {"p_holm": 1.0} if enough else {}), "blocks": blocks, "windows": 10 * blocks,
-            "windows_after_frozen": 6 * blocks, "verdict": "none seen" if enough else "too few windows",
+            **(numbers | {"p_holm": 1.0} if enough else {}), "launches": launches, "windows": 10 * launches,
+            "windows_after_frozen": 6 * launches, "verdict": "none seen" if enough else "too few windows",
             "platform": platform}  # fmt: skip
 
 
@@ -221,18 +236,18 @@ def _margins(effects, leads, antagonists):
     sides += [("contentiousness", name, [(lead, name) for lead in leads]) for name in antagonists]
     rows = []
     for margin, who, places in sides:
-        for baseline in ("solo", "placebo"):
+        for baseline in ("alone", "placebo"):
             found = [cells[*place, baseline] for place in places if (*place, baseline) in cells]
-            whole = 0 < len(found) == len(places) and all(row["blocks"] for row in found)
+            whole = 0 < len(found) == len(places) and all(row["launches"] for row in found)
             mean = math.exp(fmean(math.log(row["slowdown"]) for row in found)) if whole else math.nan
-            few = not whole or min(row["blocks"] for row in found) < 3
+            few = not whole or min(row["launches"] for row in found) < 3
             ends = [math.nan if few else mean * factor for factor in (0.99, 1.01)]
             loss = [100 * (1 - 1 / value) for value in (mean, *ends)]
             rows.append(
                 {"study": found[0]["study"] if found else "", "margin": margin, "who": who, "baseline": baseline,
-                 "slowdown": mean, "slowdown_low": ends[0], "slowdown_high": ends[1], "degradation_pct": loss[0],
-                 "degradation_low": loss[1], "degradation_high": loss[2], "cells": len(found),
-                 "cells_of": len(places), "blocks": sum(row["blocks"] for row in found),
+                 "slowdown": mean, "slowdown_low": ends[0], "slowdown_high": ends[1], "loss_pct": loss[0],
+                 "loss_low": loss[1], "loss_high": loss[2], "cells": len(found),
+                 "cells_of": len(places), "launches": sum(row["launches"] for row in found),
                  "platform": found[0]["platform"] if found else ""}
             )  # fmt: skip
     return rows
@@ -248,21 +263,29 @@ def _write(folder, contents, machine):
     (folder / "machine.json").write_text(json.dumps(machine))
 
 
-def _plan(folder, study, companies, blocks):
-    """The plan, and the record of every block."""
+def _plan(folder, study, cohorts, launches):
+    """The plan, and the record of every launch."""
     design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3,
               "longest_settle": 1.0, "steps": 10, "limits": {"steal": 0.01, "foreign": 0.02, "swap": 0}}  # fmt: skip
-    casts = {company: [_member(name, cpu) for cpu, name in enumerate(names)] for company, names in companies.items()}
+    casts = {cohort: [_member(name, cpu) for cpu, name in enumerate(names)] for cohort, names in cohorts.items()}
     planned = []
-    for row in blocks:
-        company = {"id": row["company"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["company"]],
+    for row in launches:
+        cohort = {"id": row["cohort"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["cohort"]],
                    "mixes": [], "scenes": []}  # fmt: skip
-        planned.append({"study": study, "company": company, "number": row["block"], "seed": 3, "design": design})
+        planned.append({"study": study, "cohort": cohort, "number": row["launch"], "seed": 3, "design": design})
         settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
-        record(folder, row["company"], row["block"], status=row["status"], spec=planned[-1], settle=settle)
-    titles = {name: f"The {name}" for names in companies.values() for name in names}
-    plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "blocks": planned}
+        record(folder, row["cohort"], row["launch"], status=row["status"], spec=planned[-1], settle=settle)
+    titles = {name: f"The {name}" for names in cohorts.values() for name in names}
+    plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "launches": planned}
     (folder / "plan.json").write_text(json.dumps(plan))
+    fill(folder)
+
+
+def fill(folder: Path) -> None:
+    """Write each table that the plan asks for and that is not there, without rows."""
+    for name in tables_of(read_plan(folder / "plan.json"), StudyFolder(folder)):
+        if not (file := folder / "tables" / f"{name}.parquet").exists():
+            frame([], TABLES[name]).to_parquet(file)
 
 
 def _member(name, cpu):
@@ -273,12 +296,12 @@ def _member(name, cpu):
     }  # fmt: skip
 
 
-def record(folder: Path, company: str, block: int, **facts: object) -> None:
-    """Write a block.json; `facts` replace what it usually holds."""
-    place = folder / "blocks" / company / str(block)
+def record(folder: Path, cohort: str, launch: int, **facts: object) -> None:
+    """Write a launch.json; `facts` replace what it usually holds."""
+    place = folder / "launches" / cohort / str(launch)
     place.mkdir(parents=True, exist_ok=True)
     usual = {
         "status": "measured", "host": MACHINE["hostname"], "freezer": "signals",
         "versions": {"python": "3.11", "snakemake": "9.27.1", "kernel": MACHINE["kernel"]},
     }  # fmt: skip
-    (place / "block.json").write_text(json.dumps(usual | facts))
+    (place / "launch.json").write_text(json.dumps(usual | facts))

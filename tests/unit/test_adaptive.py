@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, decide
+from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEstimate, decide
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.interpolation import Measured, interpolate
@@ -16,13 +16,13 @@ from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
 from castmates.results.adaptive_looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, skipped_at
 from castmates.study.adaptive_words import reason, sentences
-from castmates.study.curves import curves, later
+from castmates.study.curves import BANDWIDTH, curves, measured_later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.questions import questions
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import MixSet
 from tests.unit.modelled.makers import project_of
 from tests.unit.windows_maker import written
@@ -33,11 +33,13 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-recommend: {lead_loss: 10}
+recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
-BUDGET = "budget: {adaptive: true, blocks: 4, batch: 2, most_blocks: 12, company: %d, longest_block: 36000}\n"
+BUDGET = (
+    "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, mixes_per_launch: %d, longest_launch: 36000}\n"
+)
 
 
 @pytest.fixture
@@ -57,16 +59,16 @@ def at(plan, losses, half=0.3, launches=4, left=8, before=None, limit=10.0):
     and only if it is the same NaN.
     """
     ids = named(plan)
-    silent = Known(0, math.nan, math.inf)
+    silent = MixEstimate(0, math.nan, math.inf)
     known = {
-        ids[name]: silent if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
+        ids[name]: silent if loss is None else MixEstimate(launches, -math.log1p(-loss / 100), half / 100)
         for name, loss in losses.items()
     }
     asks = {
         name: replace(each, edge=float(str(each.edge))) for name, each in questions(plan.mixes, limit, 0.02).items()
     }
     look = Look(asks, curves(plan.mixes), math.log1p(0.02), left)
-    asked = before or [Asked(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
+    asked = before or [MixAtLook(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
     names = {identity: name for name, identity in ids.items()}
     return {names[each.identity]: each for each in decide(look, known, asked)}
 
@@ -79,8 +81,8 @@ def test_ends_and_some_between_are_measured_first(project):
     plan = project.plan()
     ids = named(plan)
     assert {name for name, identity in ids.items() if identity not in plan.later} == set(FIRST)
-    assert [curve.family for curve in curves(plan.mixes)] == ["split-#", "antagonists-mb#"]
-    assert plan.later == later(plan.mixes)
+    assert [curve.family for curve in curves(plan.mixes)] == ["split", BANDWIDTH]
+    assert plan.later == measured_later(plan.mixes)
 
 
 def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch):
@@ -88,7 +90,7 @@ def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch
     classes = "machines: {small: {model: {ways: 8}}, large: {model: {ways: 12}}}\n"
     plan = project_of(tmp_path, STUDY.replace("model: {ways: 12}\n", classes) + BUDGET % 64).plan()
     parts = parts_of(plan)
-    assert [part.later == later(part.mixes) for part in parts] == [True, True]
+    assert [part.later == measured_later(part.mixes) for part in parts] == [True, True]
     assert [len(part.later) for part in parts] == [3, 6]
     assert sorted(plan.later) == sorted(identity for part in parts for identity in part.later)
 
@@ -134,7 +136,7 @@ def test_a_mix_without_any_window_stops(project):
 def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sweeps = "{sweeps: [{split: all}, {overlap: [0, 2, 4], lead: 6}, {bandwidth: {antagonists: [20%, 50%]}}]}"
-    text = STUDY.replace("recommend: {lead_loss: 10}\n", "").partition("cache:")[0]
+    text = STUDY.replace("recommend: {lead_loss: 10%}\n", "").partition("cache:")[0]
     plan = project_of(tmp_path, f"{text}cache: {sweeps}\n" + BUDGET % 64).plan()
     ids, asks = named(plan), questions(plan.mixes, None, 0.02)
     kinds = {name: asks[identity].kind for name, identity in ids.items()}
@@ -160,15 +162,15 @@ def test_few_launches_that_agree_by_luck_do_not_stop_a_mix():
 
 def test_launches_leave_out_what_their_look_left_out(project):
     plan = project.plan()
-    block = plan.blocks[0]
+    launch = plan.launches[0]
     ids = named(plan)
-    skipped = skipped_at(block.company, None, plan.later)
+    skipped = skipped_at(launch.cohort, None, plan.later)
     assert set(skipped) == set(plan.later)
-    only = as_launched(block.model_copy(update={"skipped": skipped_at(block.company, [ids["split-10"]], ())}))
-    names = {scene.name for scene in only.company.scenes}
-    assert {"solo", "solo-again", "corun:ranking+flood", "corun:ranking+flood@split-10", "alone:flood@2"} >= names - {
-        "placebo:2", "placebo:2@split-10"}  # fmt: skip
-    assert {"solo", "corun:ranking+flood@split-10"} <= names
+    only = as_launched(launch.model_copy(update={"skipped": skipped_at(launch.cohort, [ids["split-10"]], ())}))
+    names = {scene.name for scene in only.cohort.scenes}
+    allowed = {"alone", "alone-again", "corun:ranking+flood", "corun:ranking+flood@split-10"}
+    assert allowed >= names - {"antagonist-alone:flood@2", "placebo:2", "placebo:2@split-10"}
+    assert {"alone", "corun:ranking+flood@split-10"} <= names
     assert "corun:ranking+flood@split-9" not in names
 
 
@@ -176,47 +178,47 @@ def test_launches_leave_out_what_their_look_left_out(project):
 def test_the_full_grid_is_completed_later_and_nothing_is_measured_again(tmp_path, monkeypatch, size):
     monkeypatch.chdir(tmp_path)
     adaptive = project_of(tmp_path, STUDY + BUDGET % size)
-    whole = project_of(tmp_path, STUDY + (BUDGET % size).replace("adaptive: true, blocks: 4", "blocks: 12"))
+    whole = project_of(tmp_path, STUDY + (BUDGET % size).replace("adaptive: true, launches: 4", "launches: 12"))
     before = adaptive.plan()
     going = named(before)
     done = [
-        block.model_copy(update={"skipped": skipped_at(block.company, None, before.later)})
-        for block in before.blocks if block.path in before.looks[0]
+        launch.model_copy(update={"skipped": skipped_at(launch.cohort, None, before.later)})
+        for launch in before.launches if launch.path in before.looks[0]
     ]  # fmt: skip
     done += [
-        block.model_copy(update={"skipped": skipped_at(block.company, [going["split-10"]], ())})
-        for block in before.blocks
-        if block.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in block.company.mixes)
-    ]  # a company that paused for a look leaves a gap
-    again = text_of(without_decisions(planned(adaptive, done)))
-    assert again == text_of(without_decisions(before)), "one plan, one text: measured or not"
+        launch.model_copy(update={"skipped": skipped_at(launch.cohort, [going["split-10"]], ())})
+        for launch in before.launches
+        if launch.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in launch.cohort.mixes)
+    ]  # a cohort that paused for a look leaves a gap
+    again = plan_text(without_decisions(planned(adaptive, done)))
+    assert again == plan_text(without_decisions(before)), "one plan, one text: measured or not"
 
     after = planned(whole, done)
-    kept = {(block.path, block.fingerprint()) for block in done}
-    assert kept <= {(block.path, block.fingerprint()) for block in after.blocks}
+    kept = {(launch.path, launch.fingerprint()) for launch in done}
+    assert kept <= {(launch.path, launch.fingerprint()) for launch in after.launches}
     counts = dict.fromkeys(going.values(), 0)
-    for block in after.blocks:
-        for mix in block.company.mixes:
-            counts[mix.identity] += mix.identity not in block.skipped
+    for launch in after.launches:
+        for mix in launch.cohort.mixes:
+            counts[mix.identity] += mix.identity not in launch.skipped
     assert set(counts.values()) == {12}
-    # Half-way, and again: the same blocks.
-    measured = [block for place, block in enumerate(after.blocks) if block in done or place % 2]
-    assert {block.path for block in planned(whole, measured).blocks} == {block.path for block in after.blocks}
+    # Half-way, and again: the same launches.
+    measured = [launch for place, launch in enumerate(after.launches) if launch in done or place % 2]
+    assert {launch.path for launch in planned(whole, measured).launches} == {launch.path for launch in after.launches}
 
 
 def planned(project, measured):
-    """The plan of the project once these blocks are measured."""
+    """The plan of the project once these launches are measured."""
     return project._plan(measured)
 
 
 def test_bad_input_is_one_sentence(tmp_path):
     for budget, expected in {
-        "{adaptive: true, precision: 1%, blocks: 4}": "no 'precision' beside it",
-        "{adaptive: true, blocks: 3}": "at least 4, because 'adaptive' learns too little",
-        "{adaptive: true, blocks: 5, most_blocks: 6}": "at least 7, because 'adaptive' is given",
+        "{adaptive: true, precision: 1%, launches: 4}": "no 'precision' beside it",
+        "{adaptive: true, launches: 3}": "at least 4, because 'adaptive' learns too little",
+        "{adaptive: true, launches: 5, most_launches: 6}": "at least 7, because 'adaptive' is given",
     }.items():
         with pytest.raises(Exception, match=expected):
-            read(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")
+            read_keys(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")
 
 
 def test_interpolated_values_are_monotone_and_inside_their_bounds():
@@ -256,7 +258,7 @@ def test_partitions_that_other_keys_name_are_measured_at_first(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     keys = "attribution: {isolated: split-5}\nmitigations: [{lead: ranking, antagonists: [flood], ways: [4]}]\n"
     plan = project_of(tmp_path, STUDY + keys + BUDGET % 64).plan()
-    assert set(plan.later) == set(later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
+    assert set(plan.later) == set(measured_later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
 
 
 @pytest.mark.parametrize("change", ["clear", "launches", "identity"])
@@ -265,6 +267,6 @@ def test_a_look_that_was_edited_is_refused_in_one_sentence(project, change):
     cell = dict.fromkeys((*KINDS, *WORDS), "") | {"launches": 4, "answered_after": 0, "clear": False, "goes_on": True}
     cell |= {"identity": plan.mixes[0].identity, change: "strange"}
     folder.look_file(1).parent.mkdir(parents=True)
-    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "companies": [], "cells": [cell]}))
+    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "cohorts": [], "cells": [cell]}))
     with pytest.raises(CastmatesError, match=r"looks/1.json: .*; remove it and run the same command again\."):
         take_adaptive_look(plan, folder, 2, Terms(10.0, 0.02))

@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, effect_verdicts
-from castmates.cli.main import app
+from castmates.cli.main import COMMANDS
 from castmates.errors import CastmatesError
 from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import cards
 from castmates.report.answer.lines import answer_lines
 from castmates.report.results import read_results
-from castmates.results.asked import asked_blocks, looks_before, remember_blocks, remember_look
+from castmates.results.asked import asked_launches, looks_before, remember_launches, remember_look
 from castmates.results.folder import StudyFolder
-from castmates.study.more_blocks import checked_blocks
+from castmates.study.more_launches import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make
-from tests.unit.test_answer import FEW, HOPED, MISSING, NEARLY, OPEN, SAME, SLOWER, named, told
+from tests.unit.test_answer import FEW, HOPED, LOSING, MISSING, NEARLY, OPEN, SAME, named, told
 
 CLOSE = ("unclear", 0.5, -1.5, 2.5)
 FAR = ("unclear", 0.1, -30.0, 30.0)
@@ -30,48 +30,50 @@ FAR = ("unclear", 0.1, -30.0, 30.0)
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], blocks=5))
+    return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], launches=5))
 
 
-@pytest.mark.parametrize("rows", [(NEARLY, OPEN, SAME, SAME), (HOPED, SAME, SAME, SAME), (CLOSE, FAR, SLOWER, SAME),
+@pytest.mark.parametrize("rows", [(NEARLY, OPEN, SAME, SAME), (HOPED, SAME, SAME, SAME), (CLOSE, FAR, LOSING, SAME),
                                   (FEW, FEW, FEW, FEW), (FEW, MISSING, SAME, SAME)])  # fmt: skip
-@pytest.mark.parametrize("blocks", [3, 5, 9, 40])
-def test_the_command_that_is_offered_asks_for_launches_that_the_study_can_have(study, rows, blocks):
-    known = named(told(study, *rows), blocks=blocks)
+@pytest.mark.parametrize("launches", [3, 5, 9, 40])
+def test_the_command_that_is_offered_asks_for_launches_that_the_study_can_have(study, rows, launches):
+    known = named(told(study, *rows), launches=launches)
     found = answer(known)
     assert found.settle.feasible
     assert found.command.startswith("castmates sweep s.yaml")
-    asked = re.search(r"--blocks (\d+)$", found.command)
-    if blocks > 5:
+    asked = re.search(r"--launches (\d+)$", found.command)
+    if launches > 5:
         assert not asked, "planned launches come first"
         assert "has planned" in found.settling
     else:
-        assert checked_blocks(asked[1], known.study, "s.yaml") == found.settle.launches > 5
+        assert checked_launches(asked[1], known.study, "s.yaml") == found.settle.launches > 5
 
 
 def test_where_a_precision_decides_no_number_is_asked_for(study):
     known = named(told(study, NEARLY, OPEN, SAME, SAME), precision="1%")
     found = answer(known)
     with pytest.raises(CastmatesError):
-        checked_blocks(found.settle.launches, known.study, "s.yaml")
+        checked_launches(found.settle.launches, known.study, "s.yaml")
     assert found.command == "castmates sweep s.yaml"
-    assert f"set `most_blocks` to at least {found.settle.launches}" in found.settling
+    assert f"set `most_launches` to at least {found.settle.launches}" in found.settling
 
 
 def test_failed_launches_are_discarded_before_the_planned_ones_are_measured(tmp_path):
-    results = read_results(make(tmp_path / "study", ["a"], ["x", "y"], blocks=5, failed=3))
+    results = read_results(make(tmp_path / "study", ["a"], ["x", "y"], launches=5, failed=3))
     found = answer(replace(named(results), study_file="it's.yaml"))
     quoted = shlex.quote("it's.yaml")
-    assert found.command == f"castmates retry {quoted} && castmates sweep {quoted}"
+    assert found.command == f"castmates sweep {quoted} --retry"
     assert found.below.endswith("3 of 5 launches failed.")
     (card,) = [card for card in found.cards if "failed" in card.title]
-    assert f"`castmates retry {quoted}`, then `castmates sweep {quoted}`" in card.text
+    assert f"`castmates sweep {quoted} --retry`" in card.text
 
 
 def test_a_program_that_failed_in_every_launch_is_named_below_the_headline(tmp_path):
-    results = read_results(make(tmp_path / "study", ["a", "b"], ["x"], blocks=3))
-    blocks = results.blocks.assign(status=["failed" if lead == "b" else "measured" for lead in results.blocks["lead"]])
-    found = answer(replace(results, blocks=blocks))
+    results = read_results(make(tmp_path / "study", ["a", "b"], ["x"], launches=3))
+    launches = results.launches.assign(
+        status=["failed" if lead == "b" else "measured" for lead in results.launches["lead"]]
+    )
+    found = answer(replace(results, launches=launches))
     assert found.below.endswith(" 3 of 6 launches failed: b failed in every launch.")
 
 
@@ -84,13 +86,13 @@ def test_without_the_study_file_there_is_no_command_and_what_takes_it_is_named(s
 
 def test_a_hopeless_pair_does_not_hide_what_settles_the_others(study):
     found = answer(named(told(study, CLOSE, FAR, SAME, SAME)))
-    assert "for 1 of 2 pairs (a beside y would take more than 100 launches)" in found.settling
+    assert "for 1 of 2 mixes (a beside y would take more than 100 launches)" in found.settling
     assert found.command
 
 
 def test_the_offered_command_is_one_that_exists(study):
     words = answer(named(told(study, NEARLY, OPEN, SAME, SAME))).command.split()
-    assert words[1] in {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert words[1] in {one.name for one in COMMANDS}
 
 
 def judged(results, *changes):
@@ -136,7 +138,7 @@ def test_a_missed_loss_is_in_the_headline_of_no_loss(study):
     results = told(of_kinds(study), SAME, SAME, SAME, SAME)
     results = judged(results, ("positive", "no sensitivity shown here", 1.001))
     found = answer(results)
-    assert found.headline.startswith("No loss was seen, but nor was one that must be there: all four pairs")
+    assert found.headline.startswith("No loss was seen, but nor was one that must be there: all four mixes")
     assert "The loss of c beside compute must be there and was not found" in found.below
 
 
@@ -158,20 +160,20 @@ def test_the_noise_is_rounded_up(study):
 
 
 def test_an_extended_study_proves_less_and_shows_why(study):
-    table = pd.DataFrame({"log": [0.1, 0.1], "log_low": 0.05, "log_high": 0.15, "p_holm": [0.01, 0.001], "blocks": 9})
-    assert effect_verdicts(table, 0.02) == ["slower", "slower"]
-    assert effect_verdicts(table, 0.02, EXTENDED_LEVEL) == ["unclear", "slower"]
+    table = pd.DataFrame({"mean": [0.1, 0.1], "low": 0.05, "high": 0.15, "p_holm": [0.01, 0.001], "launches": 9})
+    assert effect_verdicts(table, 0.02) == ["loss", "loss"]
+    assert effect_verdicts(table, 0.02, EXTENDED_LEVEL) == ["unclear", "loss"]
     found = answer(replace(told(study, NEARLY, SAME, SAME, SAME), extended=(5, 9)))
     assert (
         "after a look at the results with 5 and 9 launches, so a loss counts as proven below p = 0.0025" in found.below
     )
-    (pair,) = [pair for pair in found.pairs if pair.state == "suspected"]
-    assert pair.note == "not proven: the study was extended, so p must be below 0.0025"
+    (pair,) = [pair for pair in found.pairs if pair.state == "suspected loss"]
+    assert pair.note == "suspected loss, not proven: the study was extended, so p must be below 0.0025"
 
 
 def test_a_look_is_kept_when_launches_are_added_to_results(tmp_path):
     folder = StudyFolder(tmp_path / "new")
-    few, more = (plan(written(["x"], ["a"], budget={"blocks": blocks, "rounds": 2})) for blocks in (5, 12))
+    few, more = (plan(written(["x"], ["a"], budget={"launches": launches, "rounds": 2})) for launches in (5, 12))
     remember_look(folder, few, more)
     assert looks_before(folder) == (), "nothing was there to look at"
     folder.tables.mkdir(parents=True)
@@ -179,22 +181,22 @@ def test_a_look_is_kept_when_launches_are_added_to_results(tmp_path):
     remember_look(folder, few, few)
     remember_look(folder, more, few)
     assert looks_before(folder) == ()
-    remember_blocks(folder, 12)
+    remember_launches(folder, 12)
     for _ in range(2):
         remember_look(folder, few, more)
-    remember_blocks(folder, 15)
+    remember_launches(folder, 15)
     assert looks_before(folder) == (5,)
-    assert asked_blocks(folder) == 15
-    assert json.loads(folder.asked_file.read_text()) == {"blocks": 15, "looks": [5]}
+    assert asked_launches(folder) == 15
+    assert json.loads(folder.asked_file.read_text()) == {"launches": 15, "looks": [5]}
 
 
 def test_a_narrow_terminal_gets_short_lines_and_notes_below_their_rows(study):
-    found = answer(named(told(study, NEARLY, OPEN, ("slower", 3.0, 2.0, 4.0), SAME)))
+    found = answer(named(told(study, NEARLY, OPEN, ("loss", 3.0, 2.0, 4.0), SAME)))
     narrow, wide = (list(answer_lines(found, width)) for width in (60, 100))
     assert max(map(len, narrow)) <= 75, "rows of the table are whole"
     assert len(narrow) > len(wide)
-    assert any(line.strip().startswith("not proven: 4 pairs") for line in narrow)
-    assert any("suspected loss (not proven: 4 pairs were tried)" in line for line in wide)
+    assert any(line.strip().startswith("suspected loss, not proven: 4 mixes") for line in narrow)
+    assert any("unclear (suspected loss, not proven: 4 mixes were tried)" in line for line in wide)
 
 
 def test_variants_of_a_lead_can_be_told_apart_and_a_note_of_many_rows_is_printed_once(study):

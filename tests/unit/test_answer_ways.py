@@ -33,7 +33,7 @@ def judged(results, partition, ways, platform="measured", aim="limit", **knee):
               "confirmation": "confirmed", "platform": platform}  # fmt: skip
     knees = [{**MIX, "curve": kind, "kept_pct": 95.0, "knee": 8, "knee_low": 4, "knee_high": None} | knee
              for kind in ("split", "lead")]  # fmt: skip
-    tables = {"sensitivity_curves": (curves, SENSITIVITY), "recommendations": ([advice], RECOMMENDATIONS),
+    tables = {"sensitivity": (curves, SENSITIVITY), "recommendations": ([advice], RECOMMENDATIONS),
               "knees": (knees, KNEES)}  # fmt: skip
     return replace(results, **{name: _table(rows, columns) for name, (rows, columns) in tables.items()})
 

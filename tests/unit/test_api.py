@@ -1,6 +1,5 @@
 """`castmates.load`: the tables of a study as attributes, read when they are asked for, each column explained."""
 
-import dataclasses
 import shutil
 
 import pandas as pd
@@ -9,18 +8,9 @@ import pytest
 import castmates
 from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
-from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
-from castmates.results.columns.findings import TRIAL_TABLES
-from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
-from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_TABLES
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.placing import PLACING_TABLES
-from castmates.results.columns.primitives import LOGGED_TABLES
-from castmates.results.columns.ranges import RANGE_TABLES
-from castmates.results.columns.study import STUDY_TABLES
-from castmates.results.columns.trace import TRACE_TABLES
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
+from castmates.results.columns.contract import USUAL
+from castmates.results.columns.launch import LAUNCH_TABLES
+from castmates.results.columns.registry import TABLES
 
 
 @pytest.fixture
@@ -32,7 +22,7 @@ def test_tables_are_read_when_they_are_asked_for_and_once(folder):
     results = castmates.load(folder)
     table = results.effects
     assert isinstance(table, pd.DataFrame)
-    assert "degradation_pct" in table
+    assert "loss_pct" in table
     (folder / "tables/effects.parquet").unlink()
     (folder / "tables/controls.parquet").unlink()
     assert results.effects is table
@@ -46,9 +36,10 @@ def test_the_report_reads_all_of_it_at_once(folder):
         read_results(folder)
 
 
-def test_a_table_that_an_earlier_version_did_not_write_is_empty(folder):
-    (folder / "tables/system.parquet").unlink(missing_ok=True)
-    assert castmates.load(folder).system.empty
+def test_a_table_that_the_study_does_not_ask_for_is_a_sentence_with_the_key_that_does(folder):
+    with pytest.raises(CastmatesError, match=r"study has no table 'mitigations', .*: `mitigations` would\.$"):
+        _ = castmates.load(folder).mitigations
+    assert read_results(folder).mitigations.empty
 
 
 def test_plan_machine_and_figures_come_with_it(folder):
@@ -67,21 +58,21 @@ def test_plan_machine_and_figures_come_with_it(folder):
         _ = figure.png
 
 
-def test_tables_of_blocks_are_those_of_all_blocks(folder):
+def test_tables_of_launches_are_those_of_all_launches(folder):
     results = castmates.load(folder)
-    for name in BLOCK_TABLES:
+    for name in LAUNCH_TABLES:
         table = getattr(results, name)
-        assert list(BLOCK_TABLES[name])[:3] == list(table)[:3]
+        assert list(LAUNCH_TABLES[name])[:3] == list(table)[:3]
 
 
 def test_results_show_themselves_in_a_line(folder):
-    assert repr(castmates.load(folder)) == f"<results of study: 10 blocks in {folder}>"
+    assert repr(castmates.load(folder)) == f"<results of study: 10 launches in {folder}>"
 
 
 def test_a_study_file_of_this_name_elsewhere_is_another_study(folder, monkeypatch, tmp_path):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    (tmp_path / "here/study.yaml").write_text("name: study\nmargin: 0.5\n")
+    (tmp_path / "here/study.yaml").write_text("name: study\nmargin: 50%\n")
     assert castmates.load(folder).study is None
     (tmp_path / "here/results").mkdir()
     folder.rename(tmp_path / "here/results/study")
@@ -96,29 +87,17 @@ def test_what_has_no_results_is_a_sentence(named, said, tmp_path, monkeypatch):
         castmates.load(named)
 
 
-def test_every_table_of_the_contract_is_an_attribute():
-    attributes = {field.name for field in dataclasses.fields(Results)} | set(vars(Results))
-    renamed = {"sensitivity": "sensitivity_curves"}
-    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES, *OPERATION_TABLES, *TRACE_SUMMARY_TABLES}:
-        assert renamed.get(name, name) in attributes
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_every_column_is_explained_and_declared_once(table):
+    assert not [column.name for column in table.columns if not column.meaning]
+    assert len(table) == len(table.columns)
 
 
-@pytest.mark.parametrize("table", tables())
-def test_every_column_is_explained(table):
-    columns = meanings(table)
-    known = [BLOCK_TABLES, STUDY_TABLES, PARTITION_TABLES, PLACING_TABLES, OPERATION_TABLES, PROFILE_TABLES]
-    known += [RANGE_TABLES, TRIAL_TABLES, LOGGED_TABLES, TRACE_SUMMARY_TABLES, LAUNCH_GRAPH_TABLES]
-    known.append(TRACE_TABLES | {"trace_samples": TRACE_TABLES["samples"]})
-    contract = next(tables[table] for tables in known if table in tables)
-    assert [(one.column, one.type) for one in columns] == list(contract.items())
-    assert not [one.column for one in columns if not one.meaning]
-
-
-def test_a_columns_comment_is_its_meaning():
+def test_columns_are_explained():
     shown = Results.columns("effects").set_index("column")["meaning"]
-    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over blocks"
-    assert shown["degradation_low"] == "lower end of the interval of degradation_pct"
-    assert shown["platform"] == EVERYWHERE["platform"]
+    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over launches"
+    assert shown["loss_low"] == "lower end of the interval of loss_pct"
+    assert shown["platform"] == USUAL["platform"].meaning
     with pytest.raises(CastmatesError, match="there is no table 'effect'; there are: "):
         Results.columns("effect")
 

@@ -11,16 +11,15 @@ REPORT = {"report", "report/text", "analysis", "results", "timeline", COLUMNS, "
 FIGURES = REPORT | {"report/figures"}
 ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "study": set(),
-    COLUMNS: set(),
+    COLUMNS: {"study"},
     "linux": {"study"},
     "inside": {"linux"},  # its table of events alone: see below
-    "workloads": {"inside"},
+    "workloads": {"inside", "study"},
     "machine": {"linux", "study"},
     "counters": {"linux", "study"},
     "traces": {"analysis", "workloads"},
     "timeline": {"traces", "workloads", "results", "analysis", COLUMNS, "study"},
     "rdt": {"linux", "machine", "study"},
-    "suites": {"workloads", "study"},
     "analysis": {COLUMNS, "study"},
     "results": {COLUMNS, "study"},
     "runner": {
@@ -36,14 +35,12 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
         COLUMNS,
         "study",
     },
-    "modelled": {"runner", "rdt", "workloads", "study"},
     "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
     "grant": {"runner", "machine", "linux"},
-    "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
-    "pipeline": {"project", "modelled", "runner", "timeline", "analysis", "results", COLUMNS}
+    "project": {"rdt", "workloads", "machine", "results", "study"},
+    "pipeline": {"project", "runner", "timeline", "analysis", "results", COLUMNS}
     | {"workloads", "linux", "machine", "study"},
-    "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
-    "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},
+    "terminal": {"pipeline", "project", "runner", "analysis", "results", "workloads", "machine", "study"},
     "report": {"results", "timeline", COLUMNS, "analysis", "study"},
     "report/text": {"report", "timeline", "analysis", "results", COLUMNS, "study"},
     "report/figures": REPORT,
@@ -59,6 +56,7 @@ NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io",
 FLAT = {
     "english",
     "errors",
+    "extras",
     "files",
     "protocols",
     "sampler",
@@ -87,8 +85,7 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "jaxjobs.job",
     "jaxjobs.models",
     "phase_layout",
-    "phase_handle",
-    "range_writer",
+    "phase_names",
     "tfmodels.graph_ranges",
     "attached.follow",
 ]

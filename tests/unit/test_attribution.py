@@ -13,17 +13,17 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_rounds import linked_scenes, rounds
 from castmates.analysis.partitions.isolated import isolating
-from castmates.preview import isolation
 from castmates.study.spec import REST, Partition, Share
+from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 SPLITS = (2, 4, 8)
 # What `partition_maker.loss` comes to under split-8 and split-4.
 TRUE = {
-    "split-8": {"total": 0.32, "busy neighbour": 0.02, "not given back": 0.05 + 0.3 / 9, "own smaller share": 0.05,
+    "split-8": {"total": 0.32, "busy antagonist": 0.02, "not given back": 0.05 + 0.3 / 9, "own smaller share": 0.05,
                 "despite own ways": 0.3 / 9, "cache capacity": 0.3 - 0.05 - 0.3 / 9},
-    "split-4": {"total": 0.32, "busy neighbour": 0.02, "not given back": 0.16, "own smaller share": 0.1,
+    "split-4": {"total": 0.32, "busy antagonist": 0.02, "not given back": 0.16, "own smaller share": 0.1,
                 "despite own ways": 0.06, "cache capacity": 0.14},
 }  # fmt: skip
 
@@ -36,22 +36,22 @@ def by_part(table, column="log"):
     return dict(zip(table["part"], table[column], strict=True))
 
 
-def without(windows, scene, blocks=None):
-    """These windows, with those of a scene (in these blocks) rejected."""
-    gone = windows["scene"].str.match(scene) & (windows["block"].isin(blocks) if blocks else True)
+def without(windows, scene, launches=None):
+    """These windows, with those of a scene (in these launches) rejected."""
+    gone = windows["scene"].str.match(scene) & (windows["launch"].isin(launches) if launches else True)
     return windows.assign(valid=windows["valid"] & ~gone)
 
 
 @pytest.mark.parametrize(("named", "how", "choosing"), [(None, "chosen", 2), ("split-4", "named", 0)])
 def test_known_losses_are_divided_exactly(named, how, choosing):
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
+    of = maker.made(maker.atoms(ways=SPLITS), launches=5)
     found = attributed(of, maker.windows(of), named)
     partition = named or "split-8"
     assert by_part(found) == pytest.approx(TRUE[partition])
     assert set(found["partition"]) == {partition}
     assert set(found["how"]) == {how}
-    assert set(found["blocks_choosing"]) == {choosing}
-    assert set(found["blocks"]) == {5 - choosing}
+    assert set(found["launches_choosing"]) == {choosing}
+    assert set(found["launches"]) == {5 - choosing}
     assert set(found["rounds"]) == {2 * (5 - choosing)}
     assert set(found["note"]) == {""}
     assert set(found["lead_ways"]) == {int(partition[-1])}
@@ -59,20 +59,22 @@ def test_known_losses_are_divided_exactly(named, how, choosing):
     points = by_part(found, "points")
     true = TRUE[partition]
     assert points["total"] == pytest.approx(100 * (1 - math.exp(-true["total"])))
-    isolated = true["busy neighbour"] + true["not given back"]
+    isolated = true["busy antagonist"] + true["not given back"]
     assert points["cache capacity"] == pytest.approx(100 * (math.exp(-isolated) - math.exp(-true["total"])))
-    degradation = by_part(found, "degradation_pct")
-    assert degradation["cache capacity"] == pytest.approx(100 * (1 - math.exp(-true["cache capacity"])))
+    loss = by_part(found, "loss_pct")
+    assert loss["cache capacity"] == pytest.approx(100 * (1 - math.exp(-true["cache capacity"])))
 
 
 def test_the_interval_of_points_is_that_of_the_linear_part():
-    of = maker.made(maker.atoms(ways=(4,)), blocks=6)
+    of = maker.made(maker.atoms(ways=(4,)), launches=6)
     windows = maker.windows(of, noise=0.03)
     found = attributed(of, windows).set_index("part")
     logs = windows[windows["member"] == maker.LEAD].assign(log=lambda table: np.log(table["rate"]))
-    means = logs.groupby(["scene", "block"])["log"].mean()
-    solo, isolated, together = (means[f"{name}"] for name in ("solo", "corun:dlrm+stream@split-4", "corun:dlrm+stream"))
-    before, after = solo - isolated, solo - together
+    means = logs.groupby(["scene", "launch"])["log"].mean()
+    alone, isolated, together = (
+        means[f"{name}"] for name in ("alone", "corun:dlrm+stream@split-4", "corun:dlrm+stream")
+    )
+    before, after = alone - isolated, alone - together
     linear = 100 * (np.exp(-after.mean()) * after - np.exp(-before.mean()) * before)
     half = 2.5705818 * linear.std() / math.sqrt(6)
     row = found.loc["cache capacity"]
@@ -85,12 +87,12 @@ def test_the_interval_of_points_is_that_of_the_linear_part():
 @given(
     seed=st.integers(0, 2**32 - 1),
     rejected=st.sampled_from([0.0, 0.1, 0.4]),
-    blocks=st.integers(1, 7),
+    launches=st.integers(1, 7),
     named=st.sampled_from([None, "split-2", "split-9"]),
 )
-def test_parts_always_add_up(seed, rejected, blocks, named):
+def test_parts_always_add_up(seed, rejected, launches, named):
     rng = np.random.default_rng(seed)
-    of = maker.made(maker.atoms(ways=SPLITS), maker.atoms("bert@0", ways=()), blocks=blocks)
+    of = maker.made(maker.atoms(ways=SPLITS), maker.atoms("bert@0", ways=()), launches=launches)
     windows = written(of, lambda *_: None if rng.random() < rejected else math.exp(rng.normal(3, 0.2)))
     found = attributed(of, windows, named)
     assert set(found["mix"]) == {"dlrm+stream", "bert+stream"}
@@ -100,13 +102,13 @@ def test_parts_always_add_up(seed, rejected, blocks, named):
             for whole in set(own["part_of"]) - {""}:
                 parts = [values[part] for part in own.loc[own["part_of"] == whole, "part"]]
                 assert sum(parts) == pytest.approx(values[whole], abs=1e-10)
-        assert own["blocks"].nunique() == own["rounds"].nunique() == 1
-        assert (own["log_low"].isna() == (own["blocks"] < 3)).all()
-        assert (own["points_low"].isna() == (own["blocks"] < 3)).all()
+        assert own["launches"].nunique() == own["rounds"].nunique() == 1
+        assert (own["log_low"].isna() == (own["launches"] < 3)).all()
+        assert (own["points_low"].isna() == (own["launches"] < 3)).all()
 
 
 def test_only_rounds_in_which_everything_was_measured_count():
-    of = maker.made(maker.atoms(ways=(4,)), blocks=3)
+    of = maker.made(maker.atoms(ways=(4,)), launches=3)
     windows = maker.windows(of, rounds=3)
     lost = windows["valid"] & ~((windows["round"] == 2) & (windows["scene"] == "placebo:1@split-4"))
     found = attributed(of, windows.assign(valid=lost))
@@ -117,20 +119,20 @@ def test_only_rounds_in_which_everything_was_measured_count():
 @pytest.mark.parametrize(
     ("scene", "parts", "note"),
     [
-        ("placebo:1@split-4", ["total", "busy neighbour", "not given back", "cache capacity"],
+        ("placebo:1@split-4", ["total", "busy antagonist", "not given back", "cache capacity"],
          "too few rounds have a valid window beside placebos under split-4"),
-        ("placebo:1$", ["total", "neighbour, not given back", "cache capacity"],
+        ("placebo:1$", ["total", "antagonist, not given back", "cache capacity"],
          "too few rounds have a valid window beside placebos"),
-        (".*split-4$", ["total", "busy neighbour", "sharing"], "too few rounds are complete under split-4"),
-        ("solo$", ["total"], "no round has a valid window both solo and beside the antagonists"),
+        (".*split-4$", ["total", "busy antagonist", "sharing"], "too few rounds are complete under split-4"),
+        ("alone$", ["total"], "no round has a valid window both alone and beside the antagonists"),
     ],
 )  # fmt: skip
 def test_parts_that_cannot_be_told_apart_are_one(scene, parts, note):
-    of = maker.made(maker.atoms(ways=(4,)), blocks=4)
+    of = maker.made(maker.atoms(ways=(4,)), launches=4)
     found = attributed(of, without(maker.windows(of), scene))
     assert found["part"].tolist() == parts
     assert set(found["note"]) == {note}
-    assert set(found["blocks"]) == {0 if scene == "solo$" else 4}
+    assert set(found["launches"]) == {0 if scene == "alone$" else 4}
     assert found["platform"].unique().tolist() == ["measured"]
     if "sharing" in parts:
         assert set(found["partition"]) == {""}
@@ -138,54 +140,54 @@ def test_parts_that_cannot_be_told_apart_are_one(scene, parts, note):
 
 
 def test_a_mix_without_partitions_has_what_can_be_told():
-    of = maker.made([mix(maker.LEAD, maker.STREAM)], blocks=3)
+    of = maker.made([mix(maker.LEAD, maker.STREAM)], launches=3)
     found = attributed(of, maker.windows(of))
-    assert by_part(found) == pytest.approx({"total": 0.32, "busy neighbour": 0.02, "sharing": 0.3})
+    assert by_part(found) == pytest.approx({"total": 0.32, "busy antagonist": 0.02, "sharing": 0.3})
     assert found["note"].iloc[0] == "no partition gives the lead and its antagonists separate ways"
     named = attributed(of, maker.windows(of), "split-4")
     assert named["note"].iloc[0] == "split-4, which the study names, separates no members in this mix"
 
 
-def test_four_blocks_are_too_few_to_choose_and_estimate():
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=4)
+def test_four_launches_are_too_few_to_choose_and_estimate():
+    of = maker.made(maker.atoms(ways=SPLITS), launches=4)
     found = attributed(of, maker.windows(of))
-    assert found["part"].tolist() == ["total", "busy neighbour", "sharing"]
-    assert set(found["blocks"]) == {4}
+    assert found["part"].tolist() == ["total", "busy antagonist", "sharing"]
+    assert set(found["launches"]) == {4}
     assert "takes 5 launches, 2 that choose and 3 others" in found["note"].iloc[0]
     assert set(attributed(of, maker.windows(of), "split-2")["partition"]) == {"split-2"}
 
 
 def test_enough_launches_without_a_complete_round_under_a_partition_are_told_so():
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=10)
+    of = maker.made(maker.atoms(ways=SPLITS), launches=10)
     found = attributed(of, without(maker.windows(of), "corun.*@split"))
     assert found["note"].iloc[0] == "too few launches have complete rounds under any of 3 partitions"
-    assert set(found["blocks"]) == {10}
+    assert set(found["launches"]) == {10}
 
 
-def test_companies_of_one_block_each_choose_together():
+def test_cohorts_of_one_launch_each_choose_together():
     one = maker.atoms(ways=SPLITS)
-    of = plan([company(f"c{number}", *one) for number in range(5)], blocks=1, mixes=one)
+    of = plan([cohort(f"c{number}", *one) for number in range(5)], launches=1, mixes=one)
     found = attributed(of, maker.windows(of))
     assert set(found["partition"]) == {"split-8"}
-    assert (set(found["blocks_choosing"]), set(found["blocks"])) == ({2}, {3})
+    assert (set(found["launches_choosing"]), set(found["launches"])) == ({2}, {3})
     assert "chosen on 2 of 5 launches" in isolation.line(of, None)
 
 
 def test_nothing_measured_is_no_zero():
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
+    of = maker.made(maker.atoms(ways=SPLITS), launches=5)
     found = attributed(of, maker.windows(of)[:0])
     assert found["part"].tolist() == ["total"]
     assert found["log"].isna().all()
     assert found["verdict"].tolist() == ["no data"]
 
 
-def test_the_blocks_that_choose_do_not_estimate():
-    """Where the choosing blocks alone show split-2 as best, it is chosen, and the others show what it gives."""
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
+def test_the_launches_that_choose_do_not_estimate():
+    """Where the choosing launches alone show split-2 as best, it is chosen, and the others show what it gives."""
+    of = maker.made(maker.atoms(ways=SPLITS), launches=5)
     plain = maker.windows(of)
     _, choosing = isolating(of, *rounds(plain, linked_scenes(mix_contrasts(of))), None)
     assert len(choosing) == 2
-    here = plain["block"].isin(choosing["block"]) & plain["member"].eq(maker.LEAD)
+    here = plain["launch"].isin(choosing["launch"]) & plain["member"].eq(maker.LEAD)
     better = here & plain["scene"].eq("corun:dlrm+stream@split-2")
     found = attributed(of, plain.assign(rate=plain["rate"].where(~better, plain["rate"] * 10)))
     assert set(found["partition"]) == {"split-2"}
@@ -198,14 +200,14 @@ def test_ways_that_are_shared_or_throttled_isolate_nobody():
     slow = Partition(name="slow", shares=(*split.shares[:1], Share(member=maker.STREAM, ways=0xFF0, bandwidth=20)))
     wide = Partition(name="wide", shares=(split.shares[0], Share(member=maker.STREAM, ways=0xFF8)))
     rest = Partition(name="rest", shares=(split.shares[0], Share(member=REST, ways=0xFF0)))
-    of = maker.made([one, *(maker.under(one, each) for each in (slow, wide, rest, maker.capped(2)))], blocks=5)
+    of = maker.made([one, *(maker.under(one, each) for each in (slow, wide, rest, maker.capped(2)))], launches=5)
     found = attributed(of, written(of, lambda *_: 10.0))
-    assert found["part"].tolist() == ["total", "busy neighbour", "sharing"]
+    assert found["part"].tolist() == ["total", "busy antagonist", "sharing"]
     assert set(found["candidates"]) == {0}
 
 
 def test_platforms_are_never_mixed():
-    of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
+    of = maker.made(maker.atoms(ways=SPLITS), launches=5)
     both = pd.concat([maker.windows(of, noise=0.01), maker.windows(of, noise=0.01, platform="modelled")])
     found = attributed(of, both)
     alone = attributed(of, maker.windows(of, noise=0.01))
@@ -215,14 +217,14 @@ def test_platforms_are_never_mixed():
 
 
 def test_parts_have_the_flags_of_the_scenes_in_which_they_begin_or_end():
-    of = maker.made(maker.atoms(ways=(4,)), blocks=9)
+    of = maker.made(maker.atoms(ways=(4,)), launches=9)
     windows = maker.windows(of)
     for scene, parts in {
         "corun:dlrm.stream@split-4$": {"not given back", "despite own ways", "cache capacity"},
         "corun:dlrm.stream$": {"total", "cache capacity"},
         "corun:dlrm.stream@cap-2$": set(),
     }.items():
-        lost = without(windows, scene, blocks=[1, 2, 3, 4])
+        lost = without(windows, scene, launches=[1, 2, 3, 4])
         effects = estimate_effects(of, lost, 0.02)
         found = estimate_attribution(of, lost, 0.02, None, effects)
         assert effects["possibly_biased"].any()
@@ -232,10 +234,10 @@ def test_parts_have_the_flags_of_the_scenes_in_which_they_begin_or_end():
 
 def test_partitions_in_other_launches_are_compared_with_the_mix_there():
     one = mix(maker.LEAD, maker.STREAM)
-    first = company("a", one, *(maker.under(one, maker.split(ways)) for ways in (2, 4)))
-    second = company("b", maker.under(one, maker.split(8)))
-    of = plan([first, second], blocks=5)
+    first = cohort("a", one, *(maker.under(one, maker.split(ways)) for ways in (2, 4)))
+    second = cohort("b", maker.under(one, maker.split(8)))
+    of = plan([first, second], launches=5)
     found = attributed(of, maker.windows(of))
     assert by_part(found) == pytest.approx(TRUE["split-8"])
-    assert set(found["blocks"]) == {3}
-    assert set(found["blocks_choosing"]) == {2}
+    assert set(found["launches"]) == {3}
+    assert set(found["launches_choosing"]) == {2}

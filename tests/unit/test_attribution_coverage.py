@@ -1,7 +1,7 @@
 """Do the parts' intervals hold the truth as often as they claim, also where the isolating partition is chosen?
 
 Simulated studies through the very functions that print the table. The worst case for a choice is that of partitions
-which are all the same: whichever looks best does so by luck, and on the blocks that chose it the luck would be counted.
+which are all the same: whichever looks best does so by luck, and on the launches that chose it, luck would count.
 `python -m tests.unit.test_attribution_coverage` prints the table of docs/methodology.md.
 """
 
@@ -16,11 +16,11 @@ from scipy import stats
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
 from castmates.analysis.partitions.attribution_rounds import LINKS
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, one_slice, plan
+from tests.unit.windows_maker import cohort, mix, one_slice, plan
 
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
 SEED, STUDIES, ROUNDS = 20261122, 1000, 2
@@ -28,7 +28,7 @@ WAYS = (2, 4, 6, 8)  # of the partitions, each of which isolates and is worth th
 LAUNCH, SCENE, WINDOW = 0.02, 0.015, 0.01  # standard deviations, in log terms
 BUSY, OWN, DESPITE, CAPACITY = 0.02, 0.03, 0.02, 0.05
 TOTAL = BUSY + OWN + DESPITE + CAPACITY
-TRUE = {"total": TOTAL, "busy neighbour": BUSY, "not given back": OWN + DESPITE, "own smaller share": OWN,
+TRUE = {"total": TOTAL, "busy antagonist": BUSY, "not given back": OWN + DESPITE, "own smaller share": OWN,
         "despite own ways": DESPITE, "cache capacity": CAPACITY}  # fmt: skip
 POINTS = 100 * (np.exp(CAPACITY - TOTAL) - np.exp(-TOTAL))
 CASES = [("named", 3), ("named", 5), ("chosen", 5), ("chosen", 10)]
@@ -41,43 +41,43 @@ class Studies:
     plan: Plan
     windows: pd.DataFrame
     kinds: list[tuple[str, str]]  # kind and partition of each scene
-    logs: np.ndarray  # by study, block, round and scene
+    logs: np.ndarray  # by study, launch, round and scene
     here: np.ndarray  # what these launches would show without the windows' noise; of one round
 
 
 @cache
-def studies(blocks: int, count: int = STUDIES, seed: int = SEED) -> Studies:
-    companies = [_company(number) for number in range(count)]
-    rng = np.random.default_rng(seed + blocks)
-    scenes = [scene for scene in companies[0].scenes if scene.kind in ("solo", "placebo", "corun")]
+def studies(launches: int, count: int = STUDIES, seed: int = SEED) -> Studies:
+    cohorts = [_cohort(number) for number in range(count)]
+    rng = np.random.default_rng(seed + launches)
+    scenes = [scene for scene in cohorts[0].scenes if scene.kind in ("alone", "placebo", "corun")]
     kinds = [(scene.kind, scene.partition) for scene in scenes]
-    shape = (count, blocks, ROUNDS, len(scenes))
-    moved = rng.normal(0, SCENE, (count, blocks, 1, len(scenes)))
-    launch = rng.normal(0, LAUNCH, (count, blocks, 1, 1))
-    here = launch + moved - [_loss(*one) for one in kinds]
+    shape = (count, launches, ROUNDS, len(scenes))
+    moved = rng.normal(0, SCENE, (count, launches, 1, len(scenes)))
+    of_launches = rng.normal(0, LAUNCH, (count, launches, 1, 1))
+    here = of_launches + moved - [_loss(*one) for one in kinds]
     logs = here + rng.normal(0, WINDOW, shape)
-    study, block, number, scene = np.indices(shape).reshape(4, -1)
-    names = np.array([[_named(one, each) for each in scenes] for one in companies], dtype=object)
+    study, launch, number, scene = np.indices(shape).reshape(4, -1)
+    names = np.array([[_named(one, each) for each in scenes] for one in cohorts], dtype=object)
     columns = {
-        "company": np.array([one.id for one in companies], dtype=object)[study],
-        "block": block + 1,
+        "cohort": np.array([one.id for one in cohorts], dtype=object)[study],
+        "launch": launch + 1,
         "round": number + 1,
         "scene": names[study, scene],
-        "member": np.array([one.lead.name for one in companies], dtype=object)[study],
+        "member": np.array([one.lead.name for one in cohorts], dtype=object)[study],
         "rate": np.exp(logs.ravel()),
         "valid": True,
         "platform": "measured",
     } | one_slice(True)
-    return Studies(plan(companies, blocks), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
+    return Studies(plan(cohorts, launches), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
 
 
-def _company(number):
+def _cohort(number):
     one = mix(f"lead{number:04d}@0", maker.STREAM)
-    return company(f"c{number:04d}", one, *(maker.under(one, maker.split(ways, one.lead)) for ways in WAYS))
+    return cohort(f"c{number:04d}", one, *(maker.under(one, maker.split(ways, one.lead)) for ways in WAYS))
 
 
 def _named(one, scene):
-    """The scene of this company's mix."""
+    """The scene of this cohort's mix."""
     return scene.name.replace("lead0000", one.lead.name.partition("@")[0])
 
 
@@ -89,9 +89,9 @@ def _loss(kind, partition):
 
 
 @cache
-def covered(how: str, blocks: int) -> dict[str, float]:
+def covered(how: str, launches: int) -> dict[str, float]:
     """By part the share of intervals that hold the truth; the capacity's mean bias and half-width."""
-    simulated = studies(blocks)
+    simulated = studies(launches)
     found = estimate_attribution(simulated.plan, simulated.windows, 0.02, "split-4" if how == "named" else None)
     assert set(found["how"]) == {how}
     shares = {}
@@ -114,15 +114,15 @@ def _share(low, high, true):
 
 
 @cache
-def greedy(blocks: int, partitions: int = 11) -> dict[str, float]:
-    """Had all blocks both chosen and estimated: many studies of such scenes, the best of all partitions in each."""
+def greedy(launches: int, partitions: int = 11) -> dict[str, float]:
+    """Had all launches both chosen and estimated: many studies of such scenes, the best of all partitions in each."""
     rng = np.random.default_rng(SEED)
     noise = np.hypot(SCENE, WINDOW / np.sqrt(ROUNDS))
-    together = rng.normal(0, noise, (20 * STUDIES, blocks, 1))
-    gains = CAPACITY + rng.normal(0, noise, (20 * STUDIES, blocks, partitions)) - together
+    together = rng.normal(0, noise, (20 * STUDIES, launches, 1))
+    gains = CAPACITY + rng.normal(0, noise, (20 * STUDIES, launches, partitions)) - together
     best = gains.mean(axis=1).argmax(axis=1)
     own = np.take_along_axis(gains, best[:, None, None], axis=2)[..., 0]
-    half = stats.t.ppf(0.975, blocks - 1) * own.std(axis=1, ddof=1) / np.sqrt(blocks)
+    half = stats.t.ppf(0.975, launches - 1) * own.std(axis=1, ddof=1) / np.sqrt(launches)
     mean = own.mean(axis=1)
     return {
         "cache capacity": _share(mean - half, mean + half, CAPACITY),
@@ -131,9 +131,9 @@ def greedy(blocks: int, partitions: int = 11) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize(("how", "blocks"), CASES)
-def test_every_part_covers_the_truth(how, blocks):
-    found = covered(how, blocks)
+@pytest.mark.parametrize(("how", "launches"), CASES)
+def test_every_part_covers_the_truth(how, launches):
+    found = covered(how, launches)
     for part in (*TRUE, "points"):
         assert 0.922 <= found[part] <= 0.978, part  # four binomial errors
     assert abs(found["bias"]) < 0.002
@@ -141,11 +141,11 @@ def test_every_part_covers_the_truth(how, blocks):
     assert_told("attribution", "points_low", found["points"])
 
 
-@pytest.mark.parametrize("blocks", [3, 5])
-def test_within_launch_every_part_covers_what_these_launches_show(blocks):
-    simulated = studies(blocks)
+@pytest.mark.parametrize("launches", [3, 5])
+def test_within_launch_every_part_covers_what_these_launches_show(launches):
+    simulated = studies(launches)
     found = estimate_attribution(simulated.plan, simulated.windows, 0.02, "split-4").set_index("part")
-    stages = [("solo", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
+    stages = [("alone", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
               ("corun", UNMANAGED)]  # fmt: skip
     logs = np.stack([simulated.here[:, :, 0, simulated.kinds.index(one)] for one in stages], axis=2).mean(axis=1)
     lost = dict(zip(LINKS, (logs[:, [0]] - logs).T, strict=True))
@@ -160,22 +160,22 @@ def test_within_launch_every_part_covers_what_these_launches_show(blocks):
         assert_told("attribution", "points_within_low", of_points)
 
 
-def test_a_choice_on_the_blocks_that_estimate_would_count_luck_as_capacity():
-    for blocks in (5, 10):
-        assert greedy(blocks)["bias"] > 4 * abs(covered("chosen", blocks)["bias"])
-        assert greedy(blocks)["cache capacity"] < 0.92
+def test_a_choice_on_the_launches_that_estimate_would_count_luck_as_capacity():
+    for launches in (5, 10):
+        assert greedy(launches)["bias"] > 4 * abs(covered("chosen", launches)["bias"])
+        assert greedy(launches)["cache capacity"] < 0.92
 
 
 def table():
     """The figures as the rows of a Markdown table."""
     columns = [*TRUE, "points", "half-width", "bias"]
-    rows = [f"| partition | blocks | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
-    for how, blocks in CASES:
-        found = covered(how, blocks)
-        rows.append(f"| {how} | {blocks} | {' | '.join(_cell(found.get(name)) for name in columns)} |")
-    for blocks in (5, 10):
-        cells = " | ".join(_cell(greedy(blocks).get(name)) for name in columns)
-        rows.append(f"| chosen of 11 by the blocks that estimate | {blocks} | {cells} |")
+    rows = [f"| partition | launches | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for how, launches in CASES:
+        found = covered(how, launches)
+        rows.append(f"| {how} | {launches} | {' | '.join(_cell(found.get(name)) for name in columns)} |")
+    for launches in (5, 10):
+        cells = " | ".join(_cell(greedy(launches).get(name)) for name in columns)
+        rows.append(f"| chosen of 11 by the launches that estimate | {launches} | {cells} |")
     return "\n".join(rows)
 
 

@@ -7,13 +7,14 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 MIX = "name: x\nmixes:\n  - {{lead: a, antagonists: [b], {}}}\n"
 AGAINST = "name: x\nmitigations:\n  - {{lead: a, antagonists: [b], {}}}\n"
 PREPARE = "name: x\nleads: [a]\nmachine: {{prepare: {{{}}}}}\n"
 MODEL = "name: x\nleads: [a]\nmodel: {{{}}}\n"
 PLACES = "one of smt, core, llc, socket, other-socket, or a list of these"
+QUOTAS = "whole per cents of CPU time from 1% to 99%, or a list of these"
 NUMBERS = "a whole number from 1 to 256, or a list of these"
 CLOCK = "highest, lowest, or a clock from 100 to 12700 MHz"
 MASK = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
@@ -30,7 +31,9 @@ MASK = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
         (MIX, "count: []", "mixes.1.count", NUMBERS),
         (MIX, "count: 1.5", "mixes.1.count", NUMBERS),
         (MIX, "count: [1, -2]", "mixes.1.count.2", "greater than or equal to 1"),
-        (MIX, "share: {quota: []}", "mixes.1.share.quota", "a share of CPU time from 1% to 99%, or a list of these"),
+        (MIX, "share: {quota: []}", "mixes.1.share.quota", QUOTAS),
+        (MIX, "share: {quota: 0.5%}", "mixes.1.share.quota", QUOTAS),
+        (MIX, "share: {quota: [10%, 50]}", "mixes.1.share.quota", "50%: shares are written with %"),
         (MIX, "share: {period: 5}", "mixes.1.share", "'cpus', 'quota' or both: a period alone limits nothing"),
         (AGAINST, "kinds: []", "mitigations.1.kinds", "a list of one or more"),
         (AGAINST, "kinds: ways", "mitigations.1.kinds", "a valid list, such as [a, b]"),
@@ -44,7 +47,7 @@ MASK = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
 )
 def test_one_sentence_names_the_key_and_what_it_takes(form, written, key, expected):
     with pytest.raises(CastmatesError) as refused:
-        read(Study, form.format(written), "study.yaml")
+        read_keys(Study, form.format(written), "study.yaml")
     (sentence,) = str(refused.value).splitlines()
     assert re.fullmatch(
         rf"study\.yaml, line 3: '{re.escape(key)}' is .*, but expected {re.escape(expected)}\.", sentence
@@ -52,14 +55,16 @@ def test_one_sentence_names_the_key_and_what_it_takes(form, written, key, expect
 
 
 def test_one_place_and_one_number_need_no_list():
-    (mix,) = read(Study, MIX.format("distance: llc, count: 2"), "study.yaml").mixes
+    (mix,) = read_keys(Study, MIX.format("distance: llc, count: 2"), "study.yaml").mixes
     assert (mix.distance, mix.count) == (["llc"], [2])
 
 
 def options(written, environment="native", command="x"):
     text = f"workloads:\n  big:\n    command: {command}\n    environment: {environment}\n    options: {{{written}}}\n"
-    files = [("w.yaml", read(Catalogue, text, "w.yaml"))]
-    return catalogue.gather(files, read(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates"))["big"]
+    files = [("w.yaml", read_keys(Catalogue, text, "w.yaml"))]
+    return catalogue.gather_catalogue(
+        files, read_keys(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates")
+    )["big"]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,7 @@ def test_a_slip_in_a_size_or_a_rate_is_found_when_the_study_is_read(key, written
     [
         ("load: fast", "'options.load: fast', but expected a number of requests a second, such as 20000 or 20K"),
         ("load: 5K, server: mysql", "'options.server: mysql', but expected memcached, redis or nginx"),
+        ("writes: 10", "'options.writes: 10', but expected a share from 0% to 100%, such as 20%"),
         ("connections: 300", "'options.connections: 300', but expected a whole number from 1 to 256"),
         ("loads: 5K", "'options.loads', which openloop does not have; it has server, load, connections"),
     ],

@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import Results
 from castmates.report.text.memory import bandwidth, pages
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 from tests.unit.test_memory_peak import SMALL, record
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 MIB = 1 << 20
 LEAD, STREAM, CHASE = "dlrm@0", "stream@1", "chase@2"
@@ -33,24 +33,24 @@ def native(one: Plan, commands: dict[str, tuple[str, ...]]) -> Plan:
         )
         return each.model_copy(update={"members": members})
 
-    blocks = tuple(block.model_copy(update={"company": of(block.company)}) for block in one.blocks)
-    return one.model_copy(update={"blocks": blocks})
+    launches = tuple(launch.model_copy(update={"cohort": of(launch.cohort)}) for launch in one.launches)
+    return one.model_copy(update={"launches": launches})
 
 
-TWO = plan([company("dlrm-1", mix(LEAD, STREAM), mix(LEAD, CHASE), mix(LEAD, STREAM, CHASE))], blocks=3)
+TWO = plan([cohort("dlrm-1", mix(LEAD, STREAM), mix(LEAD, CHASE), mix(LEAD, STREAM, CHASE))], launches=3)
 TRIAD = native(TWO, {"stream": ("stream", "--bytes", "2016M", "--mode", "triad")})
 
 
-def rates(block, number, scene, member):
+def rates(launch, number, scene, member):
     """In the launches 1, 2 and 3 the stream reads and writes 9, 10 and 11 thousand MiB a second, alone twice that."""
     if member != STREAM:
         return 100.0
-    return (8000.0 + 1000 * block.number) * (2 if scene.startswith("alone") else 1)
+    return (8000.0 + 1000 * launch.number) * (2 if scene.startswith("antagonist-alone") else 1)
 
 
 def effects(of: Plan = TRIAD, peak: Peak | None = PEAK) -> pd.DataFrame:
     table = estimate_effects(of, written(of, rates), 0.02, peak=peak)
-    return table[table["baseline"] == "solo"].set_index("mix")
+    return table[(table["baseline"] == "alone") & (table["role"] == "lead")].set_index("mix")
 
 
 def test_the_bandwidth_of_the_co_run_is_beside_the_effect_and_its_share_of_the_peak():
@@ -102,10 +102,10 @@ def test_a_peak_that_is_not_the_memorys_is_labelled():
     assert shown(effects(TWO), BIG) == ""
 
 
-def launch(huge: int, wanted: str = "huge") -> BlockRecord:
+def launch(huge: int, wanted: str = "huge") -> LaunchRecord:
     member = {"name": "chase@1", "workload": "chase", "role": "antagonist"}
     pages = {"resident": 100 * MIB, "huge": huge * MIB, "wanted": wanted}
-    return BlockRecord({"spec": {"company": {"members": [member]}}, "members": {"chase@1": {"pages": pages}}})
+    return LaunchRecord({"spec": {"cohort": {"members": [member]}}, "members": {"chase@1": {"pages": pages}}})
 
 
 def test_pages_that_were_not_given_or_differ_are_named():
@@ -115,4 +115,4 @@ def test_pages_that_were_not_given_or_differ_are_named():
     assert missed.startswith("chase asked for huge pages and did not have them")
     (differ,) = pages([launch(0, "as the system gives"), launch(90, "as the system gives")])
     assert differ == "The share of memory on huge pages differs between launches: chase (0 to 90 %)."
-    assert pages([BlockRecord({})]) == []
+    assert pages([LaunchRecord({})]) == []

@@ -236,22 +236,22 @@ def test_the_page_is_what_the_kept_runs_give():
     assert page.PAGE.read_text() == page.page(kept, swept=sweeps.kept())
 
 
-def swept(folder, ratio_high=1.022, verdict="slower"):
+def swept(folder, ratio_high=1.022, verdict="loss"):
     """The results of a sweep, as far as they are kept."""
     (folder / "tables").mkdir(parents=True)
-    effect = "{mix},lead,solo,{where},{loss},{low},{high},{verdict}"
+    effect = "{mix},lead,alone,{where},{loss},{low},{high},{verdict}"
     rows = [
         effect.format(mix="a+b", where="unmanaged", loss=20.4, low=19.1, high=21.7, verdict=verdict),
-        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="equivalent"),
-        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="slower"),
+        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="no loss"),
+        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="loss"),
     ]
-    head = "mix,role,baseline,partition,degradation_pct,degradation_low,degradation_high,verdict"
+    head = "mix,role,baseline,partition,loss_pct,loss_low,loss_high,verdict"
     (folder / "tables" / "effects.csv").write_text("\n".join([head, *rows]) + "\n")
     (folder / "tables" / "controls.csv").write_text(
-        "lead,control,ratio,ratio_low,ratio_high,blocks,p_holm,verdict,mix\n"
+        "lead,control,ratio,ratio_low,ratio_high,launches,p_holm,verdict,mix\n"
         f"a,A/A,1.0,0.99,{ratio_high},6,0.9,passes,\na,positive,1.2,1.1,1.3,6,0.001,sensitive,a+b\n"
     )
-    (folder / "tables" / "blocks.csv").write_text(
+    (folder / "tables" / "launches.csv").write_text(
         "started,total_seconds\n2026-11-23T03:00:00+00:00,30\n2026-11-23T03:08:00+00:00,60\n"
     )
     (folder / "machine.json").write_text(
@@ -267,8 +267,8 @@ def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tm
     found = sweeps.kept(tmp_path / "kept")
     text = page.page({}, swept=found)
     assert "2 fresh sweeps" in text
-    assert "| a+b | 20.4 ± 1.3, slower | 20.4 ± 1.3, unclear |" in text
-    assert "a+c | 0.2 ± 1.2, equivalent" in text
+    assert "| a+b | 20.4 ± 1.3, loss | 20.4 ± 1.3, unclear |" in text
+    assert "a+c | 0.2 ± 1.2, no loss" in text
     assert "77.0" not in text, "partitions are no pairs"
     assert "| **median half-width** | 1.2 points | 1.2 points |" in text
     assert "1.000 (0.990 to 1.022): at 2 % inconclusive, at 3 % passes" in text
@@ -277,7 +277,7 @@ def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tm
     assert "commit abc: X, Linux 6.18; 2 launches in 9.0 minutes" in text
     assert "All intervals of a row overlap." in text
     effects = found[1].effects
-    effects.loc[effects["mix"] == "a+b", ["degradation_pct", "degradation_low", "degradation_high"]] = 10.0, 9.0, 11.0
+    effects.loc[effects["mix"] == "a+b", ["loss_pct", "loss_low", "loss_high"]] = 10.0, 9.0, 11.0
     assert "do not overlap, in 1 of 2 rows: a+b (10.0 to 20.4)." in page.page({}, swept=found)
 
 

@@ -102,19 +102,19 @@ def test_the_restart_gap_is_judged_by_what_users_wait_and_not_by_what_the_keeper
     assert next(restart_gap.findings("a program", quicker)).verdict == "met"
 
 
-def test_the_time_of_each_further_block_is_without_what_every_study_takes():
-    """60 s whatever the size, and 5 ms a block."""
+def test_the_time_of_each_further_launch_is_without_what_every_study_takes():
+    """60 s whatever the size, and 5 ms a launch."""
     rng = np.random.default_rng(4)
 
-    def run(blocks):
+    def run(launches):
         step = scale.Step(scale.TABLES, "estimate_effects", 1.0, 1.0, 10**9)
-        return scale.Run(blocks, (step,), 60 + 0.005 * blocks + rng.normal(0, 0.1), 0.0)
+        return scale.Run(launches, (step,), 60 + 0.005 * launches + rng.normal(0, 0.1), 0.0)
 
     found = {one.what: one for one in scale.findings([[run(2500), run(10_000)] for _ in range(3)])}
-    more = found["each block between 2500 and 10000"]
+    more = found["each launch between 2500 and 10000"]
     assert (more.value, more.unit) == (pytest.approx(5.0, abs=0.1), "ms")
-    assert found["tables to page of 10000 blocks on 2 cores"].verdict == "missed"
-    assert found["memory for 10000 blocks on 2 cores"].verdict == "met"
+    assert found["tables to page of 10000 launches on 2 cores"].verdict == "missed"
+    assert found["memory for 10000 launches on 2 cores"].verdict == "met"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_spread_of_one_per_cent_needs_seven_units_for_one_per_cent():
 
 
 def test_the_seconds_are_those_of_a_study_that_was_carried_out():
-    """Needed units from a few blocks, on average over many trials, against the truth for the spread they come from."""
+    """Needed units from a few launches, averaged over many trials, against the truth for the spread they come from."""
     rng = np.random.default_rng(1)
     sd, cost = 0.02, 12.0
     truth = cost * float(precision.units_needed(np.array(sd**2), TARGET))
@@ -53,10 +53,10 @@ def test_all_mixes_are_measured_when_the_one_with_the_largest_spread_is():
     assert way.seconds(TARGET)[0] == 15.0 * many
 
 
-def test_solo_runs_are_paid_once_for_all_mixes():
+def test_alone_runs_are_paid_once_for_all_mixes():
     rng = np.random.default_rng(2)
-    solo, one, other = rng.normal(0, 0.02, 8), rng.normal(-0.1, 0.02, 8), rng.normal(-0.2, 0.05, 6)
-    way = Apart(solo, [one, other], np.full(8, 3.0), [np.full(8, 4.0), np.full(6, 5.0)])
+    alone, one, other = rng.normal(0, 0.02, 8), rng.normal(-0.1, 0.02, 8), rng.normal(-0.2, 0.05, 6)
+    way = Apart(alone, [one, other], np.full(8, 3.0), [np.full(8, 4.0), np.full(6, 5.0)])
     n = way.needed(TARGET)[0]
     assert way.seconds(TARGET)[0] == pytest.approx(3.0 * n.max() + 4.0 * n[0] + 5.0 * n[1])
 
@@ -64,9 +64,9 @@ def test_solo_runs_are_paid_once_for_all_mixes():
 @settings(max_examples=30)
 @given(sds=st.tuples(st.floats(0.003, 0.1), st.floats(0.003, 0.1)), seed=st.integers(0, 99))
 def test_with_the_runs_needed_welch_gives_the_wanted_half_width(sds, seed):
-    solo, corun = (np.random.default_rng(seed).normal(0, sd, 6) for sd in sds)
-    n = Apart(solo, [corun], np.ones(6), [np.ones(6)]).needed(TARGET)[0, 0]
-    errors = [Mean(0, np.std(one, ddof=1) / np.sqrt(n), n - 1) for one in (solo, corun)]
+    alone, corun = (np.random.default_rng(seed).normal(0, sd, 6) for sd in sds)
+    n = Apart(alone, [corun], np.ones(6), [np.ones(6)]).needed(TARGET)[0, 0]
+    errors = [Mean(0, np.std(one, ddof=1) / np.sqrt(n), n - 1) for one in (alone, corun)]
     assert precision.minus(*errors).half_width <= TARGET * 1.000001
 
 

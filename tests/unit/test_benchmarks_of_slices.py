@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from benchmarks import edges, perturbation, share, usual
-from benchmarks.blocks import Measured, control_seconds
 from benchmarks.campaign import Campaign
+from benchmarks.launches import Measured, control_seconds
 from castmates.runner.rounds.pace import Steps, pace_of
 from tests.unit.windows_maker import DESIGN
 
@@ -27,16 +27,16 @@ def slice_table(rows):
     return table.assign(role=np.where(table["member"] == "lead", "lead", "antagonist"))
 
 
-def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
+def test_the_breakdown_of_a_launch_adds_up_to_its_time_after_the_barrier():
     # 0.1 s slices with 0.01 s to settle, 0.02 s for the lead and 0.05 s for the other; edges of 0.02 s.
     table = slice_table(
         [
-            (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
-            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
-            (1, 1, 2, "solo", "lead", False, False, 1.24, 1.34),
-            (1, 1, 2, "alone", "other", False, False, 1.36, 1.46),
-            (1, 1, 3, "solo", "lead", False, True, 1.48, 1.78),
-            (1, 2, 1, "solo", "lead", True, False, 2.00, 2.10),
+            (1, 1, 1, "alone", "lead", True, False, 1.00, 1.10),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 2, "alone", "lead", False, False, 1.24, 1.34),
+            (1, 1, 2, "antagonist-alone", "other", False, False, 1.36, 1.46),
+            (1, 1, 3, "alone", "lead", False, True, 1.48, 1.78),
+            (1, 2, 1, "alone", "lead", True, False, 2.00, 2.10),
             (2, 1, 1, "corun", "lead", True, False, 3.00, 3.10),
         ]
     )
@@ -57,12 +57,12 @@ def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
 def test_controls_are_charged_from_their_switch_to_the_next_ones():
     table = slice_table(
         [
-            (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
-            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 1, "alone", "lead", True, False, 1.00, 1.10),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.12, 1.22),
             (1, 1, 1, "corun", "lead", True, False, 1.25, 1.35),
             (1, 1, 2, "placebo", "lead", True, False, 1.36, 1.46),
-            (2, 1, 1, "solo-again", "lead", True, False, 3.00, 3.10),
-            (2, 1, 1, "solo", "lead", True, False, 3.15, 3.25),
+            (2, 1, 1, "alone-again", "lead", True, False, 3.00, 3.10),
+            (2, 1, 1, "alone", "lead", True, False, 3.15, 3.25),
         ]
     )
     measured = Measured(None, {}, None, 5.0, False, table)
@@ -72,11 +72,11 @@ def test_controls_are_charged_from_their_switch_to_the_next_ones():
 def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
     table = slice_table(
         [
-            (1, 1, 1, "solo", "lead", True, False, 1.000, 1.100),
-            (1, 1, 1, "alone", "other", True, False, 1.102, 1.200),
-            (1, 1, 2, "solo", "lead", True, True, 1.250, 1.400),
-            (1, 1, 3, "solo", "lead", True, False, 1.450, 1.500),
-            (1, 2, 1, "solo", "lead", True, False, 1.600, 1.700),
+            (1, 1, 1, "alone", "lead", True, False, 1.000, 1.100),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.102, 1.200),
+            (1, 1, 2, "alone", "lead", True, True, 1.250, 1.400),
+            (1, 1, 3, "alone", "lead", True, False, 1.450, 1.500),
+            (1, 2, 1, "alone", "lead", True, False, 1.600, 1.700),
             (1, 2, 1, "corun", "lead", True, False, 1.703, 1.800),
         ]
     )
@@ -107,7 +107,7 @@ def test_noise_alone_is_no_perturbation_in_either_direction():
     assert turns.loss() == pytest.approx(0.0, abs=0.006)
 
 
-def test_a_block_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
+def test_a_launch_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
     turns = perturbation.Turns("", share=0.25)
     for arm, rate in zip(perturbation.Arm, (1.0, 0.99, 0.9), strict=True):
         turns.rates[arm] += [rate] * 3
@@ -118,8 +118,8 @@ def test_a_block_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
     ("length", "watch", "slow", "share"),
     [(0.12, 0.0, [], 1 / 5), (0.12, 0.3, [], 1 / 6), (0.12, 0.0, ["a"], 1 / 6), (0.52, 0.3, [], 1.0)],
 )
-def test_the_share_of_watched_slices_is_that_of_a_block(length, watch, slow, share):
-    steps = Steps({"solo": 0.001}, {"lead": 0.001, "a": 0.2 if slow else 0.001}, 0.0001)
+def test_the_share_of_watched_slices_is_that_of_a_launch(length, watch, slow, share):
+    steps = Steps({"alone": 0.001}, {"lead": 0.001, "a": 0.2 if slow else 0.001}, 0.0001)
     design = DESIGN.model_copy(update={"slice": length, "window": 0.5, "steps": 10})
     pace = pace_of(design, steps, "lead", 0.02, watch)
     assert perturbation.watched_share(pace) == pytest.approx(share)

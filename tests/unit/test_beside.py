@@ -8,18 +8,18 @@ from castmates.analysis.operations.beside import differences
 from tests.unit.operations_maker import COMMON
 from tests.unit.printed_intervals import assert_told
 
-SCENES = {"solo": ("solo", ""), "corun:lead@0+other@1": ("corun", "lead@0+other@1")}
+SCENES = {"alone": ("alone", ""), "corun:lead@0+other@1": ("corun", "lead@0+other@1")}
 
 
 def trace(scene, launch, repetition, **more):
     kind, mix = SCENES[scene]
-    about = {"scene": scene, "kind": kind, "mix": mix, "launch": launch, "repetition": repetition}
+    about = {"scene": scene, "kind": kind, "mix": mix, "launch": launch, "round": repetition}
     return COMMON | about | more
 
 
 def test_traces_are_compared_inside_a_round_and_what_one_lacks_is_nothing():
-    solo, corun = SCENES
-    rows = [trace(solo, launch, 1, pool="a", busy=1.0 + launch) for launch in (1, 2, 3)]
+    alone, corun = SCENES
+    rows = [trace(alone, launch, 1, pool="a", busy=1.0 + launch) for launch in (1, 2, 3)]
     rows += [trace(corun, launch, 1, pool="a", busy=1.5 + launch) for launch in (1, 2, 3)]
     rows += [trace(corun, 3, 1, pool="b", busy=0.3)]  # works in one trace alone
     rows += [trace(corun, 3, 2, pool="a", busy=99.0)]  # of another graph, so it is not among what is compared

@@ -1,4 +1,4 @@
-"""Records out of bundles are the blocks' own, fall back to those, and give the same plan and the same fingerprints."""
+"""Records out of bundles are the launches' own, fall back to those, and give the same plan and fingerprints."""
 
 import json
 import os
@@ -8,21 +8,21 @@ import pytest
 from castmates.results.bundle_names import RECORDS
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import gather_bundle
-from castmates.results.columns.block import BLOCK_TABLES, RECORD, WINDOWS, table_file
+from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.results.torn import lacking, remember_torn
 
-COMMON = {"spec": {"company": {"id": "c", "members": [1, 2]}, "number": 1, "seed": 5}, "hardware": {"a": {"b": "c"}}}
+COMMON = {"spec": {"cohort": {"id": "c", "members": [1, 2]}, "number": 1, "seed": 5}, "hardware": {"a": {"b": "c"}}}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Three blocks of a company, gathered into one bundle."""
+    """Three launches of a cohort, gathered into one bundle."""
     folder = StudyFolder(tmp_path)
     for number in (1, 2, 3):
-        place = folder.block(f"c/{number}")
+        place = folder.launch(f"c/{number}")
         place.mkdir(parents=True)
         frame([{name: "a" if kind == "str" else number for name, kind in WINDOWS.items()}], WINDOWS).to_parquet(
             place / "windows.parquet", index=False
@@ -30,20 +30,20 @@ def folder(tmp_path):
         record = {**COMMON, "costs": {"logs": [number]}, "status": "measured", "windows": number}
         record["spec"] = {**COMMON["spec"], "number": number}
         (place / RECORD).write_text(json.dumps(record, sort_keys=True))
-    gather_bundle([folder.block(f"c/{number}") for number in (1, 2, 3)], folder.bundle("1"))
+    gather_bundle([folder.launch(f"c/{number}") for number in (1, 2, 3)], folder.bundle("1"))
     return folder
 
 
 def records_of(folder):
-    return [folder.block(f"c/{number}") / RECORD for number in (1, 2, 3)]
+    return [folder.launch(f"c/{number}") / RECORD for number in (1, 2, 3)]
 
 
-def test_bundled_records_are_the_blocks_own_and_share_what_they_have_in_common(folder):
+def test_bundled_records_are_the_launches_own_and_share_what_they_have_in_common(folder):
     reader = RecordReader(folder)
     found = [reader.read(file) for file in records_of(folder)]
     assert json.dumps(found) == json.dumps([read_record(file) for file in records_of(folder)])
     first, second, _ = found
-    assert first["spec"]["company"] is second["spec"]["company"]
+    assert first["spec"]["cohort"] is second["spec"]["cohort"]
     assert first["hardware"] is second["hardware"]
     assert (folder.bundle("1") / RECORDS).read_text().count("members") == 1
 
@@ -66,18 +66,20 @@ def test_a_record_that_was_replaced_within_the_same_tick_is_known_by_its_length(
     assert RecordReader(folder).read(file)["status"] == "failed"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"common": {}, "blocks": {}}', '{"common": [], "blocks": {"c/1": 7}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"common": {}, "launches": {}}', '{"common": [], "launches": {"c/1": 7}}']
+)
 def test_a_bundle_that_says_something_else_is_not_believed(folder, text):
     (folder.bundle("1") / RECORDS).write_text(text)
     found = [RecordReader(folder).read(file) for file in records_of(folder)]
     assert found == [read_record(file) for file in records_of(folder)]
 
 
-def test_a_block_that_lost_a_table_is_torn_and_noted_later_than_its_record(folder):
-    for name in BLOCK_TABLES:
+def test_a_launch_that_lost_a_table_is_torn_and_noted_later_than_its_record(folder):
+    for name in LAUNCH_TABLES:
         for number in (1, 2):
-            (folder.block(f"c/{number}") / table_file(name)).touch()
-    (folder.block("c/2") / "layers.parquet").unlink()
+            (folder.launch(f"c/{number}") / table_file(name)).touch()
+    (folder.launch("c/2") / "layers.parquet").unlink()
     assert [lacking(file.parent) for file in records_of(folder)] == ["", "layers.parquet", "counters.parquet"]
     torn = ["c/2"]
     note = remember_torn(folder, torn)

@@ -371,7 +371,7 @@ def test_partitions_are_planned_for_the_cache_of_a_captured_machine(owned, tmp_p
     theirs = tmp_path / "theirs.json.gz"
     record(theirs, owned)
     command = ["plan", "config/studies/cat-sweep.yaml", "--machine", str(theirs)]
-    done = CliRunner().invoke(app, [*command, "--json"])
+    done = CliRunner().invoke(app, [*command, "--format", "json"])
     assert not done.exception, done.exception
     outline = json.loads(done.output)
     assert "split-10" in outline["partitions"]  # of 11 ways, which this processor has

@@ -12,9 +12,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.partitions.pareto import pareto_table
+from castmates.analysis.partitions.recommendation import advice
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
-from castmates.pipeline.recommend_partitions import of_limit
-from castmates.preview.details import NOTHING_NOW, masks
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
 from castmates.report.figures.index import figures_of
@@ -22,10 +21,11 @@ from castmates.report.figures.timeline_rows import cache_bytes
 from castmates.report.results import Results
 from castmates.report.text import processor
 from castmates.report.text.recommendation import context, sentence
-from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
+from castmates.results.columns.study import CARRYOVER, LAUNCHES, frame
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of, without_class
+from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
+from castmates.terminal.preview.details import NOTHING_NOW, masks
 from tests.unit.partition_maker import loss
 from tests.unit.test_figure_partitions import texts
 from tests.unit.test_outlook import printed
@@ -37,7 +37,7 @@ platform: modelled
 machines:
   small: {model: {ways: 8, way_size: 1 MiB}}
   large: {model: {ways: 12, way_size: 2 MiB, io_ways: "0xc00"}}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{split: all}, {lead_ways: [2, 6]}]}
 mixes: [{lead: dlrm, antagonists: [flood]}]
@@ -46,7 +46,7 @@ workloads: {dlrm: {unit: step, model: {compute: 0.004}}, flood: {unit: step, mod
 """
 
 
-def rate(_block, _number, scene, member):
+def rate(_launch, _number, scene, member):
     return 100 * math.exp(-loss(without_class(scene), without_class(member)))
 
 
@@ -68,9 +68,9 @@ def swept(tmp_path_factory):
         tables["knees"].append(knees(tables["curves"][-1], part.cache.ways))
         tables["mitigations"].append(estimate_mitigations(part, windows, 0.02))
     return loaded, Results(
-        name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
+        name="classes", plan=plan, windows=windows, launches=frame([], LAUNCHES), carryover=frame([], CARRYOVER),
         effects=joined(tables["effects"]), controls=joined(tables["controls"]),
-        sensitivity_curves=joined(tables["curves"]), knees=joined(tables["knees"]),
+        sensitivity=joined(tables["curves"]), knees=joined(tables["knees"]),
         mitigations=joined(tables["mitigations"]),
     )  # fmt: skip
 
@@ -87,65 +87,61 @@ def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
     plan = swept[1].plan
     for name, (ways, way_bytes) in {"small": (8, 2**20), "large": (12, 2**21)}.items():
         part = next(part for part in parts_of(plan) if part.machine == name)
-        for mix in part.mixes:
-            assert cache_of(plan, mix.name) == cache_of(plan, mix.lead) == part.cache
+        assert cache_of(plan, name) == part.cache
         assert (part.cache.ways, part.cache.way_bytes) == (ways, way_bytes)
     alone = plan.model_copy(update={"machines": (), "cache": plan.machines[0].cache})
-    assert cache_of(alone, "dlrm+flood") == alone.cache
+    assert cache_of(alone, "") == alone.cache
 
 
 def test_occupancy_has_its_figure(swept):
-    loaded, results = swept
-    study = loaded.study
-    assert results.watched
-    assert "timeline" in figures_of(study, results.plan)
+    _, results = swept
+    assert "timeline" in figures_of(results.plan, results.folder)
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
                   results.plan.machines)  # fmt: skip
-    assert "timeline" not in figures_of(study, results.plan.model_copy(update={"machines": blind}))
-    assert [cache_bytes(results, member) for member in ("dlrm~small@0", "flood~large@1")] == [8 * 2**20, 24 * 2**20]
+    assert "timeline" not in figures_of(results.plan.model_copy(update={"machines": blind}), results.folder)
+    sizes = {each.machine: cache_bytes(results, each.id) for each in results.plan.cohorts}
+    assert sizes == {"small": 8 * 2**20, "large": 24 * 2**20}
 
 
 def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
-    found = {class_of(curve.place[0]): curve.with_most for curve in answer(swept[1]).curves}
-    assert found["small"].startswith("with 7 of the 8 cache ways, ")
-    assert found["large"].startswith("with 11 of the 12 cache ways, ")
+    found = {curve.place[0].partition("+")[0]: curve.with_most for curve in answer(swept[1]).curves}
+    assert found["dlrm~small"].startswith("with 7 of the 8 cache ways, ")
+    assert found["dlrm~large"].startswith("with 11 of the 12 cache ways, ")
 
 
 def test_advice_counts_ways_out_of_those_of_the_class(swept):
     plan, found = swept[1].plan, swept[1]
     pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
     effects = found.effects.assign(
-        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "faster")
+        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "gain")
     )
-    advice = of_limit(plan, {"pareto": pareto, "effects": effects}, 20.0)
-    assert dict(zip(advice["lead"], advice["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
-    assert "of 12 ways (split-" in "".join(sentence(row, "") for row in advice.to_dict("records"))
+    advised = advice(plan, pareto, found.knees, effects, 20.0)
+    assert dict(zip(advised["lead"], advised["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
+    assert "of 12 ways (split-" in "".join(sentence(row, "") for row in advised.to_dict("records"))
 
 
 def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
     found = {row["lead"]: row["measured"] for row in context(swept[1])["knees"] if not row["antagonists"]}
-    assert {class_of(lead): words.partition(",")[2] for lead, words in found.items()} == {
-        "small": " and all 8 (the baseline itself)",
-        "large": " and all 12 (the baseline itself)",
+    assert {lead: words.partition(",")[2] for lead, words in found.items()} == {
+        "dlrm~small": " and all 8 (the baseline itself)",
+        "dlrm~large": " and all 12 (the baseline itself)",
     }
 
 
 def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept):
     results = swept[1]
-    found = sensitivity._panels(results, results.sensitivity_curves.to_dict("records"), [])
+    found = sensitivity._panels(results, results.sensitivity.to_dict("records"), [])
     assert {(panel.ways, panel.way_bytes) for panel in found} == {(8, 2**20), (12, 2**21)}
     assert any("MiB in one cache" in text for text in texts(sensitivity.draw(results)[0]))
 
 
 def test_losses_under_partitions_name_the_size_of_a_way_in_each_class(swept):
-    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the program")]
-    assert label == "ways of the program (1 MiB each on small, 2 MiB each on large)"
+    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the lead")]
+    assert label == "ways of the lead (1 MiB each on small, 2 MiB each on large)"
 
 
 def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):
-    found = states(swept[1].plan)
-    of_class = {name: {state for (mix, _), state in found.items() if class_of(mix) == name} for name in
-                ("small", "large")}  # fmt: skip
+    of_class = {part.machine: set(states(part).values()) for part in parts_of(swept[1].plan)}
     assert of_class == {"small": {NOT_READ}, "large": {NOT_READ, UNCERTAIN}}
 
 
@@ -164,7 +160,7 @@ def test_the_plan_shows_schemata_and_isolation_by_class(swept):
     loaded, results = swept
     said = printed(*masks(loaded, results.plan))
     assert [f"({ways} ways, {size})" in said for ways, size in ((8, "8 MiB"), (12, "24 MiB"))] == [True, True]
-    assert said.count("Schemata of the scenes of company ") == len(results.plan.companies)
+    assert said.count("Schemata of the scenes of cohort ") == len(results.plan.cohorts)
     assert "On small: To choose one of 7 isolating partitions takes 5 launches" in said
     assert "On large: To choose one of 10 isolating partitions takes 5 launches" in said
     assert said.count("Left out is split-11") == 1, "of large alone"
@@ -172,7 +168,6 @@ def test_the_plan_shows_schemata_and_isolation_by_class(swept):
 
 
 def test_a_comparison_has_the_size_of_masks_by_class(swept):
-    found = gifts(swept[1].plan)
-    for name, size in (("small", "4 MiB"), ("large", "8 MiB")):
-        (words,) = {str(gift) for (mix, part), gift in found.items() if class_of(mix) == name and part == "split-4"}
+    for part, size in zip(parts_of(swept[1].plan), ("4 MiB", "8 MiB"), strict=True):
+        (words,) = {str(gift) for (_, partition), gift in gifts(part).items() if partition == "split-4"}
         assert f"(4 ways, {size})" in words

@@ -14,17 +14,15 @@ from castmates.report.comparison import folder
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-ONE = plan(
-    [company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-program-with-a-very-long-name-indeed@2"))], blocks=4
-)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-lead-with-a-very-long-name-indeed@2"))], launches=4)
 
 
 def windows(loss, speed=100.0, platform="measured"):
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         return speed * math.exp(
-            0.004 * block.number * number - (loss + 0.01 * block.number) * scene.startswith("corun")
+            0.004 * launch.number * number - (loss + 0.01 * launch.number) * scene.startswith("corun")
         )
 
     return written(ONE, rate, platform=platform)
@@ -58,7 +56,7 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     assert "B is faster alone, but loses more beside stream" in done.output
     assert "Counters" not in done.output, "neither study has a table of them"
     assert re.search(r"Version of kernel +6\.1\.0 +6\.18\.0", done.output)
-    assert re.search(r"Host of the blocks +here +there", done.output)
+    assert re.search(r"Host of the launches +here +there", done.output)
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["where"] for row in rows} == {"both"}
     page = (tmp_path / "out" / "index.html").read_text()
@@ -66,7 +64,7 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     assert page.count("<svg") == 1
     assert "loses more in B" in page
     drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").read_text(encoding="utf-8").splitlines()))
-    assert {row["baseline"] for row in drawn} == {"solo"}
+    assert {row["baseline"] for row in drawn} == {"alone"}
     assert (tmp_path / "out" / "comparison-figure.png").stat().st_size > 10_000
 
 
@@ -86,20 +84,20 @@ def test_the_same_folder_takes_the_next_comparison_and_no_other_folder_is_writte
 
 def test_what_failed_on_one_side_is_told(folders, tmp_path):
     short = windows(0.4)
-    other = study_folder.write(tmp_path / "two", ONE, short[short["block"] < 3], host="there")
-    for file in sorted(other.glob("blocks/*/*/block.json")):
+    other = study_folder.write(tmp_path / "two", ONE, short[short["launch"] < 3], host="there")
+    for file in sorted(other.glob("launches/*/*/launch.json")):
         record = json.loads(file.read_text())
         if record["spec"]["number"] > 2:
             file.write_text(json.dumps(record | {"status": "failed", "reason": "it died of SIGSEGV"}))
     done = compare(folders["a"], other)
-    for file in other.glob("blocks/*/*/block.json"):
+    for file in other.glob("launches/*/*/launch.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "failed", "reason": "it died"}))
     with pytest.raises(CastmatesError, match=r"two: each of its 4 launches failed \(it died\); put that right"):
         raise compare(folders["a"], other).exception
     assert "2 launches, measured, on there; 2 more failed (it died of SIGSEGV)." in done.output
     assert "too few launches (4 and 2 launches) to compare them" in done.output
-    assert re.search(r"too few blocks +4, 2", done.output)
-    assert "Machines, versions or designs differ too, as recorded: Host of the blocks." in done.output
+    assert re.search(r"too few launches +4, 2", done.output)
+    assert "Machines, versions or designs differ too, as recorded: Host of the launches." in done.output
 
 
 def test_nothing_is_cut_in_a_narrow_terminal_nor_in_a_pipe(folders):
@@ -109,7 +107,7 @@ def test_nothing_is_cut_in_a_narrow_terminal_nor_in_a_pipe(folders):
     assert "\N{HORIZONTAL ELLIPSIS}" not in table
     assert {"11.8", "[9.9,", "13.5]"} <= {*table.split()}
     piped = CliRunner(env={"COLUMNS": None}).invoke(app, words).output
-    assert "dlrm+a-program-with-a-very-long-name-indeed" in piped
+    assert "dlrm+a-lead-with-a-very-long-name-indeed" in piped
     assert "\N{HORIZONTAL ELLIPSIS}" not in piped
     assert (
         "• dlrm beside stream loses 11.8 % [9.9, 13.5] in A and 34.6 % [33.3, 36.0] in B, in 4 and 4 launches" in piped
@@ -152,11 +150,11 @@ def three(tmp_path_factory):
 def test_three_studies_are_held_against_the_first(three, tmp_path):
     done = compare(*three, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "B against A: of 2 pairs 2 are unclear." in done.output
-    assert "C against A: of 2 pairs 2 lose more than in A (dlrm beside stream, dlrm beside a-program-" in done.output
-    assert "Geometric mean of the slowdowns of the 2 pairs that all studies have: 1.13" in done.output
+    assert "B against A: of 2 mixes 2 are unclear." in done.output
+    assert "C against A: of 2 mixes 2 lose more than in A (dlrm beside stream, dlrm beside a-lead-" in done.output
+    assert "Geometric mean of the slowdowns of the 2 mixes that all studies have: 1.13" in done.output
     assert "These are 4 comparisons, pairs times studies" in done.output
-    assert re.search(r"Host of the blocks +here +here +there", done.output)
+    assert re.search(r"Host of the launches +here +here +there", done.output)
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
     assert {(row["letter"], row["study_a"], row["study_b"]) for row in rows} == {
         ("B", "january", "february"), ("C", "january", "march")
@@ -181,7 +179,7 @@ def test_p_is_adjusted_over_all_studies(three, tmp_path):
     for name, studies in (("two", three[::2]), ("all", three)):
         compare(*studies, "--output", tmp_path / name)
         rows = csv.DictReader((tmp_path / name / "comparison.csv").read_text(encoding="utf-8").splitlines())
-        tables.append([row for row in rows if row["study_b"] == "march" and row["baseline"] == "solo"])
+        tables.append([row for row in rows if row["study_b"] == "march" and row["baseline"] == "alone"])
     alone, beside = tables
     assert [row["p_value"] for row in alone] == [row["p_value"] for row in beside]
     least = min(range(2), key=lambda row: float(alone[row]["p_value"]))
@@ -194,7 +192,7 @@ def test_any_of_them_may_be_the_baseline(three, name):
     done = compare(*three, "--baseline", three[2] if name == "path" else name)
     assert "A is march" in done.output
     assert "B is january" in done.output
-    assert "C against A: of 2 pairs 2 lose less than in A" in done.output
+    assert "C against A: of 2 mixes 2 lose less than in A" in done.output
 
 
 def test_a_baseline_that_is_not_there_is_refused(three):
@@ -213,7 +211,9 @@ def test_a_copy_among_several_is_refused(three):
 
 
 def test_scripts_get_sentences_and_rows_of_all_studies(three):
-    data = json.loads(compare(*three, "--json").output, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    data = json.loads(
+        compare(*three, "--format", "json").output, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")
+    )
     assert [study["letter"] for study in data["studies"]] == ["A", "B", "C"]
     assert {row["letter"] for row in data["rows"]} == {"B", "C"}
     assert data["sentences"]
@@ -221,7 +221,7 @@ def test_scripts_get_sentences_and_rows_of_all_studies(three):
 
 
 def test_nothing_in_common_is_refused(folders, tmp_path):
-    strange = plan([company("x", mix("bert@0", "lbm@1"))], blocks=3)
+    strange = plan([cohort("x", mix("bert@0", "lbm@1"))], launches=3)
     other = study_folder.write(tmp_path / "strange", strange, written(strange, lambda *_: 1.0))
     with pytest.raises(CastmatesError, match=r"nothing in common|no mix, member and baseline in common"):
         raise compare(folders["a"], other).exception
@@ -238,26 +238,26 @@ def test_a_study_file_stands_for_its_results(folders, tmp_path, monkeypatch):
 
 
 def test_other_programs_and_other_masks_are_told(tmp_path):
-    plan_a, plan_b = made(atoms(), blocks=3), made(atoms(), blocks=3)
-    blocks = tuple(
-        block.model_copy(
+    plan_a, plan_b = made(atoms(), launches=3), made(atoms(), launches=3)
+    launches = tuple(
+        launch.model_copy(
             update={
-                "company": block.company.model_copy(
+                "cohort": launch.cohort.model_copy(
                     update={
                         "members": tuple(
                             member.model_copy(update={"command": ("stream", "--size", "8M")})
                             if member.workload == "stream"
                             else member
-                            for member in block.company.members
+                            for member in launch.cohort.members
                         )
                     }
                 )
             }
         )
-        for block in plan_b.blocks
+        for launch in plan_b.launches
     )
     smaller = plan_b.cache.model_copy(update={"way_bytes": plan_b.cache.way_bytes // 2})
-    plan_b = plan_b.model_copy(update={"blocks": blocks, "cache": smaller})
+    plan_b = plan_b.model_copy(update={"launches": launches, "cache": smaller})
     a = study_folder.write(tmp_path / "one", plan_a, partitioned(plan_a))
     b = study_folder.write(tmp_path / "two", plan_b, partitioned(plan_b), host="there")
     done = compare(a, b)
@@ -269,41 +269,41 @@ def test_other_programs_and_other_masks_are_told(tmp_path):
 
 
 def test_scripts_get_the_rows_of_the_tables(folders):
-    done = compare(folders["a"], folders["b"], "--json")
+    done = compare(folders["a"], folders["b"], "--format", "json")
     data = json.loads(done.output)
     assert [study["letter"] for study in data["studies"]] == ["A", "B"]
     rows = {(row["mix"], row["member"], row["baseline"]): row for row in data["rows"]}
-    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "solo")
+    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "alone")
     assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
-    assert data["differences"]["Host of the blocks"] == {"A": "here", "B": "there"}
+    assert data["differences"]["Host of the launches"] == {"A": "here", "B": "there"}
 
 
 def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_path):
-    few = plan([company("c", mix("dlrm@0", "stream@1"))], blocks=4)
+    few = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=4)
 
-    def rate(block, number, scene, member):
-        return 100 * math.exp(0.004 * block.number * number)
+    def rate(launch, number, scene, member):
+        return 100 * math.exp(0.004 * launch.number * number)
 
     first = study_folder.write(tmp_path / "few", few, written(few, rate), host="another")
     second = study_folder.write(tmp_path / "again", ONE, windows(0.2), host="elsewhere")
     done = compare(first, folders["b"], second)
     assert done.exit_code == 0, done.output
-    sentence = "1 pair that A lacks and several of B and C have: dlrm beside a-program-with-a-very-long-name-indeed;"
+    sentence = "1 mix that A lacks and several of B and C have: dlrm beside a-lead-with-a-very-long-name-indeed;"
     assert sentence in done.output
     assert f"{sentence} `castmates compare` with another --baseline compares it." in done.output
-    assert "pair that A lacks" not in compare(second, folders["b"], first).output
-    assert "pair that A lacks" not in compare(folders["a"], folders["b"], second).output
+    assert "mix that A lacks" not in compare(second, folders["b"], first).output
+    assert "mix that A lacks" not in compare(folders["a"], folders["b"], second).output
 
 
 def test_masks_are_compared_as_the_processor_held_them(tmp_path):
     """B's processor joined two ways: what was asked is the same in both, and what was held is not."""
-    asked = made(atoms(ways=(3, 4), caps=(), sensitivity=()), blocks=3)
+    asked = made(atoms(ways=(3, 4), caps=(), sensitivity=()), launches=3)
     rows = [("dlrm@0", 0x7, 0xF), ("stream@1", 0xFF8, 0xFF0), ("*", 0xFF8, 0xFF0)]
     held = [
         {"member": who, "line": "L3", "domain": 0, "asked": f"{was:x}", "held": f"{became:x}"}
         for who, was, became in rows
     ]
-    joined = {"registers": "read", "partitions": {"split-3": held, "split-4": []}}
+    joined = {"registers": {"how": "read", "lacking": ""}, "partitions": {"split-3": held, "split-4": []}}
     one = study_folder.write(tmp_path / "one", asked, partitioned(asked))
     two = study_folder.write(tmp_path / "two", asked, partitioned(asked), host="there", processor=joined)
     done = compare(one, two, "--output", tmp_path / "out")

@@ -1,4 +1,4 @@
-"""castmates convert: what it writes, what it says of what it read, and what it refuses."""
+"""castmates trace convert: what it writes, what it says of what it read, and what it refuses."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ DATA = Path(__file__).parent.parent / "data" / "imports"
 
 
 def convert(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["convert", *map(str, arguments)], catch_exceptions=True)
+    return CliRunner().invoke(app, ["trace", "convert", *map(str, arguments)], catch_exceptions=True)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def trace(tmp_path):
 
 def test_it_reports_what_was_read_and_left_out(tmp_path):
     (tmp_path / "a").write_bytes((DATA / "ftrace.txt").read_bytes())
-    found = convert(tmp_path / "a", "--to", "tables")
+    found = convert(tmp_path / "a", "--format", "tables")
     assert found.exit_code == 0
     assert "the text of ftrace" in found.output
     assert "left out:" in found.output
@@ -50,15 +50,19 @@ def test_calls_without_a_duration_are_named_with_what_helps(tmp_path, trace):
 def test_a_part_of_our_own_trace(tmp_path):
     whole = made(events=600)
     tables.write(whole, tmp_path / "t")
-    assert convert(tmp_path / "t", "--to", "chrome", "--span", "0.5:1", "--output", tmp_path / "a.json").exit_code == 0
-    assert convert(tmp_path / "t", "--to", "tables", "--span", "0.5:1", "--output", tmp_path / "part").exit_code == 0
+    assert (
+        convert(tmp_path / "t", "--format", "chrome", "--span", "0.5:1", "--output", tmp_path / "a.json").exit_code == 0
+    )
+    assert (
+        convert(tmp_path / "t", "--format", "tables", "--span", "0.5:1", "--output", tmp_path / "part").exit_code == 0
+    )
     part = tables.read(tmp_path / "part")
     inside = (whole.intervals["t1_ns"] > 5 * 10**8) & (whole.intervals["t0_ns"] < 10**9)
     assert len(part.intervals) == inside.sum() > 10
     assert part.intervals["t0_ns"].min() == 5 * 10**8
     assert part.intervals["t1_ns"].max() == 10**9
     assert part.about["filters"]["span"] == [0.5, 1.0]
-    assert part.about["missing"][-1].startswith("this is a part of the trace, from 0.5 s to 1 s")
+    assert [*part.about["missing"]][-1].startswith("this is a part of the trace, from 0.5 s to 1 s")
     events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
     assert max(event.get("ts", 0) for event in events) <= 10**6
 
@@ -66,11 +70,11 @@ def test_a_part_of_our_own_trace(tmp_path):
 @pytest.mark.parametrize("to", ["perfetto", "chrome", "ctf", "tables"])
 def test_it_replaces_what_it_wrote_and_nothing_else(trace, tmp_path, to):
     output = tmp_path / "out"
-    assert convert(trace, "--to", to, "--output", output).exit_code == 0
-    assert convert(trace, "--to", to, "--output", output).exit_code == 0
+    assert convert(trace, "--format", to, "--output", output).exit_code == 0
+    assert convert(trace, "--format", to, "--output", output).exit_code == 0
     for foreign in (trace, DATA):
         before = sorted(foreign.iterdir()) if foreign.is_dir() else foreign.read_bytes()
-        found = convert(DATA / "strace-of-day.txt", "--to", to, "--output", foreign)
+        found = convert(DATA / "strace-of-day.txt", "--format", to, "--output", foreign)
         assert isinstance(found.exception, CastmatesError)
         assert "give another --output" in str(found.exception)
         assert before == (sorted(foreign.iterdir()) if foreign.is_dir() else foreign.read_bytes())
@@ -80,11 +84,11 @@ def test_it_replaces_what_it_wrote_and_nothing_else(trace, tmp_path, to):
     ("arguments", "words"),
     [
         (("nothing",), "there is no such file or folder"),
-        ((DATA / "strace.txt", "--to", "pdf"), "expected one of perfetto, chrome, ctf, tables"),
+        ((DATA / "strace.txt", "--format", "pdf"), "expected one of perfetto, chrome, ctf, tables"),
         ((DATA / "strace.txt", "--span", "3:1"), "expected two times in seconds"),
         ((DATA / "strace.txt", "--span", "now"), "expected two times in seconds"),
         ((DATA / "strace.txt", "--output", "/nowhere/at/all"), "there is no such folder"),
-        ((".", "--to", "tables"), "this folder is none of what can be read"),
+        ((".", "--format", "tables"), "this folder is none of what can be read"),
         (("study.yaml", "a+b"), "neither a study file nor a results folder"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`castmates place`: what it advises from a study's tables, what it writes, and mistakes in one sentence."""
+"""`castmates advice --place`: what it advises from a study's tables, what it writes, and mistakes in one sentence."""
 
 import json
 import shutil
@@ -9,17 +9,17 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.launches import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit import partition_maker as maker
 from tests.unit import study_folder
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 HOME = Path(__file__).parents[2]
 RESULTS = Path("results/golden")
@@ -43,14 +43,14 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "study.yaml").write_text(STUDY)
     pairs = [mix(f"{lead}@0", f"{other}@1") for lead, other in LOST]
 
-    def rate(block, _number, scene, member):
+    def rate(launch, _number, scene, member):
         if not scene.startswith("corun:"):
             return 100.0
-        lead, other = (name.workload for name in block.company.members)
+        lead, other = (name.workload for name in launch.cohort.members)
         beside = other if member.endswith("@0") else lead
-        return 100 * (1 - LOST[member.partition("@")[0], beside]) * (1 + 0.001 * block.number)
+        return 100 * (1 - LOST[member.partition("@")[0], beside]) * (1 + 0.001 * launch.number)
 
-    analysed(plan([company(f"c{number}", one) for number, one in enumerate(pairs)], blocks=3), rate)
+    analysed(plan([cohort(f"c{number}", one) for number, one in enumerate(pairs)], launches=3), rate)
     return tmp_path
 
 
@@ -58,14 +58,14 @@ def analysed(of, rate=None):
     shutil.rmtree(RESULTS, ignore_errors=True)
     windows = maker.windows(of) if rate is None else written(of, rate, platform="modelled")
     study_folder.write(RESULTS, of, windows)
-    records = [json.loads(StudyFolder(RESULTS).record_file(block).read_text()) for block in of.blocks]
-    tables = {"effects": estimate_effects(of, windows, 0.02), "windows": windows, "blocks": blocks_table(records)}
+    records = [json.loads(StudyFolder(RESULTS).record_file(launch).read_text()) for launch in of.launches]
+    tables = {"effects": estimate_effects(of, windows, 0.02), "windows": windows, "launches": launches_table(records)}
     for name, table in tables.items():
         write_table(table, RESULTS / "tables" / name)
 
 
 def ask(*arguments):
-    return CliRunner().invoke(app, ["place", "study.yaml", *map(str, arguments)])
+    return CliRunner().invoke(app, ["advice", "study.yaml", "--place", *map(str, arguments)])
 
 
 def refused(*arguments):
@@ -78,7 +78,7 @@ def refused(*arguments):
 
 @pytest.mark.landing
 def test_the_advice_of_a_study_and_what_it_gains(project):
-    done = ask("--json")
+    done = ask("--format", "json")
     assert done.exit_code == 0, done.exception
     found = json.loads(done.stdout)
     best = [(row["domain"], row["job"], row["beside"]) for row in found["groupings"] if row["rank"] == 1]
@@ -123,15 +123,15 @@ def test_what_stands_in_the_way_of_limits_and_what_is_predicted_is_shown(project
 
 @pytest.mark.landing
 def test_fresh_launches_are_a_study_of_the_groups_alone(project):
-    done = ask("--confirm", "--only-write", "--blocks", "4")
+    done = ask("--confirm", "--only-write", "--launches", "4")
     assert done.exit_code == 0, done.exception
     (file,) = (RESULTS / "place").glob("*.yaml")
-    study = read(Study, file.read_text(), str(file))
+    study = read_keys(Study, file.read_text(), str(file))
     groups = {tuple(sorted((each.lead, *each.antagonists))) for each in study.mixes}
     advised = pd.read_csv(RESULTS / "place/groupings.csv", keep_default_na=False)
     wanted = {tuple(sorted((row.job, *row.beside.split("+")))) for row in advised.itertuples() if row.beside}
     assert groups == wanted
-    assert (study.budget.blocks, study.controls, study.place.jobs, study.placement.llc) == (4, None, {}, "shared")
+    assert (study.budget.launches, study.controls, study.place.jobs, study.placement.llc) == (4, None, {}, "shared")
     assert study.seed != 1
     assert yaml.safe_load(file.read_text())["name"] == file.stem
     assert ask("--confirm", "--only-write").exit_code == 0
@@ -143,14 +143,14 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
     parts = maker.atoms("dlrm-train@0", "stream@1", ways=(4, 8), caps=(), sensitivity=())
     analysed(maker.made(parts))
     (project / "jobs.yaml").write_text("jobs: {dlrm-train: {count: 1, limit: 20%}, stream: 1}\ndomains: 1\ncores: 2\n")
-    rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
+    rows = json.loads(ask("--jobs", "jobs.yaml", "--format", "json").stdout)["groupings"]
     assert [(row["job"], row["ways"], row["mask"]) for row in rows] == [("dlrm-train", 8, "0ff"), ("stream", 4, "f00")]
     ask("--jobs", "jobs.yaml", "--confirm", "--only-write")
     (file,) = (RESULTS / "place").glob("*.yaml")
-    (sweep,) = read(Study, file.read_text(), str(file)).cache.sweeps
+    (sweep,) = read_keys(Study, file.read_text(), str(file)).cache.sweeps
     assert {who: own.data for who, own in sweep.masks.items()} == {"lead": "0xff", "antagonists": "0xf00"}
     (project / "jobs.yaml").write_text("jobs: {dlrm-train: 1, stream: 1}\ndomains: 1\ncores: 2\nmasks: false\n")
-    rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
+    rows = json.loads(ask("--jobs", "jobs.yaml", "--format", "json").stdout)["groupings"]
     assert [row["mask"] for row in rows] == ["", ""]
 
 
@@ -162,7 +162,7 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
         ("jobs: {chase: 0}", "'jobs.chase' is 0, but expected a whole number from 1 to 256, or the keys count and"),
         (
             "jobs: {chase: {limit: 0}}",
-            "'jobs.chase.limit' is 0, but expected a loss in per cent, above 0 and below 100",
+            "'jobs.chase.limit' is 0, but expected a share above 0% and below 100%",
         ),
         ("jobs: {chase: 200, stream: 57}", "'jobs' is {'chase': 200, 'stream': 57}, but expected 256 jobs at most"),
         ("jobs: {}", "there are no jobs to place; write them under `jobs`"),
@@ -189,7 +189,7 @@ def test_the_plan_shows_what_the_study_will_not_know(project):
     (project / "study.yaml").write_text(more)
     said = CliRunner().invoke(app, ["plan", "study.yaml"], catch_exceptions=False).stdout
     assert (
-        "5 jobs on 2 last-level caches with 3 cores each; the study does not measure 6 of the 8 pairs (chase beside"
+        "5 jobs on 2 last-level caches with 3 cores each; the study does not measure 6 of the 8 mixes (chase beside"
         in said
     )
     (project / "study.yaml").write_text(STUDY.replace("chase: {", "chess: {"))

@@ -1,4 +1,4 @@
-"""`castmates predict`: what was not measured, how far off predictions are, and refusals in one sentence."""
+"""`castmates plan --predict`: what was not measured, how far off predictions are, and refusals in one sentence."""
 
 import json
 from pathlib import Path
@@ -9,19 +9,19 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.simulated_grids import Grid, measured
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.several import combined_loss
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.preview.prediction import prediction_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.prediction_design import design
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan, Prediction
+from castmates.terminal.preview.prediction import prediction_words
 
 NAMES = ["stream", "chase", "gather", "tree", "spmv", "stencil"]
 STUDY = f"name: some\nplatform: modelled\npredict: {{leads: [{', '.join(NAMES)}], measure: 40%}}\n"
@@ -33,7 +33,7 @@ class Known(Grid):
     def truth(self, mix):
         numbers = [NAMES.index(name) for name in mix]
         return tuple(
-            together([0.1 * one * 0.1 * (6 - other) for other in numbers[:place] + numbers[place + 1 :]])
+            combined_loss([0.1 * one * 0.1 * (6 - other) for other in numbers[:place] + numbers[place + 1 :]])
             for place, one in enumerate(numbers)
         )
 
@@ -50,13 +50,13 @@ def study(tmp_path, monkeypatch):
 
 
 def analysed(file, pairs=None, check=()):
-    keys = read(Study, file.read_text(), str(file)).predict
+    keys = read_keys(Study, file.read_text(), str(file)).predict
     drawn = design(keys, 1)
     grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs), check=check)
-    plan = Plan(study="some", titles={}, mixes=(), controls=(), blocks=(), prediction=grid)
+    plan = Plan(study="some", titles={}, mixes=(), controls=(), launches=(), prediction=grid)
     folder = StudyFolder.of("some")
     folder.tables.mkdir(parents=True, exist_ok=True)
-    folder.plan_file.write_text(text_of(plan))
+    folder.plan_file.write_text(plan_text(plan))
     table = measured(Known({}, NAMES), pairs or drawn.fitted, np.random.default_rng(1)).assign(platform="modelled")
     usual = {"str": "", "bool": False, "int64": 0}
     for name, kind in EFFECTS.items():
@@ -66,12 +66,12 @@ def analysed(file, pairs=None, check=()):
 
 
 def ask(*arguments):
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+    return CliRunner().invoke(app, ["plan", "--predict", *map(str, arguments)])
 
 
 def test_what_was_not_measured_is_listed_and_named_predicted(study):
     analysed(study)
-    shown = json.loads(ask(study, "--json").output)
+    shown = json.loads(ask(study, "--format", "json").output)
     assert len(shown["losses"]) == 8  # of 36, 14 were measured as leads and 14 as antagonists
     assert {row["source"] for row in shown["losses"]} == {"predicted"}
     assert all(row["loss_low"] < row["loss_pct"] < row["loss_high"] for row in shown["losses"])
@@ -80,24 +80,24 @@ def test_what_was_not_measured_is_listed_and_named_predicted(study):
     assert sum("predicted (modelled)" in line for line in lines) == 8
     every = ask(study, "--all").output
     assert sum(" modelled" in line for line in every.splitlines()) == 28
-    near = json.loads(ask(study, "--json", "--lead-loss", "3").output)["worth_measuring"]
+    near = json.loads(ask(study, "--format", "json", "--limit", "3%").output)["worth_measuring"]
     assert all(line.endswith("which may lose more or less than 3.0 %") for line in near)
 
 
 def test_one_combination_is_answered(study):
     analysed(study)
-    (row,) = json.loads(ask(study, "--lead", "stencil", "--beside", "tree,stream", "--json").output)["losses"]
+    (row,) = json.loads(ask(study, "--lead", "stencil", "--beside", "tree,stream", "--format", "json").output)["losses"]
     assert (row["lead"], row["antagonists"], row["source"]) == ("stencil", "stream+tree", "predicted")
     assert row["loss_low"] is None  # nothing shows how far off losses beside two are
 
 
 def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
     fresh = NAMES[0], NAMES[0]
-    fitted = design(read(Study, study.read_text(), str(study)).predict, 1).fitted
+    fitted = design(read_keys(Study, study.read_text(), str(study)).predict, 1).fitted
     assert fresh not in fitted
     analysed(study, [*fitted, fresh], check=(fresh,))
-    (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--json").output)["losses"]
-    assert (row["source"], row["blocks"]) == ("measured", 5)
+    (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--format", "json").output)["losses"]
+    assert (row["source"], row["launches"]) == ("measured", 5)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
         (["--lead", "nobody", "--beside", ","], "--beside is ',', expected names"),
         (["--lead", "nobody"], "some.yaml: 'nobody' is no lead here; there are chase, gather, spmv"),
         (["--lead", "nobody", "--beside", "tree"], "nothing was measured from which the loss of nobody beside tree"),
-        (["--lead-loss", "x"], "--lead-loss is 'x', expected a loss in per cent"),
+        (["--limit", "x"], "--limit is 'x', expected a share above 0% and below 100%"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(study, arguments, expected):
@@ -127,7 +127,7 @@ def test_too_few_pairs_are_refused_with_their_number(study):
     ("written", "expected"),
     [
         ("leads: [a, b, c], measure: 10%", "line 2: 'predict.measure' is '10%', but expected at least 34%"),
-        ("leads: [a, b], measure: 150%", "a share of the grid's pairs, above 0 and at most 100%"),
+        ("leads: [a, b], measure: 150%", "a share above 0% and at most 100%"),
         ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
         ("leads: [a]", "'predict.leads'"),
         ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),
@@ -139,14 +139,14 @@ def test_too_few_pairs_are_refused_with_their_number(study):
 )
 def test_a_grid_that_cannot_be_predicted_is_one_sentence(written, expected):
     with pytest.raises(CastmatesError) as refused:
-        read(Study, f"name: x\npredict: {{{written}}}\n", "study.yaml")
+        read_keys(Study, f"name: x\npredict: {{{written}}}\n", "study.yaml")
     assert expected in str(refused.value).splitlines()[0]
 
 
 def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
-    study = read(Study, "name: x\npredict: {leads: [stream, chaze], measure: 100%}\n", "study.yaml")
+    study = read_keys(Study, "name: x\npredict: {leads: [stream, chaze], measure: 100%}\n", "study.yaml")
     text = "workloads: {stream: {command: s}, chase: {command: c}}"
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    workloads = catalogue.gather_catalogue([("w.yaml", read_keys(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
     with pytest.raises(
         CastmatesError, match=r"'chaze' in 'predict.leads' is not in the catalogue, did you mean 'chase'"
     ):
@@ -155,11 +155,11 @@ def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
 
 @pytest.mark.parametrize("keys", ["leads: [serve, chase]", "leads: [chase, tree], reporters: [serve]"])
 def test_what_a_service_loses_is_not_predicted(keys):
-    study = read(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
+    study = read_keys(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
     text = (
         "workloads: {serve: {command: s, requests: true, progress: heartbeat}, chase: {command: c}, tree: {command: t}}"
     )
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    workloads = catalogue.gather_catalogue([("w.yaml", read_keys(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
     with pytest.raises(CastmatesError, match=r"'serve' in 'predict\.\w+' is an open-loop service"):
         catalogue.check_names(study, workloads, "study.yaml")
 
@@ -170,7 +170,7 @@ def test_a_plan_shows_what_is_too_little_and_what_is_left_for_no_check():
         grid = Prediction(
             leads=("a", "b", "c"), antagonists=("a", "b", "c"), pairs=pairs, check=fresh, to_check=to_check
         )
-        return prediction_words(Plan(study="", titles={}, mixes=(), controls=(), blocks=(), prediction=grid))
+        return prediction_words(Plan(study="", titles={}, mixes=(), controls=(), launches=(), prediction=grid))
 
     assert "6 mixes of two are the fewest" in words(3, 0, 0)
     assert "fewest" not in words(6, 2, 2)

@@ -1,4 +1,4 @@
-"""`castmates recommend` and `confirm`: limits that are none, and studies that cannot be asked yet, are one sentence."""
+"""`castmates show --limit` and `sweep --confirm`: what cannot be asked is one sentence."""
 
 import json
 import math
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.launches import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.pipeline import recommend_partitions
@@ -35,15 +35,18 @@ def project(tmp_path, monkeypatch):
 def analysed(plan):
     windows = maker.windows(plan)
     study_folder.write(RESULTS, plan, windows)
-    records = [json.loads(StudyFolder(RESULTS).record_file(block).read_text()) for block in plan.blocks]
-    tables = {"effects": estimate_effects(plan, windows, 0.02), "windows": windows, "blocks": blocks_table(records)}
+    records = [json.loads(StudyFolder(RESULTS).record_file(launch).read_text()) for launch in plan.launches]
+    tables = {"effects": estimate_effects(plan, windows, 0.02), "windows": windows, "launches": launches_table(records)}
     for name, table in tables.items():
         write_table(table, RESULTS / "tables" / name)
     recommend_partitions.write_tables(plan, StudyFolder(RESULTS), None, RESULTS / "tables")
 
 
+SHOW, CONFIRM = ("show", "--partitions"), ("sweep", "--confirm")
+
+
 def ask(command, *arguments):
-    return CliRunner().invoke(app, [command, str(RESULTS), *arguments])
+    return CliRunner().invoke(app, [*command, str(RESULTS), *arguments])
 
 
 def refused(*arguments):
@@ -55,43 +58,43 @@ def refused(*arguments):
 
 
 def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
-    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
+    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), launches=3))
     for command, limit in (
-        ("confirm", "x"),
-        *(("recommend", limit) for limit in ("0", "-3", "200", "nan", "3 % or so")),
+        (CONFIRM, "x"),
+        *((SHOW, limit) for limit in ("0", "-3", "200", "nan", "3 % or so")),
     ):
-        said = f"--lead-loss is '{limit}', expected a loss in per cent, above 0 and below 100, such as 3 or 2.5%."
-        assert refused(command, "--lead-loss", limit) == said
-    for limit in ("20", "20 %"):
-        done = ask("recommend", "--lead-loss", limit)
+        said = f"--limit is '{limit}', expected a share above 0% and below 100%, such as 3%."
+        assert refused(command, "--limit", limit) == said
+    for limit in ("20%", "20 %"):
+        done = ask(SHOW, "--limit", limit)
         assert done.exit_code == 0, done.exception
         assert "keep the loss within 20 %" in done.output
-        assert "run `castmates confirm config/studies/mine.yaml --lead-loss 20" in done.output
+        assert "run `castmates sweep config/studies/mine.yaml --confirm --limit 20%" in done.output
 
 
-@pytest.mark.parametrize("command", ["recommend", "confirm"])
+@pytest.mark.parametrize("command", [SHOW, CONFIRM])
 def test_a_study_that_is_not_analysed_names_the_command(project, command):
-    plan = maker.made(maker.atoms(ways=(2,)), blocks=3)
+    plan = maker.made(maker.atoms(ways=(2,)), launches=3)
     study_folder.write(RESULTS, plan, maker.windows(plan))
-    assert refused(command, "--lead-loss", "3") == (
+    assert refused(command, "--limit", "3%") == (
         "results/golden/tables/pareto.parquet: the table is not there; run `castmates sweep config/studies/mine.yaml`."
     )
 
 
-@pytest.mark.parametrize("command", ["recommend", "confirm"])
+@pytest.mark.parametrize("command", [SHOW, CONFIRM])
 def test_a_study_without_a_sweep_is_told_how_to_get_one(project, command):
-    analysed(maker.made([maker.mix(maker.LEAD, maker.STREAM)], blocks=3))
-    said = refused(command, "--lead-loss", "3")
+    analysed(maker.made([maker.mix(maker.LEAD, maker.STREAM)], launches=3))
+    said = refused(command, "--limit", "3%")
     assert said.startswith("config/studies/mine.yaml: no partition was measured, so none can be recommended; add")
     assert refused(command) == said
 
 
 def test_scripts_get_the_rows_of_the_table(project):
-    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
-    data = json.loads(ask("recommend", "--lead-loss", "20", "--json").output)
+    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), launches=3))
+    data = json.loads(ask(SHOW, "--limit", "20%", "--format", "json").output)
     (row,) = data["recommended"]
     assert (row["verdict"], row["limit_pct"], row["lead_ways"]) == ("met", 20, 4)
     (price,) = row["paid"]
     assert (price["who"], price["loss"][0]) == ("stream", pytest.approx(100 * (1 - math.exp(-0.25))))
-    (row,) = json.loads(ask("recommend", "--lead-loss", "90", "--json").output)["recommended"]
+    (row,) = json.loads(ask(SHOW, "--limit", "90%", "--format", "json").output)["recommended"]
     assert (row["verdict"], row["partition"], row["paid"]) == ("not needed", "", [])

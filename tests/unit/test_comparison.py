@@ -11,28 +11,28 @@ from scipy import stats
 
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, compare
-from castmates.analysis.comparison.dependence import shared_blocks
+from castmates.analysis.comparison.dependence import shared_launches
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.welch import welch
 from castmates.study.spec import Partition, Share
 from tests.unit.partition_maker import alone, made, split, under, windows
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
-from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
+from tests.unit.windows_maker import Truth, cohort, mix, plan, simulated, written
 
-ONE = plan([company("c", mix("dlrm@0", "stream@1"))], blocks=5)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=5)
 MARGIN = 0.02
 
 
 def side(losses, speed=100.0, platform="measured", of=ONE):
-    """A study whose co-run costs, block by block, these logarithms."""
+    """A study whose co-run costs, launch by launch, these logarithms."""
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         drift = 0.1 * number
-        return speed * math.exp(drift - (losses[block.number - 1] if scene.startswith("corun") else 0.0))
+        return speed * math.exp(drift - (losses[launch.number - 1] if scene.startswith("corun") else 0.0))
 
-    blocks = tuple(block for block in of.blocks if block.number <= len(losses))
-    own = of.model_copy(update={"blocks": blocks})
+    launches = tuple(launch for launch in of.launches if launch.number <= len(losses))
+    own = of.model_copy(update={"launches": launches})
     return Side(own, written(own, rate, platform=platform))
 
 
@@ -49,7 +49,7 @@ LOSSES_A, LOSSES_B = [0.10, 0.12, 0.11, 0.09], [0.20, 0.24, 0.16, 0.19, 0.21]
 
 def test_the_difference_is_welchs():
     table = compare(side(LOSSES_A), side(LOSSES_B, speed=150.0), MARGIN)
-    lead = row(table, member="dlrm", baseline="solo")
+    lead = row(table, member="dlrm", baseline="alone")
     wanted = stats.ttest_ind(LOSSES_B, LOSSES_A, equal_var=False)
     low, high = wanted.confidence_interval(0.95)
     assert lead["ratio"] == pytest.approx(math.exp(np.mean(LOSSES_B) - np.mean(LOSSES_A)))
@@ -58,12 +58,12 @@ def test_the_difference_is_welchs():
     assert lead["slowdown_a"] == pytest.approx(math.exp(np.mean(LOSSES_A)))
     own = stats.t.interval(0.95, 4, np.mean(LOSSES_B), stats.sem(LOSSES_B))
     assert (lead["slowdown_b_low"], lead["slowdown_b_high"]) == pytest.approx(tuple(np.exp(own)))
-    assert (lead["blocks_a"], lead["blocks_b"], lead["rounds_b"]) == (4, 5, 15)
+    assert (lead["launches_a"], lead["launches_b"], lead["rounds_b"]) == (4, 5, 15)
     assert lead["verdict"] == "loses more in B"
 
 
 def test_b_may_be_faster_alone_and_slower_beside_others():
-    lead = row(compare(side(LOSSES_A), side([0.6, 0.62, 0.61], speed=150.0), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side(LOSSES_A), side([0.6, 0.62, 0.61], speed=150.0), MARGIN), member="dlrm", baseline="alone")
     assert lead["baseline_rate_ratio"] == pytest.approx(1.5)
     assert lead["scene_rate_ratio"] == pytest.approx(1.5 * math.exp(np.mean(LOSSES_A) - 0.61))
     assert lead["scene_rate_ratio_high"] < 1 < lead["baseline_rate_ratio_low"]
@@ -76,20 +76,20 @@ def test_swapping_turns_every_sign():
     )
     assert there["ratio"].to_numpy() == pytest.approx(1 / back["ratio"].to_numpy())
     assert there["ratio_low"].to_numpy() == pytest.approx(1 / back["ratio_high"].to_numpy())
-    assert row(back, member="dlrm", baseline="solo")["verdict"] == "loses less in B"
+    assert row(back, member="dlrm", baseline="alone")["verdict"] == "loses less in B"
 
 
 def test_launches_that_agree_to_the_last_bit_are_equivalent():
-    lead = row(compare(side([0.1] * 3), side([0.1] * 4), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side([0.1] * 3), side([0.1] * 4), MARGIN), member="dlrm", baseline="alone")
     assert lead["ratio_low"] == pytest.approx(1) == lead["ratio_high"]
-    assert lead["verdict"] == "equivalent"
+    assert lead["verdict"] == "no difference"
 
 
 def test_two_launches_are_too_few():
-    lead = row(compare(side([0.1, 0.2]), side(LOSSES_B), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side([0.1, 0.2]), side(LOSSES_B), MARGIN), member="dlrm", baseline="alone")
     assert math.isnan(lead["ratio_low"])
     assert math.isnan(lead["p_value"])
-    assert lead["verdict"] == "too few blocks"
+    assert lead["verdict"] == "too few launches"
     assert not math.isnan(lead["ratio"])
 
 
@@ -106,14 +106,14 @@ def test_platforms_are_never_put_into_one_interval():
 def test_units_that_differ_have_no_ratio_of_rates():
     other = side(LOSSES_B)
     other = Side(other.plan, other.windows.assign(unit="query"))
-    lead = row(compare(side(LOSSES_A), other, MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side(LOSSES_A), other, MARGIN), member="dlrm", baseline="alone")
     assert lead["unit"] == ""
     assert math.isnan(lead["baseline_rate_ratio"])
     assert not math.isnan(lead["ratio"])
 
 
 def test_what_only_one_has_is_told():
-    two = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], blocks=3)
+    two = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=3)
     table = compare(side([0.1] * 3, of=two), side([0.1] * 3), MARGIN)
     assert set(table.loc[table["where"] == "only in A", "mix"]) == {"dlrm+chase"}
     assert set(table.loc[table["where"] == "both", "mix"]) == {"dlrm+stream"}
@@ -121,15 +121,15 @@ def test_what_only_one_has_is_told():
 
 
 def test_members_are_matched_without_their_cpus():
-    moved = plan([company("other", mix("dlrm@3", "stream@4", "stream@5"))], blocks=3)
-    here = plan([company("c", mix("dlrm@0", "stream@1", "stream@2"))], blocks=3)
+    moved = plan([cohort("other", mix("dlrm@3", "stream@4", "stream@5"))], launches=3)
+    here = plan([cohort("c", mix("dlrm@0", "stream@1", "stream@2"))], launches=3)
     table = compare(side([0.1] * 3, of=here), side([0.1] * 3, of=moved), MARGIN)
     assert set(table["where"]) == {"both"}
     assert set(table["member"]) == {"dlrm", "stream", "stream#2"}
 
 
 def test_holm_is_taken_over_the_rows_of_a_baseline():
-    two = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], blocks=5)
+    two = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=5)
     rng = np.random.default_rng(1)
     noisy = [Side(two, written(two, lambda *_: math.exp(rng.normal(0, 0.02)))) for _ in range(2)]
     table = compare(*noisy, MARGIN)
@@ -139,7 +139,7 @@ def test_holm_is_taken_over_the_rows_of_a_baseline():
 
 def sweep(*shares):
     one = mix("dlrm@0", "stream@1")
-    return made([one, *(under(one, share) for share in shares)], blocks=3)
+    return made([one, *(under(one, share) for share in shares)], launches=3)
 
 
 def test_quotas_of_other_amounts_are_other_partitions():
@@ -157,7 +157,7 @@ def test_partitions_are_matched_by_name_and_by_what_they_give():
     other = split(3).model_copy(update={"name": "split-2"})
     a, b = sweep(split(2), split(4)), sweep(other, renamed)
     table = compare(Side(a, windows(a)), Side(b, windows(b)), MARGIN)
-    lead = table[(table["member"] == "dlrm") & (table["baseline"] == "solo")].set_index("partition_a")
+    lead = table[(table["member"] == "dlrm") & (table["baseline"] == "alone")].set_index("partition_a")
     assert set(table["where"]) == {"both"}
     assert lead.loc["split-2", ["partition_b", "masks", "lead_ways_a", "lead_ways_b"]].tolist() == [
         "split-2",
@@ -179,24 +179,24 @@ def test_a_partition_is_matched_once():
 
 def test_a_lead_alone_under_partitions_is_a_question_too():
     bare = mix("dlrm@0").model_copy(update={"name": "dlrm"})
-    of = made([mix("dlrm@0", "stream@1"), under(bare, alone(2))], blocks=3)
+    of = made([mix("dlrm@0", "stream@1"), under(bare, alone(2))], launches=3)
     table = compare(Side(of, windows(of)), Side(of, windows(of)), MARGIN)
-    assert row(table, mix="dlrm", baseline="solo")["lead_ways_b"] == 2
+    assert row(table, mix="dlrm", baseline="alone")["lead_ways_b"] == 2
 
 
 def record(number, started="t", platform="measured", seed=1):
-    spec = {"company": {"id": "c"}, "number": number, "seed": seed}
+    spec = {"cohort": {"id": "c"}, "number": number, "seed": seed}
     return {"host": "h", "boot_id": "b", "started": started, "platform": platform, "spec": spec}
 
 
-def test_blocks_in_both_are_found():
-    assert shared_blocks([record(1), record(2)], [record(2), record(3)]) == ["c/2"]
-    assert not shared_blocks([record(1)], [record(1, started="later")])
+def test_launches_in_both_are_found():
+    assert shared_launches([record(1), record(2)], [record(2), record(3)]) == ["c/2"]
+    assert not shared_launches([record(1)], [record(1, started="later")])
     modelled = [
         record(1, started=when, platform="modelled", seed=seed) for when, seed in (("t", 1), ("u", 1), ("t", 2))
     ]
-    assert shared_blocks(modelled[:1], modelled[1:2]) == ["c/1"]  # the same noise, modelled twice
-    assert not shared_blocks(modelled[:1], modelled[2:])
+    assert shared_launches(modelled[:1], modelled[1:2]) == ["c/1"]  # the same noise, modelled twice
+    assert not shared_launches(modelled[:1], modelled[2:])
 
 
 samples = st.lists(st.floats(-1, 1), min_size=3, max_size=8)
@@ -206,16 +206,16 @@ samples = st.lists(st.floats(-1, 1), min_size=3, max_size=8)
 @given(samples, samples, st.floats(-2, 2))
 def test_welch_is_anchored_and_antisymmetric(one, other, shift):
     frames = [
-        pd.DataFrame({"mean": [np.mean(values)], "variance": [np.var(values, ddof=1)], "blocks": [len(values)]})
+        pd.DataFrame({"mean": [np.mean(values)], "variance": [np.var(values, ddof=1)], "launches": [len(values)]})
         for values in (one, other)
     ]
     there, back = welch(*frames).iloc[0], welch(*reversed(frames)).iloc[0]
-    assert there["log"] == pytest.approx(-back["log"])
-    assert there["log_low"] == pytest.approx(-back["log_high"])
+    assert there["mean"] == pytest.approx(-back["mean"])
+    assert there["low"] == pytest.approx(-back["high"])
     assert there["p_value"] == pytest.approx(back["p_value"])
-    assert there["log_low"] <= there["log"] <= there["log_high"]
+    assert there["low"] <= there["mean"] <= there["high"]
     moved = [frame.assign(mean=frame["mean"] + shift) for frame in frames]
-    assert welch(*moved).iloc[0]["log"] == pytest.approx(there["log"], abs=1e-9)
+    assert welch(*moved).iloc[0]["mean"] == pytest.approx(there["mean"], abs=1e-9)
 
 
 QUIET = Truth(launch=0.02, interaction=0.015, noise=0.01)
@@ -227,8 +227,8 @@ def test_the_intervals_hold_the_truth(few, many):
     """Simulated studies, through the very function: unequal launches and unequal noise, with drift."""
     a, b = simulated(QUIET, 800, few, 3, seed=11 + few), simulated(NOISY, 800, many, 3, seed=12 + many)
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    for baseline, truth in (("solo", 0.05), ("placebo", 0.05), ("alone", 0.05)):
-        own = table[table["baseline"] == baseline]
+    for role, baseline, truth in (("lead", "alone", 0.05), ("lead", "placebo", 0.05), ("antagonist", "alone", 0.05)):
+        own = table[(table["role"] == role) & (table["baseline"] == baseline)]
         found = {"ratio": covers(own["ratio_low"], own["ratio_high"], math.exp(truth))}
         for letter, of in (("a", QUIET), ("b", NOISY)):
             lost = of.corun - (of.placebo if baseline == "placebo" else 0.0)
@@ -244,11 +244,13 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
         Truth(launch=launch, interaction=0.015, noise=0.01, walk=0.0, trend=0.0, corun=corun)
         for launch, corun in ((0.02, 0.10), (0.04, 0.15))
     ]
-    a, b = (simulated(truth, 800, blocks, 2, seed=21 + blocks) for truth, blocks in zip(still, (5, 4), strict=True))
+    a, b = (
+        simulated(truth, 800, launches, 2, seed=21 + launches) for truth, launches in zip(still, (5, 4), strict=True)
+    )
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    solo = table[table["baseline"] == "solo"]
+    alone = table[(table["baseline"] == "alone") & (table["role"] == "lead")]
     for name, truth in (("baseline", 0.0), ("scene", -0.05)):
-        ends = solo[f"{name}_rate_ratio_low"], solo[f"{name}_rate_ratio_high"]
+        ends = alone[f"{name}_rate_ratio_low"], alone[f"{name}_rate_ratio_high"]
         share = covers(*ends, math.exp(truth))
         assert 0.925 <= share <= 0.975, name
         assert_told("comparison", f"{name}_rate_ratio_low", share)
@@ -257,7 +259,7 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
 def test_equal_losses_are_seldom_called_different():
     a, b = (simulated(QUIET, 1000, 5, 3, seed=seed) for seed in (31, 32))
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    raw = table.loc[table["baseline"] == "solo", "p_value"]
+    raw = table.loc[(table["baseline"] == "alone") & (table["role"] == "lead"), "p_value"]
     assert 0.035 <= float((raw < 0.05).mean()) <= 0.065
     assert not (table["p_holm"] < 0.05).mean() > 0.001
 
@@ -270,7 +272,8 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
 
     def share(of):
         table = compare(Side(a.plan, a.windows), Side(of.plan, of.windows), MARGIN)
-        return float((table.loc[table["baseline"] == "solo", "verdict"] == "equivalent").mean())
+        own = table[(table["baseline"] == "alone") & (table["role"] == "lead")]
+        return float((own["verdict"] == "no difference").mean())
 
     assert share(same) > 0.9  # or the next line would show nothing
     assert share(beyond) <= 0.045  # 2.5 % by its construction

@@ -25,9 +25,9 @@ from tests.unit import study_folder
 from tests.unit.operations_maker import ALONE, launches
 from tests.unit.phases import test_phase_figures as made_phases
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-PLAN = plan([company("c", mix("lead@0", "other@1"))], blocks=4)
+PLAN = plan([cohort("c", mix("lead@0", "other@1"))], launches=4)
 KIND = Kind("counters")
 
 
@@ -39,7 +39,7 @@ def changes(values, scale="ratio"):
     ends = {"change": 0.0, "change_low": -half, "change_high": half}
     back = np.exp if scale == "ratio" else np.asarray
     table = pd.DataFrame({name: back(values.mean(axis=1) + end) for name, end in ends.items()})
-    about = {"mix": "lead+other", "member": "lead", "baseline": "solo", "scale": scale, "partition": "unmanaged"}
+    about = {"mix": "lead+other", "member": "lead", "role": "lead", "scale": scale, "partition": "unmanaged"}
     table = table.assign(item=[f"i{row}" for row in range(len(values))], platform="measured", launches=many, **about)
     return Changes(PLAN, table[list(Changes.COLUMNS)])
 
@@ -59,7 +59,7 @@ def test_two_intervals_give_welchs(scale):
         assert table.loc[row, "p_value"] == pytest.approx(wanted.pvalue)
     assert set(table["letter"]) == {"B"}
     few = compare_changes(changes(one[:, :2]), {"B": changes(other)}, KIND, 0.02)
-    assert set(few["verdict"]) == {"too few blocks"}
+    assert set(few["verdict"]) == {"too few launches"}
     assert few["difference_low"].isna().all()
 
 
@@ -130,8 +130,8 @@ def test_other_graphs_are_compared_by_type():
     assert ratios["MatMul forward"] == pytest.approx(1.3, abs=0.03)
 
 
-def speed(block, number, scene, member):
-    return 100 * math.exp(0.003 * block.number * number - 0.1 * scene.startswith("corun"))
+def speed(launch, number, scene, member):
+    return 100 * math.exp(0.003 * launch.number * number - 0.1 * scene.startswith("corun"))
 
 
 def study(place, quantile, more):
@@ -140,21 +140,21 @@ def study(place, quantile, more):
     folder.joinpath("tables").mkdir()
     common = {"study": place.name, "mix": "lead+other", "member": "lead@0", "role": "lead", "partition": "unmanaged"}
     common |= {
-        "baseline": "solo",
+        "baseline": "alone",
         "platform": "measured",
-        "blocks": 4,
+        "launches": 4,
         "steps": 400,
         "steps_needed": 100,
-        "blocks_few": 0,
+        "launches_few": 0,
     }
     common |= {"possibly_biased": False}
     ends = {"ratio": quantile, "ratio_low": quantile * 0.99, "ratio_high": quantile / 0.99}
     latency = common | ends | {"kind": "corun", "scene": "corun:lead+other", "quantile": "p99", "what": "step"}
-    write_table(frame([latency | {"blocks_paired": 4}], LATENCY), folder / "tables" / "latency")
+    write_table(frame([latency | {"launches_paired": 4}], LATENCY), folder / "tables" / "latency")
     change = {"change": 0.8 + more, "change_low": 0.79 + more, "change_high": 0.81 + more, "scale": "ratio"}
     counter = common | change | {"metric": "instructions per cycle", "scope": "member", "scene": "corun", "rounds": 12}
     write_table(frame([counter], RESOURCES), folder / "tables" / "resources")
-    pd.DataFrame({"block": range(1, 4)}).to_parquet(folder / "tables" / "blocks.parquet")
+    pd.DataFrame({"launch": range(1, 4)}).to_parquet(folder / "tables" / "launches.parquet")
     return folder
 
 
@@ -193,15 +193,15 @@ def with_phases(folder, longer, monkeypatch):
     monkeypatch.setattr(made_phases, "FORWARD", longer)
     made_phases.results(folder, antagonists=("stream",))
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
-    whole = plan([company("dlrm-train-0000abcd", mix("dlrm-train@0", "stream@1"))], blocks=3)
-    ours = whole.companies[0]
+    whole = plan([cohort("dlrm-train-0000abcd", mix("dlrm-train@0", "stream@1"))], launches=3)
+    ours = whole.cohorts[0]
     lead = ours.lead.model_copy(update={"phases": True})
     ours = ours.model_copy(update={"members": (lead, *ours.members[1:])})
-    blocks = tuple(block.model_copy(update={"company": ours}) for block in whole.blocks)
-    for block in blocks:
-        own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
-        own.to_parquet(folder / "blocks" / block.path / "windows.parquet")
-    return Measured(StudyFolder(folder), whole.model_copy(update={"blocks": blocks}), windows, (), {}, None)
+    launches = tuple(launch.model_copy(update={"cohort": ours}) for launch in whole.launches)
+    for launch in launches:
+        own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
+        own.to_parquet(folder / "launches" / launch.path / "windows.parquet")
+    return Measured(StudyFolder(folder), whole.model_copy(update={"launches": launches}), windows, (), {}, None)
 
 
 def test_phases_are_read_from_the_launches(tmp_path, monkeypatch):

@@ -9,17 +9,17 @@ from matplotlib.colors import to_hex
 from castmates.report.comparison import figure as comparison_figure
 from castmates.report.comparison import history_figure, several_figure
 from castmates.report.comparison.compare import compare_studies
-from castmates.report.figures.neighbours import looks_in_order, neighbours_of
+from castmates.report.figures.antagonists import antagonists_of, looks_in_order
 from castmates.report.figures.style import looks_of
 from tests.unit import study_folder
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-ONE = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@2"))], blocks=3)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@2"))], launches=3)
 
 
 def study(folder, loss, started, host):
-    def rate(block, number, scene, member):
-        return 100.0 * math.exp(-(loss + 0.01 * block.number) * scene.startswith("corun"))
+    def rate(launch, number, scene, member):
+        return 100.0 * math.exp(-(loss + 0.01 * launch.number) * scene.startswith("corun"))
 
     return study_folder.write(folder, ONE, written(ONE, rate), started=started, host=host)
 
@@ -41,7 +41,7 @@ def test_every_pair_has_a_line_for_every_study_and_the_mean_comes_first(apart):
     figure, source = several_figure.draw(apart)
     assert len(source) == 4
     shown = texts(figure)
-    assert next(one for one in shown if one.startswith(("geometric", "dlrm beside"))) == "geometric mean of 2 pairs"
+    assert next(one for one in shown if one.startswith(("geometric", "dlrm beside"))) == "geometric mean of 2 mixes"
     for name in ("A  late", "B  early", "C  middle"):
         assert shown.count(name) == 3
     assert shown.count("baseline") == 3
@@ -72,10 +72,10 @@ def coloured(figure):
     return {(to_hex(line.get_color()), line.get_marker()) for line in lines}
 
 
-def test_a_neighbour_has_the_colour_that_it_has_in_the_baselines_own_figures(apart, tmp_path):
+def test_a_antagonist_has_the_colour_that_it_has_in_the_baselines_own_figures(apart, tmp_path):
     """The order of the plan decides, not that of the rows."""
     wanted = looks_of(("stream", "chase"), shift=1)
-    assert set(looks_in_order(neighbours_of(ONE), ["chase"]).values()) == {wanted["chase"]}
+    assert set(looks_in_order(antagonists_of(ONE), ["chase"]).values()) == {wanted["chase"]}
     times = (("one", "2026-01-01T10:00:00+00:00"), ("two", "2026-02-01T10:00:00+00:00"))
     two = compare_studies([study(tmp_path / name, 0.1, when, "here") for name, when in times], None)
     for drawn in (several_figure.draw(apart), history_figure.draw(apart), comparison_figure.draw(two.pairs[0])):

@@ -9,27 +9,27 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side
-from castmates.analysis.comparison.means import company_means, difference_of_means, geometric_means
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.comparison.means import difference_of_means, geometric_means
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 MARGIN = 0.02
 LOSSES = {"stream": [0.10, 0.12, 0.11, 0.15], "chase": [0.30, 0.28, 0.36, 0.31]}
 
 
-def side(losses, platform="measured", companies=1):
-    """Each neighbour costs the lead so much in each launch; in one company, or in one for each neighbour."""
+def side(losses, platform="measured", cohorts=1):
+    """Each antagonist costs the lead so much in each launch; in one cohort, or in one for each antagonist."""
     mixes = [mix("dlrm@0", f"{name}@1") for name in losses]
-    groups = [mixes] if companies == 1 else [[one] for one in mixes]
-    of = plan([company(f"c{number}", *own) for number, own in enumerate(groups)], blocks=4)
+    groups = [mixes] if cohorts == 1 else [[one] for one in mixes]
+    of = plan([cohort(f"c{number}", *own) for number, own in enumerate(groups)], launches=4)
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         if not scene.startswith("corun"):
             return 100.0
-        loss = losses[scene.rpartition("+")[2]][block.number - 1]
+        loss = losses[scene.rpartition("+")[2]][launch.number - 1]
         return None if loss is None else 100.0 * math.exp(-loss)
 
     return Side(of, written(of, rate, platform=platform))
@@ -39,14 +39,14 @@ def mean_of(table, letter):
     return table[table["letter"] == letter].iloc[0]
 
 
-def test_the_mixes_of_a_company_share_their_launches():
+def test_the_mixes_of_a_cohort_share_their_launches():
     """The mean is over launches, each with the mean over its mixes: one sample of four values."""
     table = geometric_means({"A": side(LOSSES), "B": side({name: [0.0] * 4 for name in LOSSES})}, MARGIN)
     assert list(table.columns) == list(COMPARISON_MEANS)
     values = np.mean(list(LOSSES.values()), axis=0)
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
     ours = mean_of(table, "A")
-    assert (ours["pairs"], ours["blocks"]) == (2, 4)
+    assert (ours["pairs"], ours["launches"]) == (2, 4)
     assert ours["slowdown"] == pytest.approx(math.exp(values.mean()))
     assert (ours["slowdown_low"], ours["slowdown_high"]) == pytest.approx((math.exp(low), math.exp(high)))
     assert ours["verdict"] == "baseline"
@@ -66,8 +66,8 @@ def test_the_ratio_of_two_means_is_welchs():
     assert found["p_holm"] == pytest.approx(wanted.pvalue)
 
 
-def test_companies_are_independent():
-    table = geometric_means({"A": side(LOSSES, companies=2), "B": side(LOSSES)}, MARGIN)
+def test_cohorts_are_independent():
+    table = geometric_means({"A": side(LOSSES, cohorts=2), "B": side(LOSSES)}, MARGIN)
     error = math.sqrt(sum(stats.sem(values) ** 2 for values in LOSSES.values())) / 2
     half = math.log(mean_of(table, "A")["slowdown_high"] / mean_of(table, "A")["slowdown"])
     assert stats.t.ppf(0.975, 6) <= half / error <= stats.t.ppf(0.975, 3)  # Welch and Satterthwaite's degrees
@@ -86,11 +86,11 @@ def test_only_pairs_that_all_studies_have_count():
 def test_a_launch_that_lacks_a_pair_is_left_out_and_a_mean_never_lacks_one():
     torn = {"stream": [0.1, None, 0.3, 0.1], "chase": [0.2, 0.5, 0.2, 0.3]}
     found = mean_of(geometric_means({"A": side(torn), "B": side(LOSSES)}, MARGIN), "A")
-    assert found["blocks"] == 3
+    assert found["launches"] == 3
     assert found["slowdown"] == pytest.approx(math.exp(np.mean([0.15, 0.25, 0.2])))
     never = {"stream": [0.1, None, 0.3, None], "chase": [None, 0.5, None, 0.3]}
     none = mean_of(geometric_means({"A": side(never), "B": side(LOSSES)}, MARGIN), "A")
-    assert (none["blocks"], math.isnan(none["slowdown"])) == (0, True)
+    assert (none["launches"], math.isnan(none["slowdown"])) == (0, True)
 
 
 def test_platforms_are_never_put_into_one_ratio():
@@ -107,18 +107,18 @@ TRUTH = {"one": 0.05, "two": 0.20, "three": 0.12}  # a loss per pair
 
 @cache
 def simulated(launches, scatter, seed):
-    """Losses of many studies: two companies, of which one has two pairs that share their solo windows."""
+    """Losses of many studies: two cohorts, of which one has two pairs that share their windows alone."""
     rng = np.random.default_rng(seed)
     homes = {"one": "c", "two": "c", "three": "d"}
     tables = []
     shared = {home: rng.normal(0, scatter, (STUDIES, launches)) for home in ("c", "d")}
     for name, truth in TRUTH.items():
         loss = truth + shared[homes[name]] + rng.normal(0, 1.5 * scatter, (STUDIES, launches))
-        study, block = np.indices(loss.shape).reshape(2, -1)
+        study, launch = np.indices(loss.shape).reshape(2, -1)
         tables.append(
-            pd.DataFrame({"study": study, "mix": name, "company": homes[name], "block": block, "loss": loss.ravel()})
+            pd.DataFrame({"study": study, "mix": name, "cohort": homes[name], "launch": launch, "loss": loss.ravel()})
         )
-    return company_means(pd.concat(tables, ignore_index=True), ["study"])
+    return cohort_means(pd.concat(tables, ignore_index=True), ["study"])
 
 
 @pytest.mark.parametrize(("few", "many"), [(3, 10), (5, 5), (6, 6)])
@@ -127,11 +127,11 @@ def test_the_intervals_hold_the_truth(few, many):
     ours, theirs = simulated(few, 0.01, 51), simulated(many, 0.03, 52)
     truth = np.mean(list(TRUTH.values()))
     for own in (summed(ours, ["study"]), summed(theirs, ["study"])):
-        share = covers(own["log_low"], own["log_high"], truth)
+        share = covers(own["low"], own["high"], truth)
         assert 0.925 <= share <= 0.975
         assert_told("comparison_means", "slowdown_low", share)
     ratio = difference_of_means(ours, theirs, ["study"])
-    share = covers(ratio["log_low"], ratio["log_high"], 0.0)
+    share = covers(ratio["low"], ratio["high"], 0.0)
     assert 0.925 <= share <= 0.975
     assert_told("comparison_means", "ratio_low", share)
     assert 0.03 <= float((ratio["p_value"] < 0.05).mean()) <= 0.07

@@ -2,9 +2,9 @@
 
 import pytest
 
-from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.differences import SetUp
 from castmates.report.comparison.traffic import other_traffic
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 
 INTEL, AMD, ARM = {"vendor": "GenuineIntel"}, {"vendor": "AuthenticAMD"}, {"implementer": "0x41"}
@@ -13,7 +13,7 @@ BOTH = "llc_occupancy, mbm_local_bytes, mbm_total_bytes"
 
 def side(processor, events=BOTH, kinds=""):
     monitor = {"events": events} | ({"traffic counts": kinds} if kinds else {})
-    records = [BlockRecord({"hardware": {"monitor": monitor}}), BlockRecord({})]
+    records = [LaunchRecord({"hardware": {"monitor": monitor}}), LaunchRecord({})]
     return SetUp(MachineFacts.model_validate({"processor": processor}), records)
 
 
@@ -42,7 +42,7 @@ def test_one_vendor_may_be_set_to_count_different_things():
         (side(INTEL), side(INTEL)),
         (side(AMD, kinds="mbm_total_bytes 0x7f"), side(AMD, kinds="mbm_total_bytes 0x7f")),
         (side(INTEL, events="llc_occupancy"), side(AMD)),  # nothing that could be compared
-        (side({}), side(AMD)),  # an earlier version did not record the processor
+        (side({}), side(AMD)),  # the processor is not known
     ],
 )
 def test_nothing_is_said_where_it_is_the_same_or_not_known(a, b):

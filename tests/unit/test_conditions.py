@@ -50,7 +50,7 @@ def test_a_machine_left_alone_is_as_it_was(root):
         "slept_s": 0.0,
         "coolers": 0.0,
     }
-    assert "scaling_governor of CPU 0 performance" in begun(root).about()["at the block's begin"]
+    assert "scaling_governor of CPU 0 performance" in begun(root).about()["at the launch's begin"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_cpu_that_goes_offline_is_named(root):
 
 def test_a_machine_without_frequency_files_has_nothing_to_change(tmp_path):
     assert found(begun(tmp_path))["settings_changed"] == (0.0, "")
-    assert begun(tmp_path).about()["at the block's begin"] == "this kernel does not control the frequency"
+    assert begun(tmp_path).about()["at the launch's begin"] == "this kernel does not control the frequency"
 
 
 def test_sleep_is_claimed_only_when_it_is_certain():

@@ -1,4 +1,4 @@
-"""Studies that confirm a partition: the same mix, fresh blocks; and blocks that do not count, with the reason."""
+"""Studies that confirm a partition: the same mix, fresh launches; and launches that do not count, with the reason."""
 
 import json
 from pathlib import Path
@@ -8,22 +8,21 @@ import pytest
 
 from castmates import project
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
+from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET
 from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.study.class_names import class_of
-from castmates.study.confirmation import confirming, mix_under, name_of
+from castmates.study.confirmation import confirmation_name, confirming, mix_under
 from castmates.study.group_study import group_study
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
-from castmates.study.reading import read
-from castmates.study.replaying import Part, replaying
+from castmates.study.reading import read_keys
+from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
-from castmates.study.study_text import study_text
 from castmates.study.variant_keys import VariantKeys
 from tests.unit.partition_maker import atoms, made, windows
 
@@ -52,7 +51,11 @@ def test_losses_alone_are_measured_again(parent):
     study = loaded.study.model_copy(update=more)
     groups = [(("vision", "database"), ())]
     confirmed = confirming(study, plan, mix_under(plan, "vision+database", "split-3"), 4)
-    for fresh in (confirmed, group_study(study, groups, 4), replaying(study, plan, Part(), 4, keeps_cpus=False)):
+    for fresh in (
+        confirmed,
+        group_study(study, groups, 4),
+        replaying(study, plan, ReplayedPart(), 4, keeps_cpus=False),
+    ):
         assert (fresh.profile, tuple(fresh.findings)) == (None, ())
     assert confirmed.variants == {}
 
@@ -61,15 +64,15 @@ def test_losses_alone_are_measured_again(parent):
 def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     loaded, plan = parent
     mix = mix_under(plan, "vision+database", partition)
-    study = read(Study, study_text(confirming(loaded.study, plan, mix, 4), ""), "confirm.yaml")
+    study = read_keys(Study, confirming(loaded.study, plan, mix, 4).text(""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert [(one.name, [each.name for each in one.partitions]) for one in fresh.mixes] == [
         ("vision+database", []), ("vision+database", [partition])
     ]  # fmt: skip
     assert mix.identity in {one.identity for one in fresh.mixes}
-    assert len(fresh.blocks) == 4
-    assert not {block.seed for block in fresh.blocks} & {block.seed for block in plan.blocks}
-    assert fresh.study == study.name == name_of(loaded.study.name, mix)
+    assert len(fresh.launches) == 4
+    assert not {launch.seed for launch in fresh.launches} & {launch.seed for launch in plan.launches}
+    assert fresh.study == study.name == confirmation_name(loaded.study.name, mix)
     assert not fresh.notes
 
 
@@ -77,7 +80,7 @@ AS_CLOUDS_DO = """
 name: clouds
 platform: modelled
 model: {sockets: 2, domains: 4, cores: 6, threads: 2}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{lead_ways: 2}, {antagonist_cap: 3}]}
 workloads:
@@ -105,7 +108,7 @@ def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_p
     for mix in partitioned:
         (partition,) = mix.partitions
         chosen = mix_under(plan, mix.name, partition.name)
-        study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+        study = read_keys(Study, confirming(loaded.study, plan, chosen, 4).text(""), "confirm.yaml")
         fresh = plan_of(study, loaded)
         bare, again = fresh.mixes
         assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
@@ -116,7 +119,7 @@ OVER_CLASSES = """
 name: classes
 platform: modelled
 machines: {small: {model: {cores: 4, ways: 8}}, large: {model: {cores: 8, ways: 12}}}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{split: all}]}
 mixes: [{lead: x, antagonists: [a], distance: llc}]
@@ -130,19 +133,19 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     loaded = project.load(tmp_path / "classes.yaml")
     plan = loaded.plan()
     chosen = mix_under(plan, mix, partition)
-    study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+    study = read_keys(Study, confirming(loaded.study, plan, chosen, 4).text(""), "confirm.yaml")
     fresh = plan_of(study, loaded)
-    assert list(study.machines) == [class_of(mix)]
+    assert list(study.machines) == [chosen.machine]
     assert chosen.identity in {one.identity for one in fresh.mixes}
-    assert {class_of(one.name) for one in fresh.mixes} == {class_of(mix)}
+    assert {one.machine for one in fresh.mixes} == {chosen.machine} < {"small", "large"}
     assert [part.name for one in fresh.mixes for part in one.partitions] == [partition]
-    assert len(fresh.blocks) == 4
+    assert len(fresh.launches) == 4
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study
-    again = read(Study, study_text(study, ""), "x.yaml")
+    again = read_keys(Study, study.text(""), "x.yaml")
     assert again.model_dump() == study.model_dump()  # random mixes are written out, and are then mixes like others
 
 
@@ -157,16 +160,16 @@ def test_what_cannot_be_confirmed_is_told(parent):
     other = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
     with pytest.raises(CastmatesError, match="no sweep of the study makes"):
         confirming(other, plan, mix_under(plan, "vision+database", "split-3"), 3)
-    assert len(name_of("x" * 64, plan.mixes[1])) == 64
+    assert len(confirmation_name("x" * 64, plan.mixes[1])) == 64
 
 
 def record(mix, **facts):
-    company = {"mixes": [json.loads(mix.model_dump_json())]}
-    spec = {"study": "fresh", "seed": 77, "company": company} | facts.pop("spec", {})
+    cohort = {"mixes": [json.loads(mix.model_dump_json())]}
+    spec = {"study": "fresh", "seed": 77, "cohort": cohort} | facts.pop("spec", {})
     return {"status": "measured", "platform": "measured", "host": "here", "spec": spec} | facts
 
 
-def test_blocks_that_do_not_count(parent):
+def test_launches_that_do_not_count(parent):
     _, plan = parent
     mix, other = (mix_under(plan, "vision+database", name) for name in ("split-3", "split-4"))
     beside = mix_under(plan, "vision+stream", "split-3")
@@ -185,9 +188,9 @@ def test_blocks_that_do_not_count(parent):
     assert refusal(record(mix, host="there", platform="modelled"), modelled) == ""
 
 
-def test_how_fresh_blocks_were_measured_otherwise(parent):
+def test_how_fresh_launches_were_measured_otherwise(parent):
     _, plan = parent
-    design = plan.blocks[0].design
+    design = plan.launches[0].design
     longer = design.model_copy(update={"window": 2 * design.window, "rounds": design.rounds + 1})
     assert other_design([design], [design, design]) == ""
     assert other_design([], [design]) == ""
@@ -198,58 +201,58 @@ def test_how_fresh_blocks_were_measured_otherwise(parent):
 
 
 def left(folder: Path, plan: Plan, table, host="here"):
-    """Measured blocks on disk."""
-    for block in plan.blocks:
-        place = folder / "blocks" / block.path
-        own = table[(table["company"] == block.company.id) & (table["block"] == block.number)]
+    """Measured launches on disk."""
+    for launch in plan.launches:
+        place = folder / "launches" / launch.path
+        own = table[(table["cohort"] == launch.cohort.id) & (table["launch"] == launch.number)]
         write_table(own, place / "windows")
-        spec = json.loads(block.model_dump_json())
-        (place / "block.json").write_text(
+        spec = json.loads(launch.model_dump_json())
+        (place / "launch.json").write_text(
             json.dumps({"status": "measured", "platform": "measured", "host": host, "spec": spec})
         )
 
 
 def seeded(plan: Plan, study: str, seed: int) -> Plan:
-    blocks = [block.model_copy(update={"study": study, "seed": seed + block.number}) for block in plan.blocks]
-    return plan.model_copy(update={"study": study, "blocks": tuple(blocks)})
+    launches = [launch.model_copy(update={"study": study, "seed": seed + launch.number}) for launch in plan.launches]
+    return plan.model_copy(update={"study": study, "launches": tuple(launches)})
 
 
-def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(tmp_path):
+def test_fresh_launches_are_estimated_by_themselves_and_refused_ones_are_counted(tmp_path):
     found, *_, mix = atoms(ways=(2, 4), caps=(), sensitivity=())
     search = seeded(made([found, mix]), "search", 0)
     results = tmp_path / "search"
     left(results, search, windows(search))
-    name = name_of("search", mix)
+    name = confirmation_name("search", mix)
     (results / "confirm").mkdir()
     (results / "confirm" / f"{name}.yaml").write_text("")
     empty = confirm.confirmed_rows(search, StudyFolder(results))
-    assert empty[["blocks", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
+    assert empty[["launches", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
     fresh = seeded(made([found, mix]), name, 100)
     slower = windows(fresh).assign(rate=lambda table: table["rate"] * (1 - 0.1 * (table["kind"] == "corun")))
     left(tmp_path / name, fresh, slower)
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["partition"], row["blocks"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
+    assert (row["partition"], row["launches"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
     assert row["loss_pct"] == pytest.approx(100 * (1 - 0.9 * 2.718281828 ** -(0.1 + 0.02 + 0.06)))
-    left(tmp_path / name, fresh.model_copy(update={"blocks": fresh.blocks[:1]}), slower, host="there")
+    left(tmp_path / name, fresh.model_copy(update={"launches": fresh.launches[:1]}), slower, host="there")
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["blocks"], row["refused"]) == (3, 1)
+    assert (row["launches"], row["refused"]) == (3, 1)
     assert row["why_refused"] == "was measured on another machine (there)"
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
+    assert (row["launches"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
 
 
-def test_fresh_blocks_of_which_none_counts_stay_with_their_class(tmp_path):
+def test_fresh_launches_of_which_none_counts_stay_with_their_class(tmp_path):
     found, *_, mix = atoms(lead="dlrm~small@0", antagonist="stream~small@1", ways=(4,), caps=(), sensitivity=())
     plan = made([found, mix])
     search = seeded(plan.model_copy(update={"machines": (NodeClass(name="small", capture="", facts=None),)}), "s", 0)
     left(tmp_path / "s", search, windows(search))
-    name = name_of("s", mix)
+    name = confirmation_name("s", mix)
     (tmp_path / "s/confirm").mkdir()
     (tmp_path / f"s/confirm/{name}.yaml").write_text("")
     searched = pareto_table(search, windows(search), estimate_effects(search, windows(search), 0.0))
     none = confirm.confirmed_rows(search, StudyFolder(tmp_path / "s"))
-    assert none["blocks"].tolist() == [0]
+    assert none["launches"].tolist() == [0]
     for column in ("mix", "lead", "antagonists", "machine"):  # by which the rows of a mix find each other
         assert set(none[column]) == set(searched[column]), column
 

@@ -6,26 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.launches import launches_table
 from castmates.analysis.effects.stamps import sensitivity, study_verdict
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL
 from castmates.analysis.statistics.intervals import estimate, more_than
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.study import BLOCKS, CONTROLS, frame
-from tests.unit.windows_maker import company, mix, plan, written
+from castmates.results.columns.launch import WINDOWS
+from castmates.results.columns.study import CONTROLS, LAUNCHES, frame
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-TWO = plan([company("a", mix("dlrm@0", "stream@1")), company("b", mix("bert@0", "stream@1"))], blocks=3)
+TWO = plan([cohort("a", mix("dlrm@0", "stream@1")), cohort("b", mix("bert@0", "stream@1"))], launches=3)
 STEADY = (0.001, -0.001, 0.0005)
 
 
 def controls(losses, of=TWO, margin=0.02):
-    """`losses` by lead: log rate(solo) - log rate(solo-again) in each block."""
+    """`losses` by lead: log rate(alone) - log rate(alone-again) in each launch."""
 
-    def rate(block, number, scene, member):
-        again = scene == "solo-again"
-        return math.exp(-losses[block.company.lead.workload][block.number - 1]) if again else 1.0
+    def rate(launch, number, scene, member):
+        again = scene == "alone-again"
+        return math.exp(-losses[launch.cohort.lead.workload][launch.number - 1]) if again else 1.0
 
     return estimate_controls(of, written(of, rate), margin)
 
@@ -38,7 +38,7 @@ def test_ratio_and_interval_by_hand():
     assert table.iloc[0][["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx(
         [math.exp(0.2), math.exp(0.2 - half), math.exp(0.2 + half)]
     )
-    assert (table.iloc[0]["blocks"], table.iloc[0]["rounds"]) == (3, 9)
+    assert (table.iloc[0]["launches"], table.iloc[0]["rounds"]) == (3, 9)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_holm_counts_the_leads():
     assert table["p_holm"].min() == pytest.approx(2 * table["p_value"].min())
 
 
-def test_a_lead_with_several_companies_is_one_row():
-    lead = plan([company("a", mix("dlrm@0", "stream@1")), company("b", mix("dlrm@0", "chase@1"))], blocks=2)
+def test_a_lead_with_several_cohorts_is_one_row():
+    lead = plan([cohort("a", mix("dlrm@0", "stream@1")), cohort("b", mix("dlrm@0", "chase@1"))], launches=2)
     table = controls({"dlrm": (0.0, 0.001)}, lead)
-    assert (len(table), table.iloc[0]["blocks"]) == (1, 4)
+    assert (len(table), table.iloc[0]["launches"]) == (1, 4)
 
 
-def test_too_few_blocks_and_no_data():
-    one = plan([company("a", mix("dlrm@0", "stream@1"))], blocks=2)
-    assert controls({"dlrm": (0.0, 0.0)}, one)["verdict"].tolist() == ["too few blocks"]
+def test_too_few_launches_and_no_data():
+    one = plan([cohort("a", mix("dlrm@0", "stream@1"))], launches=2)
+    assert controls({"dlrm": (0.0, 0.0)}, one)["verdict"].tolist() == ["too few launches"]
     assert estimate_controls(one, frame([], WINDOWS), 0.02)["verdict"].tolist() == ["no data"]
 
 
@@ -86,7 +86,7 @@ def judged(*verdicts):
         (["passes", "unstable"], "unstable"),
         (["no data", "unstable"], "unstable"),
         (["passes", "inconclusive"], "inconclusive"),
-        (["too few blocks", "inconclusive"], "too few blocks"),
+        (["too few launches", "inconclusive"], "too few launches"),
         (["no data", "passes"], "trustworthy"),
         (["no data", "no data"], "no data"),
         ([], "no data"),
@@ -123,7 +123,7 @@ def known(kind, verdict, lead="chase", study_lead=False):
         (known("A/A", "unstable"), "unstable"),  # it is the same machine
         (known("negative", "unstable", "compute"), "unstable"),
         (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is shows nothing of the study's leads
-        (known("A/A", "too few blocks"), "trustworthy"),
+        (known("A/A", "too few launches"), "trustworthy"),
         (known("negative", "inconclusive", "compute"), "trustworthy"),
         (known("positive", "no sensitivity shown here"), "trustworthy"),  # a separate word
     ],
@@ -131,7 +131,7 @@ def known(kind, verdict, lead="chase", study_lead=False):
 def test_what_the_controls_of_a_study_say_of_it(row, word):
     found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
     assert found == word
-    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
+    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few launches"))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_the_controls_of_a_study_say_of_it(row, word):
         (["sensitive"], "sensitive"),
         (["no sensitivity shown here"], "no sensitivity shown here"),
         (["sensitive", "no sensitivity shown here"], "no sensitivity shown here"),
-        (["too few blocks"], "too few blocks"),
+        (["too few launches"], "too few launches"),
         (["no data"], "not measured"),
         ([], "not measured"),
     ],
@@ -154,8 +154,8 @@ def test_word_for_the_sensitivity(verdicts, word):
 
 POSITIVE, NEGATIVE = mix("chase@0", "stream@1"), mix("compute@0", "compute@1")
 FOUR = plan(
-    [company("a", POSITIVE), company("b", NEGATIVE), company("c", mix("dlrm@0", "stream@1"))],
-    blocks=4,
+    [cohort("a", POSITIVE), cohort("b", NEGATIVE), cohort("c", mix("dlrm@0", "stream@1"))],
+    launches=4,
     controls={"positive": POSITIVE, "negative": NEGATIVE},
 )
 
@@ -163,18 +163,18 @@ FOUR = plan(
 def outcomes(positive=0.2, negative=0.0, placebo=0.05, of=FOUR):
     """The controls where these are the losses against placebo."""
 
-    def rate(block, number, scene, member):
-        wobble = 0.001 * ((block.number + len(scene)) % 3)
+    def rate(launch, number, scene, member):
+        wobble = 0.001 * ((launch.number + len(scene)) % 3)
         if scene.startswith("placebo"):
             return math.exp(-placebo - wobble)
-        loss = {"chase": placebo + positive, "compute": placebo + negative, "dlrm": 0.1}[block.company.lead.workload]
+        loss = {"chase": placebo + positive, "compute": placebo + negative, "dlrm": 0.1}[launch.cohort.lead.workload]
         return math.exp(-wobble - (loss if scene.startswith("corun") and member.endswith("@0") else 0))
 
     return estimate_controls(of, written(of, rate), 0.02)
 
 
-def varied(block, number, scene, member):
-    return 1.0 + 0.01 * len(scene) * block.number
+def varied(launch, number, scene, member):
+    return 1.0 + 0.01 * len(scene) * launch.number
 
 
 def row_of(table, control):
@@ -185,9 +185,9 @@ def row_of(table, control):
 def test_the_studys_own_leads_come_first_and_every_control_has_a_row():
     table = outcomes()
     assert table[["control", "lead", "mix", "baseline", "study_lead"]].to_numpy().tolist() == [
-        ["A/A", "dlrm", "", "solo", True],
-        ["A/A", "chase", "", "solo", False],
-        ["A/A", "compute", "", "solo", False],
+        ["A/A", "dlrm", "", "alone", True],
+        ["A/A", "chase", "", "alone", False],
+        ["A/A", "compute", "", "alone", False],
         ["positive", "chase", "chase+stream", "placebo", False],
         ["negative", "compute", "compute+compute", "placebo", False],
     ]
@@ -206,14 +206,14 @@ def test_a_positive_control_must_lose_more_than_the_margin_and_by_itself():
 
 @pytest.mark.parametrize("placebo", [0.0, 0.3])
 def test_what_a_busy_core_costs_by_itself_is_no_sensitivity(placebo):
-    """Turbo and power that a placebo takes too passed for a loss, when the control was held against solo."""
+    """Turbo and power that a placebo takes too passed for a loss, when the control was held against alone."""
     assert row_of(outcomes(positive=0.0, placebo=placebo), "positive")["verdict"] == "no sensitivity shown here"
     assert row_of(outcomes(positive=0.2, placebo=placebo), "positive")["verdict"] == "sensitive"
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.0, "passes"), (0.1, "unstable"), (-0.1, "unstable")])
 def test_the_negative_control_is_judged_against_its_placebo(loss, verdict):
-    """What the placebo costs too, such as the turbo that any busy neighbour takes, is no fault."""
+    """What the placebo costs too, such as the turbo that any busy antagonist takes, is no fault."""
     assert row_of(outcomes(negative=loss, placebo=0.3), "negative")["verdict"] == verdict
 
 
@@ -225,7 +225,7 @@ def test_all_that_must_not_differ_is_one_family():
 
 
 def test_a_control_that_is_also_a_result_is_both():
-    both = plan([company("a", POSITIVE)], blocks=4, mixes=[POSITIVE], controls={"positive": POSITIVE})
+    both = plan([cohort("a", POSITIVE)], launches=4, mixes=[POSITIVE], controls={"positive": POSITIVE})
     table = outcomes(of=both)
     assert table[["control", "study_lead"]].to_numpy().tolist() == [["A/A", True], ["positive", True]]
     windows = written(both, varied)
@@ -239,11 +239,11 @@ def test_controls_are_no_effects_and_count_in_no_family_of_theirs():
     assert found["p_holm"].tolist() == found["p_value"].tolist()
 
 
-def manifest(block, **changes):
+def manifest(launch, **changes):
     return {
         "status": "measured",
         "reason": "",
-        "spec": block.model_dump(mode="json"),
+        "spec": launch.model_dump(mode="json"),
         "started": "2026-11-20T10:00:00+00:00",
         "seconds": {"launch": 5.0, "measure": 20.0, "total": 26.5},
         "rounds": 3,
@@ -254,11 +254,11 @@ def manifest(block, **changes):
     }
 
 
-def test_blocks_table():
+def test_launches_table():
     failed = {"status": "failed", "reason": "stream@1 ended with code 1.", "seconds": {}, "rounds": 0, "windows": 0}
-    table = blocks_table([manifest(TWO.blocks[3], **failed), manifest(TWO.blocks[1]), manifest(TWO.blocks[0])])
-    assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(BLOCKS)
-    assert table[["company", "block"]].to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 1]]
+    table = launches_table([manifest(TWO.launches[3], **failed), manifest(TWO.launches[1]), manifest(TWO.launches[0])])
+    assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(LAUNCHES)
+    assert table[["cohort", "launch"]].to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 1]]
     assert table["lead"].tolist() == ["dlrm", "dlrm", "bert"]
     assert table["status"].tolist() == ["measured", "measured", "failed"]
     assert table["launch_seconds"].isna().tolist() == [False, False, True]
@@ -274,8 +274,8 @@ def test_a_positive_control_is_seldom_called_sensitive_where_its_loss_is_the_mar
         pairs = pd.DataFrame(
             {
                 "row": np.repeat(np.arange(studies), launches),
-                "company": "c",
-                "block": np.tile(np.arange(launches), studies),
+                "cohort": "c",
+                "launch": np.tile(np.arange(launches), studies),
                 "difference": logs.ravel(),
             }
         )

@@ -12,22 +12,20 @@ from hypothesis import strategies as st
 from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
 from castmates.report.results import Results
 from castmates.report.text import costs as table
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.runner.after_rounds.collector_costs import Part, measure_round, pairs_about
 
 
-def pairs(change_pct: float, noise: float, blocks: int, each: int, seed: int = 1) -> pd.DataFrame:
+def pairs(change_pct: float, noise: float, launches: int, each: int, seed: int = 1) -> pd.DataFrame:
     dice = random.Random(seed)
     return pd.DataFrame(
         [
             {
                 "collector": "it",
-                "company": "a",
-                "block": block,
+                "cohort": "a",
+                "launch": launch,
                 "difference": math.log1p(change_pct / 100) + dice.gauss(0, noise),
             }
-            for block in range(blocks)
+            for launch in range(launches)
             for _ in range(each)
         ]
     )
@@ -35,26 +33,26 @@ def pairs(change_pct: float, noise: float, blocks: int, each: int, seed: int = 1
 
 @given(st.floats(-50, 50), st.integers(1, 8), st.integers(1, 5))
 @settings(max_examples=30, deadline=None)
-def test_a_known_change_is_recovered_where_there_is_no_noise(change_pct, blocks, each):
-    (row,) = costs(pairs(change_pct, 0.0, blocks, each)).to_dict("records")
+def test_a_known_change_is_recovered_where_there_is_no_noise(change_pct, launches, each):
+    (row,) = costs(pairs(change_pct, 0.0, launches, each)).to_dict("records")
     assert row["change_pct"] == pytest.approx(change_pct, abs=1e-6)
-    assert row["pairs"] == blocks * each
-    if blocks >= 3 or each > 1:
+    assert row["pairs"] == launches * each
+    if launches >= 3 or each > 1:
         assert (row["low"], row["high"]) == pytest.approx((change_pct, change_pct), abs=1e-6)
     else:
         assert math.isnan(row["low"])
 
 
-@pytest.mark.parametrize("blocks", [1, 6])
-def test_the_interval_holds_the_truth_about_as_often_as_it_says(blocks):
-    found = costs(pd.concat([pairs(-2.0, 0.03, blocks, 4, seed).assign(collector=seed) for seed in range(200)]))
-    assert set(found["between_launches"]) == {blocks >= 3}
+@pytest.mark.parametrize("launches", [1, 6])
+def test_the_interval_holds_the_truth_about_as_often_as_it_says(launches):
+    found = costs(pd.concat([pairs(-2.0, 0.03, launches, 4, seed).assign(collector=seed) for seed in range(200)]))
+    assert set(found["between_launches"]) == {launches >= 3}
     assert 0.9 <= ((found["low"] <= -2.0) & (found["high"] >= -2.0)).mean() <= 0.99
 
 
 def test_launches_are_the_units_where_there_are_enough():
     """Pairs of one launch agree better among themselves than launches do: only those between show what is to come."""
-    launches = pd.concat([pairs(-1.0 + shift, 0.0005, 1, 10).assign(block=shift) for shift in (-2, 0, 2)])
+    launches = pd.concat([pairs(-1.0 + shift, 0.0005, 1, 10).assign(launch=shift) for shift in (-2, 0, 2)])
     (row,) = costs(launches).to_dict("records")
     assert row["change_pct"] == pytest.approx(-1.0, abs=0.1)
     assert row["low"] < -4
@@ -98,18 +96,17 @@ def test_a_pair_with_a_window_that_does_not_count_is_left_out(bad):
     assert (b.logs, b.rejected) == ([], 1) if bad == "" else ([pytest.approx(math.log(2))], 0)
 
 
-def results(*costs_of_blocks: dict) -> Results:
+def results(*costs_of_launches: dict) -> Results:
     records = [
-        {"status": "measured", "spec": {"company": {"id": "a"}, "number": number}, "costs": one}
-        for number, one in enumerate(costs_of_blocks, start=1)
+        {"status": "measured", "spec": {"cohort": {"id": "a"}, "number": number}, "costs": one}
+        for number, one in enumerate(costs_of_launches, start=1)
     ]
-    empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
-    return Results("study", *empty, recorded=tuple(records))
+    return Results("study", recorded=tuple(records))
 
 
-def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
+def test_the_table_pools_the_pairs_of_all_launches_and_tells_the_edges():
     edges = {"pairs": 0, "change_pct": None, "seconds": 0.002}
-    blocks = [
+    launches = [
         {
             "perf": pairs_about([-0.020, -0.022]),
             "counters": pairs_about([0.04 * sign, -0.05 * sign]),
@@ -118,10 +115,10 @@ def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
         }
         for sign in (1, -1, 1)
     ]
-    rows = {row["collector"]: row for row in table.rows(results(*blocks, {}))}
+    rows = {row["collector"]: row for row in table.rows(results(*launches, {}))}
     assert list(rows) == ["counters", "perf", "off", "procstat"]
     assert rows["perf"]["pairs"] == 6
-    assert rows["perf"]["blocks"] == 3
+    assert rows["perf"]["launches"] == 3
     assert rows["perf"]["change_pct"] == pytest.approx(100 * math.expm1(-0.021))
     assert rows["perf"]["said"] == "slower with it"
     assert rows["counters"]["said"].startswith("unresolved at ±1.")
@@ -129,7 +126,7 @@ def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
     assert rows["procstat"]["said"] == "none: 2.0 ms for its two reads, outside the window"
 
 
-def test_of_one_launch_the_interval_is_marked_and_a_failed_block_says_nothing():
+def test_of_one_launch_the_interval_is_marked_and_a_failed_launch_says_nothing():
     one = results({"perf": pairs_about([-0.020, -0.022, -0.021])})
     (row,) = table.rows(one)
     assert row["interval"].endswith(" within launch")

@@ -1,23 +1,29 @@
-"""The key `counters` of a study: its defaults, its mistakes, and what blocks are planned to count."""
+"""The key `counters` of a study: its defaults, its mistakes, and what launches are planned to count."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.figures.index import figure_names
-from castmates.study.counter_keys import SETS, described, name_of
+from castmates.study.capabilities import EVENTS
+from castmates.study.counter_keys import SETS, described, event_name
 from castmates.study.model import Study
 from castmates.study.planning import design_of
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 BASE = "name: one\nleads: [chase]\nantagonists: [stream]\n"
 
 
 def study(counters):
-    return read(Study, f"{BASE}counters: {counters}\n", "study.yaml")
+    return read_keys(Study, f"{BASE}counters: {counters}\n", "study.yaml")
+
+
+def counts_events(study):
+    return EVENTS.asked(SimpleNamespace(launches=[SimpleNamespace(design=design_of(study))]))
 
 
 def test_by_default_the_basic_and_the_cache_set_are_counted():
-    design = design_of(read(Study, BASE, "study.yaml"))
+    design = design_of(read_keys(Study, BASE, "study.yaml"))
     assert design.counters.events == (("basic", SETS["basic"]), ("cache", SETS["cache"]))
     assert (design.counters.topdown, design.counters.how, design.counters.series) == (1, "auto", 10)
     assert (design.counters.profile, design.counters.cost_pairs) == (0, 0)
@@ -30,12 +36,12 @@ def test_a_control_is_counted_like_a_result_but_neither_profiled_nor_asked_for_c
 
 
 def test_a_modelled_machine_has_no_counters():
-    modelled = read(Study, BASE + "platform: modelled\n", "study.yaml")
+    modelled = read_keys(Study, BASE + "platform: modelled\n", "study.yaml")
     design = design_of(modelled)
     assert (design.counters.events, design.counters.topdown, design.counters.cost_pairs) == ((), 0, 0)
-    assert "counters" not in figure_names(modelled, False)
-    assert "counters" in figure_names(study("{}"), False)
-    assert "counters" not in figure_names(study("{events: []}"), False)
+    assert not counts_events(modelled)
+    assert counts_events(study("{}"))
+    assert not counts_events(study("{events: []}"))
 
 
 def test_sets_of_ones_own_stand_beside_the_named_ones():
@@ -86,6 +92,6 @@ def test_one_event_in_two_sets_and_names_that_end_like_modes_are_no_mistake():
 
 
 def test_an_event_is_called_what_it_calls_itself():
-    assert name_of("cpu/event=0xd1,umask=0x20,name=l3_miss/") == "l3_miss"
-    assert name_of("cpu/name=first,event=1/u") == "first"
-    assert name_of("sched:sched_switch") == "sched:sched_switch"
+    assert event_name("cpu/event=0xd1,umask=0x20,name=l3_miss/") == "l3_miss"
+    assert event_name("cpu/name=first,event=1/u") == "first"
+    assert event_name("sched:sched_switch") == "sched:sched_switch"

@@ -18,7 +18,7 @@ ROUNDS = 6
 
 def drifting(row):
     """Misses grow by a tenth from round to round, alone; cycles and instructions stay."""
-    grows = row["event"] == "LLC-load-misses" and row["scene"] == "solo"
+    grows = row["event"] == "LLC-load-misses" and row["scene"] == "alone"
     return row | ({"value": row["value"] * 1.1 ** row["round"]} if grows else {})
 
 
@@ -30,7 +30,7 @@ def found(**more):
 def steps(windows):
     """Two heartbeats in each window: iterations go on through the launch."""
     rows = [
-        HEAD | {"company": window["company"], "block": window["block"], "window": window["window"],
+        HEAD | {"cohort": window["cohort"], "launch": window["launch"], "window": window["window"],
                 "member": window["member"], "units": 100 * window["window"] + more}
         for window in windows.to_dict("records") for more in (0, 50)
     ]  # fmt: skip
@@ -42,21 +42,21 @@ def test_a_drift_is_found_where_it_was_put_with_an_interval_over_launches():
     assert (list(by_round.columns), list(drifts.columns)) == (list(BY_ROUND), list(DRIFTS))
     own = drifts.set_index(["kind", "metric"])
     # The last two of six rounds against the first two: four rounds apart.
-    assert own.loc[("solo", "LLC-load-misses"), "drift"] == pytest.approx(1.1**4, rel=0.01)
+    assert own.loc[("alone", "LLC-load-misses"), "drift"] == pytest.approx(1.1**4, rel=0.01)
     assert own.loc[("corun", "LLC-load-misses"), "drift"] == pytest.approx(1, rel=0.01)
-    assert own.loc[("solo", IPC), "drift"] == pytest.approx(1, rel=0.01)
+    assert own.loc[("alone", IPC), "drift"] == pytest.approx(1, rel=0.01)
     assert (drifts["drift_low"] <= drifts["drift"]).all()
     assert (drifts["drift"] <= drifts["drift_high"]).all()
-    assert found(spoil=drifting, blocks=2)[1]["drift_low"].isna().all()
-    misses = by_round[(by_round["metric"] == "LLC-load-misses") & (by_round["kind"] == "solo")]
+    assert found(spoil=drifting, launches=2)[1]["drift_low"].isna().all()
+    misses = by_round[(by_round["metric"] == "LLC-load-misses") & (by_round["kind"] == "alone")]
     assert misses["round"].tolist() == list(range(1, ROUNDS + 1))
     assert misses["value"].tolist() == pytest.approx([1e3 * 1.1**one for one in range(1, ROUNDS + 1)], rel=0.01)
-    assert set(misses["blocks"]) == {3}
+    assert set(misses["launches"]) == {3}
 
 
 def test_rounds_are_placed_by_the_iterations_that_they_cover():
     by_round, _ = found()
-    own = by_round[(by_round["metric"] == IPC) & (by_round["kind"] == "solo")].set_index("round")["iteration"]
+    own = by_round[(by_round["metric"] == IPC) & (by_round["kind"] == "alone")].set_index("round")["iteration"]
     assert own.is_monotonic_increasing
     assert own[2] - own[1] == 200, "two windows a round, of 100 iterations each"
     counts, windows = made_up(rounds=ROUNDS)
@@ -88,11 +88,11 @@ def test_an_event_whose_turn_comes_every_other_round_drifts_over_its_own_rounds(
 
     _, drifts = found(spoil=turns)
     own = drifts.set_index(["kind", "metric"])["drift"]
-    assert own["solo", "LLC-load-misses"] == pytest.approx(1.1**4, rel=0.01), "round 6 against round 2"
+    assert own["alone", "LLC-load-misses"] == pytest.approx(1.1**4, rel=0.01), "round 6 against round 2"
 
 
-def study(folder, blocks=3):
-    counts, windows = made_up(blocks=blocks, rounds=ROUNDS, spoil=drifting)
+def study(folder, launches=3):
+    counts, windows = made_up(launches=launches, rounds=ROUNDS, spoil=drifting)
     return with_counts(folder, counts, windows)
 
 
@@ -102,7 +102,7 @@ def test_the_figure_begins_with_instructions_per_cycle_and_says_what_drifts(tmp_
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["lead: instructions per cycle", "lead: LLC-load-misses per 1000 instructions"]
     assert figure.axes[1].get_title(loc="right").startswith("+46")
-    assert len(figure.axes[1].lines) == 2, "alone and beside the neighbour"
+    assert len(figure.axes[1].lines) == 2, "alone and beside the antagonist"
     assert {"alone", "beside beside"} <= set(texts(figure))
     assert "LLC-load-misses per 1000 instructions of lead +46" in texts_for("counters_evolution", results).alternative
     assert source["drift"].notna().all()
@@ -116,12 +116,12 @@ def test_with_too_few_rounds_the_figure_says_so(tmp_path):
 
 
 def test_names_that_come_as_categories_which_differ_from_part_to_part_change_nothing():
-    """Bundles come with names as categories, each with those of its own blocks."""
+    """Bundles come with names as categories, each with those of its own launches."""
     counts, windows = made_up(rounds=ROUNDS, spoil=drifting)
     whole = over_rounds([counts], [steps(windows)], windows)
 
     def parts(table, names):
-        return [part.astype(dict.fromkeys(names, "category")) for _, part in table.groupby("block")]
+        return [part.astype(dict.fromkeys(names, "category")) for _, part in table.groupby("launch")]
 
     in_parts = over_rounds(parts(counts, NAMES), parts(steps(windows), NAMES_OF_STEPS), windows)
     assert len(in_parts[0])

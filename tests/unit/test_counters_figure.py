@@ -1,32 +1,32 @@
-"""Counts per unit of progress, co-run against solo: recovered from made-up tables whose truth is known."""
+"""Counts per unit of progress, co-run against alone: recovered from made-up tables whose truth is known."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
-from castmates.analysis.explanations.counters import changes, left_out
+from castmates.analysis.explanations.counters import counter_tables
 from castmates.report.figures import counters, counters_axes
 from castmates.report.results import Results
-from castmates.results.columns.block import COUNTERS, WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.launch import COUNTERS, WINDOWS
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from tests.unit.windows_maker import one_slice
 
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
 # scene -> rate of the lead, and per step: instructions, cycles, misses
-SCENES = {"solo": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
+SCENES = {"alone": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
 
 
-def made_up(blocks=3, rounds=2, spoil=lambda row: row, seed=1):
+def made_up(launches=3, rounds=2, spoil=lambda row: row, seed=1):
     """Windows of a lead and what was counted in them; nothing here was measured."""
     dice, windows, counts, number = np.random.default_rng(seed), [], [], 0
-    for block in range(1, blocks + 1):
+    for launch in range(1, launches + 1):
         for one in range(1, rounds + 1):
             for scene, (rate, *per_step) in SCENES.items():
                 number += 1
-                place = HEAD | {"company": "lead-1", "block": block, "round": one, "window": number, "scene": scene}
+                place = HEAD | {"cohort": "lead-1", "launch": launch, "round": one, "window": number, "scene": scene}
                 place |= {"member": "lead@0"}
                 noise = float(np.exp(dice.normal(0, 0.001)))
                 kind, _, mix = scene.partition(":")
@@ -49,17 +49,17 @@ def by_metric(table):
 
 
 def test_counts_are_held_against_the_work_that_was_done():
-    table = changes(*made_up())
+    table = counter_tables(*made_up())[0]
     assert by_metric(table) == pytest.approx(
         {"instructions": 1.0, "cycles": 2.0, "LLC-load-misses": 4.0, IPC: 0.5,
          "LLC-load-misses per 1000 instructions": 4.0}
     )  # fmt: skip
     row = table.set_index("metric").loc["LLC-load-misses"]
-    assert (row["solo"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
-    assert (row["blocks"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
+    assert (row["alone"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
+    assert (row["launches"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
     assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
     assert table.set_index("metric").loc[IPC, "unit"] == ""
-    assert np.isnan(changes(*made_up(blocks=2))["ratio_low"]).all()
+    assert np.isnan(counter_tables(*made_up(launches=2))[0]["ratio_low"]).all()
 
 
 def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
@@ -67,38 +67,38 @@ def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
         return row | ({"value": np.nan, "status": "not counted", "note": "its turn comes later"}
                       if row["event"] == "cycles" and row["round"] == 1 else {})  # fmt: skip
 
-    table = changes(*made_up(spoil=second_turn)).set_index("metric")
+    table = counter_tables(*made_up(spoil=second_turn))[0].set_index("metric")
     assert table.loc["cycles", "rounds"] == 3
     assert table.loc["instructions", "rounds"] == 6
     assert table.loc[IPC, "ratio"] == pytest.approx(0.5)
     counts, windows = made_up()
-    windows.loc[(windows["scene"] == "solo") & (windows["round"] == 1), "valid"] = False
-    assert set(changes(counts, windows)["rounds"]) == {3}
+    windows.loc[(windows["scene"] == "alone") & (windows["round"] == 1), "valid"] = False
+    assert set(counter_tables(counts, windows)[0]["rounds"]) == {3}
 
 
 def test_an_event_that_was_counted_twice_has_the_mean_and_a_share_that_is_not_known_spoils_none():
     counts, windows = made_up()
-    twice = counts.assign(value=counts["value"] * np.where(counts["scene"] == "solo", 3, 1))
-    halves = changes(pd.concat([counts, twice], ignore_index=True).assign(running=np.nan), windows)
+    twice = counts.assign(value=counts["value"] * np.where(counts["scene"] == "alone", 3, 1))
+    halves = counter_tables(pd.concat([counts, twice], ignore_index=True).assign(running=np.nan), windows)[0]
     assert by_metric(halves)["cycles"] == pytest.approx(1.0)  # 2 over the mean of 1 and 3
-    assert halves["rounds"].tolist() == changes(counts, windows)["rounds"].tolist()
+    assert halves["rounds"].tolist() == counter_tables(counts, windows)[0]["rounds"].tolist()
 
 
 def test_a_member_of_another_platform_is_another_member():
     counts, windows = made_up()
-    elsewhere = counts["block"] == 1
+    elsewhere = counts["launch"] == 1
     moved = counts.assign(platform=counts["platform"].where(~elsewhere, "emulated"))
-    assert set(changes(moved, windows)["blocks"]) == {2}
-    told = windows.assign(platform=windows["platform"].where(windows["block"] != 1, "emulated"))
-    found = changes(moved, told).set_index(["platform", "metric"])["blocks"]
+    assert set(counter_tables(moved, windows)[0]["launches"]) == {2}
+    told = windows.assign(platform=windows["platform"].where(windows["launch"] != 1, "emulated"))
+    found = counter_tables(moved, told)[0].set_index(["platform", "metric"])["launches"]
     assert (found["emulated", "cycles"], found["measured", "cycles"]) == (1, 2)
 
 
 @pytest.mark.parametrize("running", [0.94, 0.96])
 def test_what_was_counted_for_part_of_the_time_is_in_no_ratio(running):
     counts, windows = made_up(spoil=lambda row: row | {"status": "scaled", "running": running})
-    assert changes(counts, windows).empty == (running < 0.95)
-    lacking = left_out(counts, windows)
+    assert counter_tables(counts, windows)[0].empty == (running < 0.95)
+    lacking = counter_tables(counts, windows)[1]
     assert list(lacking["status"]) == (["scaled"] * 3 if running < 0.95 else [])
 
 
@@ -110,8 +110,8 @@ def test_zero_not_counted_and_not_supported_are_named_apart():
         return row | {"value": np.nan, "status": status, "note": "for a reason"}
 
     counts, windows = made_up(spoil=spoil)
-    assert changes(counts, windows).empty
-    lacking = left_out(counts, windows).set_index("event")
+    assert counter_tables(counts, windows)[0].empty
+    lacking = counter_tables(counts, windows)[1].set_index("event")
     assert lacking.loc["instructions"].tolist() == ["counted", "0 in every window"]
     assert lacking.loc["cycles"].tolist() == ["not supported", "for a reason"]
     assert lacking.loc["LLC-load-misses"].tolist() == ["not counted", "for a reason"]
@@ -121,12 +121,11 @@ def test_zero_not_counted_and_not_supported_are_named_apart():
 
 
 def results(tmp_path, counts, windows):
-    folder = tmp_path / "blocks/lead-1/1"
+    folder = tmp_path / "launches/lead-1/1"
     folder.mkdir(parents=True)
     counts.to_parquet(folder / "counters.parquet", index=False)
-    (folder / "block.json").write_text("{}")
-    empty = [frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)]
-    return Results("synthetic", *empty, windows, folder=StudyFolder(tmp_path))
+    (folder / "launch.json").write_text("{}")
+    return Results("synthetic", windows=windows, folder=StudyFolder(tmp_path))
 
 
 def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
@@ -147,7 +146,7 @@ def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
 
 def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
     def spoil(row):
-        row = row | {"scope": "cpu" if row["block"] == 1 else "thread"}
+        row = row | {"scope": "cpu" if row["launch"] == 1 else "thread"}
         return row | ({"note": "user mode only"} if row["event"] == "cycles" else {})
 
     found = results(tmp_path, *made_up(spoil=spoil))
@@ -157,7 +156,7 @@ def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
     assert set(source["scope"]) == {"cpu, thread"}
     modes = source.set_index("metric")["mode"]
     assert (modes["cycles"], modes[IPC], modes["instructions"]) == ("user mode only", "user mode only", "")
-    assert counters.how_counted(changes(*made_up())) == "counted by control group"
+    assert counters.how_counted(counter_tables(*made_up())[0]) == "counted by control group"
 
 
 def test_without_anything_counted_the_figure_says_why(tmp_path):

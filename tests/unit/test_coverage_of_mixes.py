@@ -16,7 +16,7 @@ from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation
 STUDIES, SEED = 400, 20261126
-COMPANY = 6  # mixes of a lead that share a launch
+COHORT = 6  # mixes of a lead that share a launch
 # workloads, leads among them, fewest and most antagonists, mixes, launches
 DRAWS = {
     "10 pairs of 6": (6, 6, 1, 1, 10, 3),
@@ -54,7 +54,7 @@ class World:
 
 def study(draw, noise, seed):
     """Whether the two intervals of one study hold their truths, and how wide they are."""
-    count, leads, least, most, mixes, blocks = DRAWS[draw]
+    count, leads, least, most, mixes, launches = DRAWS[draw]
     specific, scatter = NOISES[noise]
     dice = np.random.default_rng((SEED, seed))
     world, names = World(count, specific, dice), [str(number) for number in range(count)]
@@ -68,28 +68,28 @@ def study(draw, noise, seed):
                        for lead in terms.leads for others in combinations(terms.beside(lead), size)])
         for size in set(sizes)
     }  # fmt: skip
-    launches = launched(true, members, blocks, scatter, dice)
+    measured = launched(true, members, launches, scatter, dice)
     population = Draw(terms.leads, names).population(members, by_members=True)
     adjusted = population.estimable
     if not adjusted:
         population = Draw(terms.leads, names).population(members, by_members=False)
-    these, everything = of_these(launches), of_all(launches, population)
+    these, everything = of_these(measured), of_all(measured, population)
     truths = (true.mean(), np.mean([of_size[size] for size in sizes]))
     held = [one.low <= truth <= one.high for one, truth in zip((these, everything), truths, strict=True)]
     return *held, these.high - these.low, everything.high - everything.low, adjusted
 
 
-def launched(true, members, blocks, scatter, dice):
-    led, companies = {}, []
+def launched(true, members, launches, scatter, dice):
+    led, cohorts = {}, []
     for lead, *_ in members:
-        companies.append((lead, led.get(lead, 0) // COMPANY))
+        cohorts.append((lead, led.get(lead, 0) // COHORT))
         led[lead] = led.get(lead, 0) + 1
-    codes = {company: code for code, company in enumerate(dict.fromkeys(companies))}
-    company = np.repeat([codes[each] for each in companies], blocks)
-    launch = company * blocks + np.tile(np.arange(blocks), len(true))
-    shared = dice.normal(0, scatter, len(codes) * blocks)
-    values = np.repeat(true, blocks) + shared[launch] + dice.normal(0, scatter, len(launch))
-    return Launches(np.repeat(np.arange(len(true)), blocks), launch, company, values)
+    codes = {cohort: code for code, cohort in enumerate(dict.fromkeys(cohorts))}
+    cohort = np.repeat([codes[each] for each in cohorts], launches)
+    launch = cohort * launches + np.tile(np.arange(launches), len(true))
+    shared = dice.normal(0, scatter, len(codes) * launches)
+    values = np.repeat(true, launches) + shared[launch] + dice.normal(0, scatter, len(launch))
+    return Launches(np.repeat(np.arange(len(true)), launches), launch, cohort, values)
 
 
 @cache

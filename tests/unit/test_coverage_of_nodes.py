@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.effects.between_nodes import NODES, THESE_NODES, between_nodes, over_nodes
-from castmates.analysis.effects.rows import BY
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
 
 STUDIES = 2000  # rows of one table
@@ -21,22 +21,22 @@ def simulated(sizes, spread, seed):
     node = np.repeat(np.arange(len(sizes)), sizes)
     values = own[:, node] + dice.normal(0, 1, (STUDIES, len(node)))
     index = pd.MultiIndex.from_product(
-        [range(STUDIES), ["modelled"], ["c"], range(len(node))], names=[*BY, "company", "block"]
+        [range(STUDIES), ["modelled"], ["c"], range(len(node))], names=[*ROW, "cohort", "launch"]
     )
     columns = {"value": values.ravel(), "rounds": 3, "variance": 1.0, "successive": 1.0}
     hosts = pd.Series([f"n{number}" for number in node], dtype="object")
-    hosts.index = pd.MultiIndex.from_product([["c"], range(len(node))], names=["company", "block"])
+    hosts.index = pd.MultiIndex.from_product([["c"], range(len(node))], names=["cohort", "launch"])
     return pd.DataFrame(columns, index=index), hosts, own.mean(axis=1)
 
 
 def analysed(sizes, spread, seed=1):
     values, hosts, own = simulated(sizes, spread, seed)
-    table = over_nodes(over_launches(values, BY).reset_index(), between_nodes(values, hosts, BY), BY)
-    return table.sort_values(BY[0], ignore_index=True), own
+    table = over_nodes(over_launches(values, ROW).reset_index(), between_nodes(values, hosts, ROW), ROW)
+    return table.sort_values(ROW[0], ignore_index=True), own
 
 
 def covered(table, truth):
-    return ((table["log_low"] <= truth) & (table["log_high"] >= truth)).mean()
+    return ((table["low"] <= truth) & (table["high"] >= truth)).mean()
 
 
 @pytest.mark.parametrize("sizes", [(5, 5), (6, 6, 6, 6), (3,) * 8, (12, 3, 3, 2)])
@@ -66,18 +66,18 @@ def test_the_interval_of_two_nodes_covers_what_is_true_of_these(sizes, spread):
 
 def test_an_interval_over_launches_would_cover_the_class_too_seldom():
     values, _, _ = simulated((6, 6, 6, 6), 1.0, 1)
-    assert covered(over_launches(values, BY), 0.0) < 0.75
+    assert covered(over_launches(values, ROW), 0.0) < 0.75
 
 
 def test_a_launch_on_each_of_two_nodes_has_no_interval():
     table, _ = analysed((1, 1), 0.0)
-    assert table[["log_low", "log_high", "p_value", "nodes_p"]].isna().all(axis=None)
+    assert table[["low", "high", "p_value", "nodes_p"]].isna().all(axis=None)
 
 
 def test_one_node_changes_nothing():
     values, hosts, _ = simulated((5,), 0.0, 1)
-    plain = over_launches(values, BY).reset_index()
-    table = over_nodes(plain, between_nodes(values, hosts, BY), BY)
+    plain = over_launches(values, ROW).reset_index()
+    table = over_nodes(plain, between_nodes(values, hosts, ROW), ROW)
     pd.testing.assert_frame_equal(table[list(plain)], plain, check_dtype=False)
     assert table["nodes_p"].isna().all()
     assert set(table["over"]) == {"launches"}

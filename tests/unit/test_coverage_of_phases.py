@@ -5,18 +5,18 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counter_rounds import over_rounds
-from castmates.results.columns.block import COUNTERS
+from castmates.results.columns.launch import COUNTERS
 from tests.unit.phases.by_phase import phase_counts
 from tests.unit.printed_intervals import assert_told
-from tests.unit.test_coverage_of_reasons import BLOCKS, Studies, covers
+from tests.unit.test_coverage_of_reasons import LAUNCHES, Studies, covers
 
 EFFECT = 0.3
 FORWARD = 0.5  # seconds of a step
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_changes_of_counts_by_phase(blocks):
-    studies = Studies(blocks, seed=11)
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_changes_of_counts_by_phase(launches):
+    studies = Studies(launches, seed=11)
     values, moved = studies.values(EFFECT)
     # The stays that were counted are a part of the step's, another one in every window.
     seconds = studies.dice.uniform(0.5, 5.0, len(values))
@@ -25,7 +25,7 @@ def test_changes_of_counts_by_phase(blocks):
     windows = studies.windows.loc[studies.windows.index.repeat(3)].reset_index(drop=True)
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * step).astype("int64")
-    steps = windows[["study", "company", "block", "window", "member", "platform"]].assign(
+    steps = windows[["study", "cohort", "launch", "window", "member", "platform"]].assign(
         t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), forward_s=FORWARD, slice=windows["window"]
     )
     found = phase_counts([steps], [counts], studies.windows)
@@ -36,22 +36,22 @@ def test_changes_of_counts_by_phase(blocks):
         assert_told("phase_counts", f"{name}_low", share)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_counts_by_round_and_their_drift(blocks):
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_counts_by_round_and_their_drift(launches):
     """Launches differ in their level and in their drift, which is none on average."""
-    studies = Studies(blocks, seed=12)
+    studies = Studies(launches, seed=12)
     values, _ = studies.values(EFFECT)
     drift = np.repeat(studies.dice.normal(0, 0.02, studies.shape[:2]), studies.shape[2] * 2)
     values = values + drift * studies.windows["round"].to_numpy()
     counts = studies.rows(COUNTERS, event="cache-misses", value=np.exp(values))
     by_round, drifts = over_rounds([counts], [], studies.windows.assign(open_s=1.0))
-    solo = by_round[by_round["kind"] == "solo"]
+    alone = by_round[by_round["kind"] == "alone"]
     for number in (1, 2, 3):
-        own = solo[solo["round"] == number]
+        own = alone[alone["round"] == number]
         share = covers(own["low"], own["high"], 1.0)
         assert 0.915 <= share <= 0.985
         assert_told("counter_rounds.by_round", "low", share)
-    for kind in ("solo", "corun"):
+    for kind in ("alone", "corun"):
         own = drifts[drifts["kind"] == kind]
         share = covers(own["drift_low"], own["drift_high"], 1.0)
         assert 0.915 <= share <= 0.985

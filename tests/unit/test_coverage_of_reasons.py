@@ -12,7 +12,7 @@ import pytest
 from castmates.analysis.design.costs import costs
 from castmates.analysis.explanations import counters, topdown
 from castmates.analysis.explanations.phases import STEP
-from castmates.results.columns.block import COUNTERS, TOPDOWN, WINDOWS
+from castmates.results.columns.launch import COUNTERS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import of_level
 from tests.unit.phases.by_phase import phase_losses
@@ -24,24 +24,25 @@ MOVED, NOISE = 0.015, 0.01  # sd of what a launch adds to the difference, and of
 EFFECTS = {"cache-misses": 0.3, "instructions": 0.02}
 SHARE, POINTS = 0.3, 0.04
 INPUT, FORWARD, LOSS = 0.2, 0.8, 0.05  # seconds of a step alone, and what it takes longer beside others
-BLOCKS = (3, 5, 10)
+LAUNCHES = (3, 5, 10)
 
 
 class Studies:
-    """Windows of many studies of one mix, each a separate company: solo and co-run in every round."""
+    """Windows of many studies of one mix, each a separate cohort: alone and co-run in every round."""
 
-    def __init__(self, blocks: int, seed: int) -> None:
-        self.dice = np.random.default_rng([seed, blocks])
-        self.shape = (STUDIES, blocks, ROUNDS, 2)
-        study, block, round_, scene = (axis.ravel() for axis in np.indices(self.shape))
+    def __init__(self, launches: int, seed: int) -> None:
+        self.dice = np.random.default_rng([seed, launches])
+        self.shape = (STUDIES, launches, ROUNDS, 2)
+        study, launch, round_, scene = (axis.ravel() for axis in np.indices(self.shape))
         lead = np.array([f"lead{number:03d}" for number in range(STUDIES)], dtype=object)[study]
         corun = scene == 1
         windows = pd.DataFrame({
-            "study": "s", "company": lead, "block": block + 1, "round": round_ + 1, "position": scene + 1,
-            "window": 2 * round_ + scene + 1, "scene": np.where(corun, "corun:" + lead + "+x", "solo"),
-            "kind": np.where(corun, "corun", "solo"), "mix": np.where(corun, lead + "+x", ""),
+            "study": "s", "cohort": lead, "launch": launch + 1, "round": round_ + 1, "position": scene + 1,
+            "window": 2 * round_ + scene + 1, "scene": np.where(corun, "corun:" + lead + "+x", "alone"),
+            "kind": np.where(corun, "corun", "alone"), "mix": np.where(corun, lead + "+x", ""),
             "partition": "unmanaged", "member": lead + "@0", "workload": lead, "role": "lead", "unit": "step",
-            "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True, "reasons": "",
+            "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True,
+            "reasons": "", "reason_kinds": "",
             "platform": "measured", **one_slice(True),
         })  # fmt: skip
         self.windows = windows.reindex(columns=list(WINDOWS)).astype(dict(WINDOWS))
@@ -55,7 +56,7 @@ class Studies:
         return values.ravel(), moved.mean(axis=1)
 
     def rows(self, columns: dict[str, str], **values: object) -> pd.DataFrame:
-        table = self.windows[["study", "company", "block", "window", "round", "scene", "member", "platform"]]
+        table = self.windows[["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]]
         counted = {"status": "counted", "running": 1.0, "scope": "thread", "source": "perf_event_open", "phase": "",
                    "note": "", "set": "x", "level": 1}  # fmt: skip
         return (
@@ -70,11 +71,11 @@ def covers(low, high, truth):
 
 
 @cache
-def counted(blocks):
-    studies = Studies(blocks, seed=1)
+def counted(launches):
+    studies = Studies(launches, seed=1)
     made = {event: studies.values(effect) for event, effect in EFFECTS.items()}
     tables = [studies.rows(dict(COUNTERS), event=event, value=np.exp(10 + logs)) for event, (logs, _) in made.items()]
-    found = counters.changes(pd.concat(tables, ignore_index=True), studies.windows)
+    found = counters.counter_tables(pd.concat(tables, ignore_index=True), studies.windows)[0]
     here = {event: moved for event, (_, moved) in made.items()}
     ratio = "cache-misses per 1000 instructions"
     here[ratio] = here["cache-misses"] - here["instructions"]
@@ -88,9 +89,9 @@ def counted(blocks):
     }
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_changes_of_counters(blocks):
-    found = counted(blocks)
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_changes_of_counters(launches):
+    found = counted(launches)
     assert len(found) == 3
     for between, within in found.values():
         assert 0.915 <= between <= 0.985
@@ -99,13 +100,13 @@ def test_changes_of_counters(blocks):
         assert_told("counters.changes", "within_low", within)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_shares_and_changes_of_top_down(blocks):
-    studies = Studies(blocks, seed=2)
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_shares_and_changes_of_top_down(launches):
+    studies = Studies(launches, seed=2)
     values, moved = studies.values(POINTS)
     table = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=SHARE + values)
-    shares, changes = topdown.tables(table, studies.windows)
-    for kind, truth in (("solo", SHARE), ("corun", SHARE + POINTS)):
+    shares, changes = topdown.topdown_tables(table, studies.windows)
+    for kind, truth in (("alone", SHARE), ("corun", SHARE + POINTS)):
         own = shares[shares["kind"] == kind]
         share = covers(own["low"], own["high"], 100 * truth)
         assert 0.915 <= share <= 0.985
@@ -116,12 +117,12 @@ def test_shares_and_changes_of_top_down(blocks):
         assert_told("topdown.changes", f"{name}_low", share)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(blocks):
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(launches):
     """Four categories of which none changes: the figure `topdown` names the largest change, which is luck."""
-    studies = Studies(blocks, seed=8)
+    studies = Studies(launches, seed=8)
     tables = [studies.rows(dict(TOPDOWN), metric=name, value=SHARE + studies.values(0.0)[0]) for name in of_level(1)]
-    found = topdown.changes(pd.concat(tables, ignore_index=True), studies.windows)
+    found = topdown.topdown_tables(pd.concat(tables, ignore_index=True), studies.windows)[1]
     largest = found.loc[found["points"].abs().groupby(found["member"]).idxmax()]
     assert len(largest) == STUDIES
     assert 0.93 <= covers(found["points_low"], found["points_high"], 0.0) <= 0.97
@@ -130,16 +131,16 @@ def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(bl
     assert_told("figure topdown, the largest", "points_low", share)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_losses_of_phases(blocks):
-    studies = Studies(blocks, seed=3)
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_losses_of_phases(launches):
+    studies = Studies(launches, seed=3)
     values, moved = studies.values(LOSS, apart=0.005)  # a loss is given in per cent of the launch's own step
     forward = np.repeat(FORWARD + values, 3)
     length = INPUT + forward
     windows = studies.windows.loc[studies.windows.index.repeat(3)].reset_index(drop=True)
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * length * step).astype("int64")
-    steps = windows[["study", "company", "block", "window", "member", "platform"]].assign(
+    steps = windows[["study", "cohort", "launch", "window", "member", "platform"]].assign(
         slice=windows["window"],
         t_ns=t_ns,
         units=step,
@@ -158,15 +159,15 @@ def test_losses_of_phases(blocks):
     assert np.allclose(own[["loss_pct", "loss_low", "loss_high"]], 0, atol=1e-6)
 
 
-@pytest.mark.parametrize("blocks", [1, 2, *BLOCKS])
-def test_costs_of_collectors(blocks):
+@pytest.mark.parametrize("launches", [1, 2, *LAUNCHES])
+def test_costs_of_collectors(launches):
     """Below three launches the interval is that within them, and holds what these launches show."""
     dice = np.random.default_rng(4)
-    moved = dice.normal(0, MOVED, (STUDIES, blocks, 1))
-    logs = -0.01 + moved + dice.normal(0, NOISE, (STUDIES, blocks, 3))
-    study, block, _ = (axis.ravel() for axis in np.indices(logs.shape))
-    found = costs(pd.DataFrame({"collector": study, "company": "c", "block": block, "difference": logs.ravel()}))
-    truth = -0.01 + (moved.mean(axis=(1, 2)) if blocks < 3 else 0.0)
+    moved = dice.normal(0, MOVED, (STUDIES, launches, 1))
+    logs = -0.01 + moved + dice.normal(0, NOISE, (STUDIES, launches, 3))
+    study, launch, _ = (axis.ravel() for axis in np.indices(logs.shape))
+    found = costs(pd.DataFrame({"collector": study, "cohort": "c", "launch": launch, "difference": logs.ravel()}))
+    truth = -0.01 + (moved.mean(axis=(1, 2)) if launches < 3 else 0.0)
     share = covers(found["low"], found["high"], 100 * np.expm1(truth))
     assert 0.915 <= share <= 0.985
     assert_told("costs", "low", share)

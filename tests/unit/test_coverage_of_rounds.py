@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, enough
+from castmates.analysis.design.precision import Width, is_precise_enough
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.analysis.statistics.rounds_alike import successive
 from castmates.study import rounds as rule
@@ -22,7 +22,7 @@ from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, C
 
 SEED = 20261122
 STUDIES = 4000
-MIXES = 3  # of a company: they share its launches and its solo windows
+MIXES = 3  # of a cohort: they share its launches and its windows alone
 LONG = 10_000.0
 BUDGET = Budget(precision=0.03)
 
@@ -69,15 +69,15 @@ COUNTS = (3, 5, 10, 20)  # launches
 
 
 def differences(truth, dice, studies, launches, rounds, mixes=1):
-    """Studies x launches x mixes x rounds: log ratios against the solo windows that all mixes of a round share.
+    """Studies x launches x mixes x rounds: log ratios against the windows alone that all mixes of a round share.
 
     And what is particular to each launch: studies x launches x mixes.
     """
     common = dice.normal(0, truth.between, (studies, launches, 1, 1)) * np.sqrt(0.5)
     own = dice.normal(0, truth.between, (studies, launches, mixes, 1)) * np.sqrt(0.5)
-    solo = wandering(truth, dice, (studies, launches, 1, rounds))
+    alone = wandering(truth, dice, (studies, launches, 1, rounds))
     here = common + own
-    return here + solo - wandering(truth, dice, (studies, launches, mixes, rounds)), here[..., 0]
+    return here + alone - wandering(truth, dice, (studies, launches, mixes, rounds)), here[..., 0]
 
 
 def wandering(truth, dice, shape):
@@ -153,7 +153,7 @@ def launches(values, begin, dice):
     studies, count, _ = values.shape
     there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
-        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "block"]
+        [range(studies), ["c"], range(begin, begin + count)], names=["study", "cohort", "launch"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),
@@ -167,19 +167,19 @@ def launches(values, begin, dice):
 def intervals(name, count):
     """The printed intervals of all studies after so many launches."""
     table = studied(name)[0]
-    return over_launches(table[table.index.get_level_values("block") <= count].copy(), ["study"])
+    return over_launches(table[table.index.get_level_values("launch") <= count].copy(), ["study"])
 
 
 def covers(name, count):
     """Per cent of the intervals between launches that hold the truth, which is 0."""
     found = intervals(name, count)
-    return 100 * float(((found["log_low"] <= 0) & (found["log_high"] >= 0)).mean())
+    return 100 * float(((found["low"] <= 0) & (found["high"] >= 0)).mean())
 
 
 def covers_within(name, count):
     """Per cent of the intervals within launch that hold what these launches show without the noise of their rounds."""
     found, here = intervals(name, count), studied(name)[2][:, :count].mean(axis=1)
-    return 100 * float(((found["log_within_low"] <= here) & (here <= found["log_within_high"])).mean())
+    return 100 * float(((found["within_low"] <= here) & (here <= found["within_high"])).mean())
 
 
 def stopped(name):
@@ -190,10 +190,10 @@ def stopped(name):
         history = []
         for count, look in zip(BUDGET.looks, looks, strict=True):
             row = look.iloc[study]
-            history.append(Width((row["log_high"] - row["log_low"]) / 2, count))
-            if enough(history, BUDGET.precision):
+            history.append(Width((row["high"] - row["low"]) / 2, count))
+            if is_precise_enough(history, BUDGET.precision):
                 break
-        held += row["log_low"] <= 0 <= row["log_high"]
+        held += row["low"] <= 0 <= row["high"]
     return 100 * held / STUDIES
 
 

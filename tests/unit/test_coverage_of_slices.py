@@ -13,11 +13,11 @@ from benchmarks import coverage, coverage_rules
 from benchmarks.coverage import FEW, MACHINES, SLOW, STRUCK, STRUCK_ALIKE, WANDERING
 from benchmarks.simulated_cast import LEAD, LONG, SHORT, one_partition, schedule, three_mixes, two_mixes
 from benchmarks.simulated_slices import Machine, simulate
-from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
+from castmates.study.reasons import ReasonKind
 
 SEED, STUDIES = 20261122, 500
 LOW, HIGH = 0.92, 0.98  # 94 to 96 %, and two binomial errors (sd 1.0)
-BETWEEN = ("solo", "placebo", "alone", "A/A")
+BETWEEN = ("alone", "placebo", "antagonist alone", "A/A")
 
 
 @pytest.mark.simulation
@@ -108,9 +108,9 @@ def test_intervals_after_first_launches_decided_on_the_rounds(launch):
 def test_intervals_where_precision_stopped_the_study():
     looks = coverage_rules.looked_at(WANDERING, 200, SEED)
     for precision in coverage_rules.PRECISIONS:
-        held, blocks, _ = coverage_rules.stopped(looks, precision)
+        held, launches, _ = coverage_rules.stopped(looks, precision)
         assert 0.91 <= held <= 0.98, precision
-        assert 11 <= blocks <= 20
+        assert 11 <= launches <= 20
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_intervals_where_precision_stopped_the_study():
 )
 def test_simulated_rounds_are_those_of_the_scheduler(which, slicing, twice):
     made, scenes = schedule(which.__name__, slicing, 2), which().scenes
-    solo = [scene.name for scene in scenes].index("solo")
+    alone = [scene.name for scene in scenes].index("alone")
     counts = np.bincount(made.scene)
-    assert counts.tolist() == [slicing.cycles + (twice if number == solo else 0) for number in range(len(scenes))]
+    assert counts.tolist() == [slicing.cycles + (twice if number == alone else 0) for number in range(len(scenes))]
     assert made.places.shape[2] == len(made.scene) == len(made.cycle) == len(made.stretch)
     assert made.places.max() < made.length
     for one in made.places[:20, 0]:
@@ -135,19 +135,19 @@ def test_simulated_rounds_are_those_of_the_scheduler(which, slicing, twice):
     assert len(set(made.stretch)) == 1 + any(mix.partitions for mix in which().mixes)
 
 
-def test_a_lead_is_as_cold_in_its_solo_as_in_its_co_runs():
+def test_a_lead_is_as_cold_in_its_alone_as_in_its_co_runs():
     made = schedule(two_mixes.__name__, replace(SHORT, cycles=4, twice=True), 3)
     mean = {scene.name: made.cold[LEAD][..., made.scene == at].mean() for at, scene in enumerate(two_mixes().scenes)}
-    own = [share for name, share in mean.items() if not name.startswith("alone")]
+    own = [share for name, share in mean.items() if name != "antagonist alone"]
     assert max(own) - min(own) < 0.025
     assert min(own) > 0.2
 
 
-def test_a_solo_that_comes_twice_is_judged_by_its_cycles_as_others_are():
+def test_a_alone_that_comes_twice_is_judged_by_its_cycles_as_others_are():
     made = simulate(replace(Machine(), rejected=0.02), three_mixes(), 40, 4, 3, SEED, slicing=LONG)
-    windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("alone")]
-    assert windows.loc[windows["scene"] == "solo", "slices"].unique().tolist() == [3]
-    valid = windows.groupby(["platform", "block", "round"], observed=True)["valid"].agg(["min", "max"])
+    windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("antagonist-alone")]
+    assert windows.loc[windows["scene"] == "alone", "slices"].unique().tolist() == [3]
+    valid = windows.groupby(["platform", "launch", "round"], observed=True)["valid"].agg(["min", "max"])
     assert (valid["min"] == valid["max"]).all(), "who shares cycles loses them together"
     assert 0 < (~valid["min"]).mean() < 0.2
 
@@ -166,22 +166,22 @@ def test_without_any_noise_windows_show_the_losses_themselves():
 
 def test_a_window_is_the_sum_of_the_slices_that_count():
     made = studies(rejected=0.05)
-    place = ["platform", "block", "window", "member"]
+    place = ["platform", "launch", "window", "member"]
     own = made.slices[made.slices["counted"]].groupby(place)["rate"].agg(["mean", "size"])
     windows = made.windows[made.windows["valid"]].set_index(place).join(own)
     assert windows["mean"].to_numpy() == pytest.approx(windows["rate"].to_numpy())
     left = windows["slices"] - windows["slices_rejected"] - windows["slices_dropped"]
     assert (left == windows["size"]).all()
     broken = made.windows[~made.windows["valid"]]
-    assert broken["reasons"].str.startswith(TOO_FEW_CYCLES).all()
-    counts = made.windows.groupby(["platform", "block", "round"])["slices_dropped"].size()
+    assert (broken["reason_kinds"] == ReasonKind.TOO_FEW_CYCLES).all()
+    counts = made.windows.groupby(["platform", "launch", "round"])["slices_dropped"].size()
     assert (counts == 9).all(), "a rejected slice takes its cycle out of all scenes, and a round has all of them"
 
 
 def test_a_round_is_repeated_for_rejected_windows_as_far_as_spare_ones_reach():
     rounds = (
         studies(rejected=0.08)
-        .windows.groupby(["platform", "block"])
+        .windows.groupby(["platform", "launch"])
         .agg(rounds=("round", "max"), clean=("valid", "mean"))
     )
     assert set(rounds["rounds"]) == {3, 4}
@@ -190,8 +190,8 @@ def test_a_round_is_repeated_for_rejected_windows_as_far_as_spare_ones_reach():
 
 def test_rates_wander_as_much_and_as_long_as_they_should():
     made = studies(wander=0.1, noise=0.0, memory=1.0, rejected=0.0)
-    solo = made.slices[(made.slices["scene"] == "solo")].assign(log=lambda table: np.log(table["rate"]))
-    assert solo["log"].std() == pytest.approx(0.1, rel=0.05)
-    steps = solo.groupby(["platform", "block", "round"])[["log", "slice"]].diff().dropna()
+    alone = made.slices[(made.slices["scene"] == "alone")].assign(log=lambda table: np.log(table["rate"]))
+    assert alone["log"].std() == pytest.approx(0.1, rel=0.05)
+    steps = alone.groupby(["platform", "launch", "round"])[["log", "slice"]].diff().dropna()
     near = steps[steps["slice"] == 7]["log"]  # 0.43 s apart
     assert near.std() == pytest.approx(0.1 * np.sqrt(2 * (1 - np.exp(-0.427))), rel=0.06)

@@ -40,7 +40,7 @@ def contents(group):
 
 
 def made(group, journal, say=str):
-    return isolated(group, ELSEWHERE, journal, "a block", say)
+    return isolated(group, ELSEWHERE, journal, "a launch", say)
 
 
 def test_it_is_made_recorded_and_put_back(group, tmp_path):
@@ -74,7 +74,7 @@ def test_one_that_became_invalid_meanwhile_is_told_and_recorded(group, tmp_path)
     with made(group, Journal(tmp_path / "state"), told.append) as record:
         (group / PARTITION).write_text("isolated invalid\n")
     assert record["lost"] == {str(group / PARTITION): "isolated invalid"}
-    assert any("others may have run on the block's CPUs" in sentence for sentence in told)
+    assert any("others may have run on the launch's CPUs" in sentence for sentence in told)
 
 
 @pytest.mark.parametrize("spoil", [lambda group: (group.parent / "cgroup.controllers").write_text("cpu\n"), None])
@@ -87,20 +87,19 @@ def test_without_the_controller_or_groups_it_is_a_sentence(group, tmp_path, spoi
 
 
 def test_members_of_several_cpus_are_refused():
-    def company(*cpus):
+    def cohort(*cpus):
         return SimpleNamespace(members=[SimpleNamespace(workload="x", cpus=each) for each in cpus])
 
-    refuse_several_cpus(company((0,), (1,)))
+    refuse_several_cpus(cohort((0,), (1,)))
     with pytest.raises(CastmatesError, match="x has 2 CPUs, and in an isolated partition the kernel does not move"):
-        refuse_several_cpus(company((0,), (1, 2)))
+        refuse_several_cpus(cohort((0,), (1, 2)))
 
 
-def test_the_knob_is_left_to_the_runner_and_older_blocks_have_no_word_for_it(tmp_path):
+def test_the_knob_is_left_to_the_runner(tmp_path):
     wish = Prepare(cpuset="isolated")
-    with prepared(wish, [0], Preparing("a block", str, Journal(tmp_path / "state"), tmp_path)) as record:
+    with prepared(wish, [0], Preparing("a launch", str, Journal(tmp_path / "state"), tmp_path)) as record:
         assert record == {}
     assert wish.words == {"cpuset": "isolated"}
-    assert "cpuset" not in Prepare().model_dump()
 
 
 @pytest.mark.parametrize(("found", "state"), [("", "yes"), ("no cgroup2", "no"), (None, "unknown")])

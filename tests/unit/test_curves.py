@@ -34,32 +34,32 @@ def adaptive():
     gone = {mix.identity for mix in mixes if mix.partitions and mix.partitions[0].name in ("split-3", "split-5")}
     plan = Plan.model_validate(found.plan).model_copy(update={"later": tuple(gone)})
     there = found.effects[~found.effects["partition"].isin(["split-3", "split-5"])]
-    points = found.sensitivity_curves[~found.sensitivity_curves["partition"].isin(["split-3", "split-5"])]
-    return replace(found, effects=there, sensitivity_curves=points, plan=plan, curves=curves_table(plan, there)), found
+    points = found.sensitivity[~found.sensitivity["partition"].isin(["split-3", "split-5"])]
+    return replace(found, effects=there, sensitivity=points, plan=plan, curves=curves_table(plan, there)), found
 
 
 def test_partitions_that_differ_in_one_amount_are_a_curve(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = {curve.family: curve for curve in curves(project_of(tmp_path, STUDY).plan().mixes)}
-    assert set(found) == {"split-#", "quota-#"}
-    assert [cell.amount for cell in found["split-#"].cells] == [2, 4, 6]
-    assert found["split-#"].unit == WAYS
-    # Where the lead is slowest first: beside all of the neighbours' CPU time, which is the mix without a quota.
-    assert [cell.amount for cell in found["quota-#"].cells] == [ALL_OF_IT, 80, 60, 40, 20]
-    assert found["quota-#"].cells[0].partition == "unmanaged"
-    assert found["quota-#"].unit == QUOTA
+    assert set(found) == {"split", "quota"}
+    assert [cell.amount for cell in found["split"].cells] == [2, 4, 6]
+    assert found["split"].unit == WAYS
+    # Where the lead is slowest first: beside all of the antagonists' CPU time, which is the mix without a quota.
+    assert [cell.amount for cell in found["quota"].cells] == [ALL_OF_IT, 80, 60, 40, 20]
+    assert found["quota"].cells[0].partition == "unmanaged"
+    assert found["quota"].unit == QUOTA
 
 
 def test_cells_between_measured_ones_are_interpolated_with_the_bound_of_these(adaptive):
     one, whole = adaptive
-    table = one.curves[one.curves["curve"] == "split-#"].set_index("partition")
+    table = one.curves[one.curves["curve"] == "split"].set_index("partition")
     assert dict(table["source"]) == {f"split-{ways}": "interpolated" if ways in (3, 5) else "measured" for ways in GRID}
     bound = table.loc["split-3", ["loss_low", "loss_high"]].tolist()
     assert bound == pytest.approx([table.loc["split-4", "loss_low"], table.loc["split-2", "loss_high"]])
-    true = whole.effects[(whole.effects["baseline"] == "solo") & (whole.effects["role"] == "lead")]
-    true = true.set_index("partition").loc["split-3", "degradation_pct"]
+    true = whole.effects[(whole.effects["baseline"] == "alone") & (whole.effects["role"] == "lead")]
+    true = true.set_index("partition").loc["split-3", "loss_pct"]
     assert table.loc["split-3", "loss_low"] <= true <= table.loc["split-3", "loss_high"]
-    assert table.loc["split-3", "blocks"] == 0
+    assert table.loc["split-3", "launches"] == 0
     ends = one.effects[~one.effects["partition"].isin(["split-8"])]
     beyond = curves_table(one.plan, ends).set_index("partition").loc["split-8"]
     assert (beyond["source"], np.isnan(beyond["loss_pct"])) == ("unknown", True)

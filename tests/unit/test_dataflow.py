@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from castmates.analysis.dataflow.bounds import bounds
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph, in_order
-from castmates.analysis.dataflow.join import joined, nodes_of
+from castmates.analysis.dataflow.join import joined_steps, nodes_of
 from castmates.analysis.dataflow.path import paths
 from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def _path_of(graph: Graph, run: Ran):
     calls, steps = tables(graph, [run])
-    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
+    (found,) = paths(graph, joined_steps(nodes_of(*graph_tables(graph)), calls, steps))
     assert found is not None
     assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
     return found
@@ -155,7 +155,7 @@ def test_calls_of_no_node_and_calls_inside_of_others() -> None:
     calls, steps = tables(graph, [run])
     others = [{"operation": "else", "begin_ns": 10, "duration_ns": 30}, {"begin_ns": 45, "duration_ns": 55}]
     calls = pd.concat([calls, *(calls.iloc[:1].assign(**({"operation": "around"} | other)) for other in others)])
-    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
+    (found,) = paths(graph, joined_steps(nodes_of(*graph_tables(graph)), calls, steps))
     assert found is not None
     assert (found.nodes.tolist(), found.time.tolist()) == ([-1, 1, 2], [30, 20, 15])
     assert (found.waiting.tolist(), found.before, found.after) == ([0, 10, 10], 10, 5)
@@ -210,7 +210,7 @@ def test_odd_graphs() -> None:
     assert (apart.longest.tolist(), apart.work.tolist(), apart.slack.tolist()) == ([5], [8], [[0, 2]])
     one = Graph(1, NOTHING, NOTHING)
     calls, steps = tables(one, [Ran(np.array([5]), np.array([7]), np.array([0]), [], 0, 9)])
-    assert paths(one, joined(nodes_of(*graph_tables(one)), calls.iloc[:0], steps)) == [None]
+    assert paths(one, joined_steps(nodes_of(*graph_tables(one)), calls.iloc[:0], steps)) == [None]
     assert in_order(["a", "b", "c"], [(2, 0), (0, 1)]) == [2, 0, 1]
     with pytest.raises(CastmatesError, match=r"circle.*'b'"):
         in_order(["a", "b", "c"], [(0, 1), (1, 2), (2, 1)])
@@ -234,7 +234,7 @@ def test_a_study_adds_up_in_every_table() -> None:
     )
     effects = path_effects(paths_).set_index("part")["difference_ms"]
     assert effects.drop("step").sum() == pytest.approx(effects["step"], abs=1e-9)
-    assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[0] - scenes["step_ms"].iloc[1], abs=1e-9)
+    assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[1] - scenes["step_ms"].iloc[0], abs=1e-9)
     changes = path_changes(paths_)
     for part in ("slower", "path"):
         assert changes[f"{part}_ms"].sum() == pytest.approx(effects[part], abs=1e-9)
@@ -242,10 +242,10 @@ def test_a_study_adds_up_in_every_table() -> None:
 
 def test_with_one_thread_all_time_is_work_or_dispatch() -> None:
     """The path leads through all that the thread ran: the work is the step, but for the latencies of the executor."""
-    (solo,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "solo"].to_dict("records")
-    assert solo["compute_ms"] == pytest.approx(solo["work_ms"])
-    assert solo["compute_ms"] + solo["batch_ms"] == pytest.approx(solo["step_ms"], rel=0.01)
-    assert solo["idle_ms"] < 0.01 * solo["step_ms"]
+    (alone,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "alone"].to_dict("records")
+    assert alone["compute_ms"] == pytest.approx(alone["work_ms"])
+    assert alone["compute_ms"] + alone["batch_ms"] == pytest.approx(alone["step_ms"], rel=0.01)
+    assert alone["idle_ms"] < 0.01 * alone["step_ms"]
 
 
 def test_a_path_that_changes_is_no_slower_node() -> None:
@@ -254,7 +254,7 @@ def test_a_path_that_changes_is_no_slower_node() -> None:
     parts = []
     for launch in (1, 2, 3):
         rows = []
-        for scene, right in (("solo", 40_000), ("corun:lead+stream", 90_000)):
+        for scene, right in (("alone", 40_000), ("corun:lead+stream", 90_000)):
             begin = np.array([0, 1000, 1000, max(61_000, 1000 + right)])
             end = begin + np.array([1000, 60_000, right, 5000])
             run = Ran(begin, end, np.array([0, 0, 1, 0]), [], 0, int(end[3]))
@@ -287,11 +287,11 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
     """So many studies, whose launches differ, of one operation on the path, and waits."""
     number = np.arange(studies * launches)
     parts = []
-    for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
+    for kind, mix, works, waits in (("alone", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
         common = {
-            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "study": [f"s{each}" for each in number // launches], "cohort": "c", "launch": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
-            "platform": "modelled", "repetition": 1,
+            "platform": "modelled", "round": 1,
         }  # fmt: skip
         compute, idle = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
         traces = dict.fromkeys(["before_ms", "batch_ms", "other_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
@@ -354,7 +354,7 @@ def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, m
     assert f"a step beside stream, {scenes[mix]:.2f} ms" in both.path_words
     named = both.nodes.set_index("operation")
     assert named["on_schedule_path"].to_dict() == {name: float(name == enters) for name in named.index}
-    assert named["solo_on_schedule_path"].tolist() == alone.nodes["on_schedule_path"].tolist()
+    assert named["alone_on_schedule_path"].tolist() == alone.nodes["on_schedule_path"].tolist()
     assert named["change"][[enters, leaves]].tolist() == ["enters", "leaves"]
     assert set(named["change"].drop([enters, leaves])) == {"stays"}
     write_graph(both, "svg", "time", tmp_path / "g.svg", every=True)
@@ -376,6 +376,8 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
 
 def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
     study_ = results(tmp_path / "study")
+    asking = study_.plan.model_copy(update={"profiles": study_.plan.launches[:1]})
+    study_.folder.plan_file.write_text(asking.canonical())
     for name in (
         "dataflow_nodes",
         "dataflow_edges",
@@ -387,7 +389,7 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
         getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
     for file in study_.folder.tables.glob("effects.*"):
         file.unlink()
-    done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
+    done = CliRunner().invoke(app, ["trace", "graph", str(study_.folder.path), "--format", "json"])
     assert done.exit_code == 0, done.exception
     assert "Path of the schedule of a step alone" in done.output
 
@@ -398,4 +400,4 @@ def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -
     assert graph["file"] == "../graphs/lead%400.svg"
     assert "(computed)" in found["sentences"][0]
     assert found["changes"]
-    assert context(read_results(make(tmp_path / "none", blocks=3, rounds=1))) == {}
+    assert context(read_results(make(tmp_path / "none", launches=3, rounds=1))) == {}

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.kernels import kernels
-from castmates.results.columns.operations import DEVICE_CALLS, KERNELS
+from castmates.analysis.tables.kernels import KERNELS, kernels
+from castmates.results.columns.operations import DEVICE_CALLS
 from castmates.runner.profiles.tables import Aligned, device_rows
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene
@@ -17,7 +17,7 @@ from tests.unit.space_maker import Event, space
 US = 1_000_000  # picoseconds
 MATMUL = "StatefulPartitionedCall/model/dense/MatMul:MatMul"
 GEMM = "ampere_h16816gemm_128x128_ldg8_stages_64x3_nn"
-DETAILS = "regs:32 static_shared:0 dynamic_shared:0 grid:8,1,1 block:256,1,1 occ_pct:50"
+DETAILS = "regs:32 static_shared:0 dynamic_shared:0 grid:8,1,1 launch:256,1,1 occ_pct:50"
 MADE = {
     "/host:CPU": {
         "python": [Event(0, 100 * US, STEP), Event(100 * US, 200 * US, STEP)],
@@ -77,8 +77,8 @@ def test_kernels_and_copies_know_their_operation_stream_and_what_they_are(trace)
 
 def test_operations_have_a_list_of_their_kernels(trace):
     file, read = trace
-    scene = Scene(name="solo", kind="solo", mix="", active=(), placebos=(), partition=UNMANAGED)
-    common = COMMON | {"launch": 1, "repetition": 1, "scene": "solo", "kind": "solo", "mix": ""}
+    scene = Scene(name="alone", kind="alone", mix="", active=(), placebos=(), partition=UNMANAGED)
+    common = COMMON | {"launch": 1, "round": 1, "scene": "alone", "kind": "alone", "mix": ""}
     rows = pd.DataFrame(device_rows(Aligned(read, Taken(scene, 1), 0, 0, common), read_devices(file, read)))
     assert set(rows.columns) == set(DEVICE_CALLS)
     table = kernels(rows, pd.DataFrame([common | {"part": "traced"}] * 2))

@@ -14,7 +14,7 @@ def open_files():
     return {end.name for end in Path("/proc/self/fd").iterdir()}
 
 
-def test_it_ends_with_its_block_whatever_happens_there(tmp_path):
+def test_it_ends_with_its_launch_whatever_happens_there(tmp_path):
     before = open_files()
     with pytest.raises(KeyError), Browser(OBEDIENT, tmp_path, {}) as browser:
         raise KeyError

@@ -147,7 +147,7 @@ def test_a_guest_learns_what_takes_another_machine_and_each_cause_once(server):
 def test_what_root_can_give_is_something_that_the_user_can_change(server):
     found = summary(server, **TRIED)  # resctrl is not mounted
     assert found.verdicts[3].state == "no"
-    assert any(how == "sudo castmates grant" and "resctrl mounted" in gained for gained, how in found.changes)
+    assert any(how == "sudo castmates doctor --grant" and "resctrl mounted" in gained for gained, how in found.changes)
     assert not any(gained == "partitions" for gained, _ in found.elsewhere)
 
 
@@ -367,7 +367,7 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
             sysfs.write(server / f"sys/fs/resctrl/castmates-{os.geteuid()}-{number}" / file, "")
     check = rows(server)["resctrl permission"]
     assert check.state == state
-    assert "sudo castmates grant" in check.remedy
+    assert "sudo castmates doctor --grant" in check.remedy
     assert ("--default-group" in check.remedy) == (given == 2)
 
 
@@ -493,9 +493,9 @@ def test_a_peak_is_partly_known_where_bandwidth_still_grew():
     ("level", "state", "change"),
     [
         ("everything", "yes", ""),
-        ("switches and system calls", "partly", "sudo castmates grant --tracing"),
-        ("switches only", "partly", "sudo castmates grant"),
-        ("nothing", "partly", "sudo castmates grant"),
+        ("switches and system calls", "partly", "sudo castmates doctor --grant --tracing"),
+        ("switches only", "partly", "sudo castmates doctor --grant"),
+        ("nothing", "partly", "sudo castmates doctor --grant"),
     ],
 )
 def test_what_a_trace_can_show_is_a_row(server, level, state, change):

@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import EFFECTS, frame
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 LEAD, STREAM, CHASE = "dlrm@0", "stream@1", "chase@2"
-ONE = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=3)
+ONE = plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=3)
 NUMBERS = ["slowdown", "slowdown_low", "slowdown_high", "within_low", "within_high", "p_value", "p_holm"]
 
 
-def simple(block, number, scene, member):
-    """The co-run halves the lead in every round of every block, the placebo costs a fifth, the antagonist a third."""
+def simple(launch, number, scene, member):
+    """The co-run halves the lead in every round of every launch, the placebo costs a fifth, the antagonist a third."""
     if member == LEAD:
         return {"corun": 50.0, "placebo": 80.0}.get(scene.partition(":")[0], 100.0)
-    return 60.0 if scene.startswith("alone:") else 40.0
+    return 60.0 if scene.startswith("antagonist-alone:") else 40.0
 
 
 def uneven(seed=1):
     rng = np.random.default_rng(seed)
-    return lambda block, number, scene, member: simple(block, number, scene, member) * math.exp(rng.normal(0, 0.05))
+    return lambda launch, number, scene, member: simple(launch, number, scene, member) * math.exp(rng.normal(0, 0.05))
 
 
 def effects(windows, of=ONE, margin=0.02):
@@ -47,11 +47,11 @@ def test_columns_and_types_are_the_promised_ones_also_without_windows():
 
 def test_slowdown_against_each_baseline():
     table = effects(written(ONE, simple))
-    assert table["baseline"].tolist() == ["solo", "placebo", "alone"]
+    assert table["baseline"].tolist() == ["alone", "placebo", "alone"]
     assert table["slowdown"].tolist() == pytest.approx([2.0, 1.6, 1.5])
-    assert table["degradation_pct"].tolist() == pytest.approx([50.0, 37.5, 100 / 3])
+    assert table["loss_pct"].tolist() == pytest.approx([50.0, 37.5, 100 / 3])
     assert table["member"].tolist() == [LEAD, LEAD, STREAM]
-    assert set(table["verdict"]) == {"slower"}
+    assert set(table["verdict"]) == {"loss"}
     first = table.iloc[0]
     assert (first["lead"], first["antagonists"], first["role"], first["mix"]) == (
         "dlrm",
@@ -59,36 +59,36 @@ def test_slowdown_against_each_baseline():
         "lead",
         "dlrm+stream",
     )
-    assert (first["blocks"], first["rounds"], first["windows_valid"], first["windows_rejected"]) == (3, 9, 9, 0)
+    assert (first["launches"], first["rounds"], first["windows_valid"], first["windows_rejected"]) == (3, 9, 9, 0)
 
 
 def test_headline_interval_by_hand():
     losses = {1: 0.1, 2: 0.2, 3: 0.3}
 
-    def rate(block, number, scene, member):
-        return math.exp(-losses[block.number]) if scene.startswith("corun") else 1.0
+    def rate(launch, number, scene, member):
+        return math.exp(-losses[launch.number]) if scene.startswith("corun") else 1.0
 
-    found = row(effects(written(ONE, rate)), "solo")
+    found = row(effects(written(ONE, rate)), "alone")
     half = 4.302652729696142 * 0.1 / math.sqrt(3)
     assert found["slowdown"] == pytest.approx(math.exp(0.2))
     assert found["slowdown_low"] == pytest.approx(math.exp(0.2 - half))
     assert found["slowdown_high"] == pytest.approx(math.exp(0.2 + half))
-    assert found["degradation_high"] == pytest.approx(100 * (1 - math.exp(-0.2 - half)))
+    assert found["loss_high"] == pytest.approx(100 * (1 - math.exp(-0.2 - half)))
     assert found["within_low"] == pytest.approx(math.exp(0.2)), "rounds agree, so nothing is uncertain within launch"
 
 
-def test_the_second_solo_is_no_baseline():
-    def rate(block, number, scene, member):
-        return 999.0 if scene == "solo-again" else simple(block, number, scene, member)
+def test_the_second_alone_is_no_baseline():
+    def rate(launch, number, scene, member):
+        return 999.0 if scene == "alone-again" else simple(launch, number, scene, member)
 
-    assert row(effects(written(ONE, rate)), "solo")["slowdown"] == pytest.approx(2.0)
+    assert row(effects(written(ONE, rate)), "alone")["slowdown"] == pytest.approx(2.0)
 
 
 def test_each_mix_has_the_placebo_of_its_own_cpus():
-    both = plan([company("dlrm-1", mix(LEAD, STREAM), mix(LEAD, STREAM, CHASE))], blocks=3)
+    both = plan([cohort("dlrm-1", mix(LEAD, STREAM), mix(LEAD, STREAM, CHASE))], launches=3)
     placebos = {"placebo:1": 90.0, "placebo:1-2": 60.0}
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         return placebos.get(scene, 50.0 if scene.startswith("corun") and member == LEAD else 100.0)
 
     table = effects(written(both, rate), both)
@@ -99,20 +99,20 @@ def test_each_mix_has_the_placebo_of_its_own_cpus():
 
 
 def test_rejected_windows_break_their_pair_and_are_counted():
-    def rate(block, number, scene, member):
-        if (block.number, number) == (1, 2) and scene.startswith("corun"):
+    def rate(launch, number, scene, member):
+        if (launch.number, number) == (1, 2) and scene.startswith("corun"):
             return None
-        if (block.number, number) == (2, 1) and scene == "solo":
+        if (launch.number, number) == (2, 1) and scene == "alone":
             return None
-        return simple(block, number, scene, member)
+        return simple(launch, number, scene, member)
 
     table = effects(written(ONE, rate))
-    solo, placebo = row(table, "solo"), row(table, "placebo")
-    assert (solo["blocks"], solo["rounds"]) == (3, 7)
-    assert (solo["windows_valid"], solo["windows_rejected"]) == (8, 1)
-    assert (solo["baseline_windows_valid"], solo["baseline_windows_rejected"]) == (8, 1)
+    alone, placebo = row(table, "alone"), row(table, "placebo")
+    assert (alone["launches"], alone["rounds"]) == (3, 7)
+    assert (alone["windows_valid"], alone["windows_rejected"]) == (8, 1)
+    assert (alone["baseline_windows_valid"], alone["baseline_windows_rejected"]) == (8, 1)
     assert (placebo["rounds"], placebo["baseline_windows_rejected"]) == (8, 0)
-    assert solo["slowdown"] == pytest.approx(2.0)
+    assert alone["slowdown"] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,15 @@ def test_rejected_windows_break_their_pair_and_are_counted():
     ],
 )
 def test_a_scene_that_is_rejected_more_often_than_its_baseline_is_flagged(lost, base_lost, biased):
-    more = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=4)
+    more = plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=4)
 
-    def rate(block, number, scene, member):
-        place = (block.number - 1) * 5 + number
-        if (scene.startswith("corun") and place <= lost) or (scene == "solo" and place <= base_lost):
+    def rate(launch, number, scene, member):
+        place = (launch.number - 1) * 5 + number
+        if (scene.startswith("corun") and place <= lost) or (scene == "alone" and place <= base_lost):
             return None
-        return simple(block, number, scene, member)
+        return simple(launch, number, scene, member)
 
-    found = row(effects(written(more, rate, rounds=5), more), "solo")
+    found = row(effects(written(more, rate, rounds=5), more), "alone")
     assert (found["rejection_rate"], found["baseline_rejection_rate"]) == (lost / 20, base_lost / 20)
     assert found["possibly_biased"] == biased
 
@@ -169,9 +169,9 @@ def counts(known):
 def test_a_window_of_too_few_cycles_loses_its_own_slices_alone():
     windows = written(ONE, simple)
     broken = windows["round"] == 1
-    windows.loc[broken, ["valid", "slices", "reasons"]] = [False, 12, "too few cycles: 5 of 12 are left"]
+    windows.loc[broken, ["valid", "slices", "reason_kinds"]] = [False, 12, "too few cycles"]
     windows.loc[broken, "slices_rejected"] = np.where(windows.loc[broken, "kind"] == "corun", 7, 0)
-    found = row(effects(windows), "solo")
+    found = row(effects(windows), "alone")
     assert found["baseline_rejection_rate"] == 0
     assert found["rejection_rate"] > 0
     assert found["possibly_biased"]
@@ -185,37 +185,37 @@ def test_no_windows_have_no_rejection_rate():
 
 @pytest.mark.parametrize("useless", [0.0, math.nan, math.inf, ""])
 def test_windows_without_a_rate_make_no_pair(useless):
-    def rate(block, number, scene, member):
-        return useless if number == 1 and scene.startswith("corun") else simple(block, number, scene, member)
+    def rate(launch, number, scene, member):
+        return useless if number == 1 and scene.startswith("corun") else simple(launch, number, scene, member)
 
-    found = row(effects(written(ONE, rate)), "solo")
+    found = row(effects(written(ONE, rate)), "alone")
     assert (found["rounds"], found["slowdown"]) == (6, pytest.approx(2.0))
 
 
 def test_a_missing_scene_is_no_data_not_no_effect():
-    def rate(block, number, scene, member):
-        return "" if scene == "placebo:1" else simple(block, number, scene, member)
+    def rate(launch, number, scene, member):
+        return "" if scene == "placebo:1" else simple(launch, number, scene, member)
 
     found = row(effects(written(ONE, rate)), "placebo")
-    assert (found["verdict"], found["blocks"], found["rounds"], found["windows_valid"]) == ("no data", 0, 0, 9)
+    assert (found["verdict"], found["launches"], found["rounds"], found["windows_valid"]) == ("no data", 0, 0, 9)
     assert np.isnan(found["slowdown"])
 
 
-def test_a_failed_block_leaves_the_others():
+def test_a_failed_launch_leaves_the_others():
     windows = written(ONE, simple)
-    assert row(effects(windows[windows["block"] != 2]), "solo")["verdict"] == "too few blocks"
-    more = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=4)
+    assert row(effects(windows[windows["launch"] != 2]), "alone")["verdict"] == "too few launches"
+    more = plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=4)
     windows = written(more, uneven())
-    found = row(effects(windows[windows["block"] != 2], more), "solo")
-    assert found["blocks"] == 3
-    assert found["verdict"] == "slower"
+    found = row(effects(windows[windows["launch"] != 2], more), "alone")
+    assert found["launches"] == 3
+    assert found["verdict"] == "loss"
 
 
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_below_three_blocks_only_the_launches_speak(blocks):
-    few = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=blocks)
-    found = row(effects(written(few, uneven()), few), "solo")
-    assert found["verdict"] == "too few blocks"
+@pytest.mark.parametrize("launches", [1, 2])
+def test_below_three_launches_only_the_launches_speak(launches):
+    few = plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=launches)
+    found = row(effects(written(few, uneven()), few), "alone")
+    assert found["verdict"] == "too few launches"
     assert np.isnan([found["slowdown_low"], found["slowdown_high"], found["p_value"], found["p_holm"]]).all()
     assert found["within_low"] < found["slowdown"] < found["within_high"]
 
@@ -229,30 +229,32 @@ def test_a_study_without_any_window_has_its_rows():
 def test_the_same_name_with_another_identity_is_left_out():
     old, new = mix(LEAD, STREAM, identity="old"), mix(LEAD, STREAM, identity="new")
     other = mix(LEAD, CHASE)
-    # The old company lives on for its other mix.
-    edited = plan([company("a", old, other), company("b", new)], blocks=3, mixes=[new, other])
+    # The old cohort lives on for its other mix.
+    edited = plan([cohort("a", old, other), cohort("b", new)], launches=3, mixes=[new, other])
 
-    def rate(block, number, scene, member):
-        return 1.0 if block.company.id == "a" and scene == "corun:dlrm+stream" else simple(block, number, scene, member)
+    def rate(launch, number, scene, member):
+        return (
+            1.0 if launch.cohort.id == "a" and scene == "corun:dlrm+stream" else simple(launch, number, scene, member)
+        )
 
     table = effects(written(edited, rate), edited)
     assert set(table["mix"]) == {"dlrm+stream", "dlrm+chase"}
-    found = table[(table["mix"] == "dlrm+stream") & (table["baseline"] == "solo")].iloc[0]
-    assert (found["blocks"], found["slowdown"]) == (3, pytest.approx(2.0))
+    found = table[(table["mix"] == "dlrm+stream") & (table["baseline"] == "alone")].iloc[0]
+    assert (found["launches"], found["slowdown"]) == (3, pytest.approx(2.0))
 
 
-def test_blocks_that_the_plan_forgot_are_left_out():
-    gone = written(plan([company("gone", mix(LEAD, STREAM))], blocks=3), lambda *_: 1.0)
-    later = written(plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=4), lambda *_: 1.0)
-    table = effects(pd.concat([written(ONE, simple), gone, later[later["block"] == 4]]))
-    assert (row(table, "solo")["slowdown"], row(table, "solo")["windows_valid"]) == (pytest.approx(2.0), 9)
+def test_launches_that_the_plan_forgot_are_left_out():
+    gone = written(plan([cohort("gone", mix(LEAD, STREAM))], launches=3), lambda *_: 1.0)
+    later = written(plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=4), lambda *_: 1.0)
+    table = effects(pd.concat([written(ONE, simple), gone, later[later["launch"] == 4]]))
+    assert (row(table, "alone")["slowdown"], row(table, "alone")["windows_valid"]) == (pytest.approx(2.0), 9)
 
 
-def test_a_mix_spread_over_companies_is_pooled():
+def test_a_mix_spread_over_cohorts_is_pooled():
     shared = mix(LEAD, STREAM)
-    spread = plan([company("a", shared, mix(LEAD, CHASE)), company("b", shared)], blocks=2, mixes=[shared])
-    found = row(effects(written(spread, simple), spread), "solo")
-    assert (found["blocks"], found["rounds"]) == (4, 12)
+    spread = plan([cohort("a", shared, mix(LEAD, CHASE)), cohort("b", shared)], launches=2, mixes=[shared])
+    found = row(effects(written(spread, simple), spread), "alone")
+    assert (found["launches"], found["rounds"]) == (4, 12)
 
 
 def test_platforms_are_never_pooled():
@@ -260,23 +262,25 @@ def test_platforms_are_never_pooled():
         [written(ONE, simple), written(ONE, lambda *place: 2 * simple(*place) ** 2, platform="modelled")]
     )
     found = effects(windows)
-    solo = found[found["baseline"] == "solo"].set_index("platform")
-    assert solo.loc["measured", "slowdown"] == pytest.approx(2.0)
-    assert solo.loc["modelled", "slowdown"] == pytest.approx(4.0)
-    assert (solo["blocks"] == 3).all()
-    assert solo.loc["measured", "p_holm"] == effects(written(ONE, simple)).iloc[0]["p_holm"]
+    alone = found[(found["baseline"] == "alone") & (found["role"] == "lead")].set_index("platform")
+    assert alone.loc["measured", "slowdown"] == pytest.approx(2.0)
+    assert alone.loc["modelled", "slowdown"] == pytest.approx(4.0)
+    assert (alone["launches"] == 3).all()
+    assert alone.loc["measured", "p_holm"] == effects(written(ONE, simple)).iloc[0]["p_holm"]
 
 
-def test_a_block_given_twice_is_an_error():
+def test_a_launch_given_twice_is_an_error():
     windows = written(ONE, simple)
-    with pytest.raises(CastmatesError, match=r"dlrm-1/1 has two valid windows of dlrm@0 for the scene solo in round 1"):
+    with pytest.raises(
+        CastmatesError, match=r"dlrm-1/1 has two valid windows of dlrm@0 for the scene alone in round 1"
+    ):
         effects(pd.concat([windows, windows]))
 
 
 def test_holm_counts_the_rows_of_one_baseline():
-    many = plan([company("dlrm-1", *(mix(LEAD, f"a{cpu}@{cpu}") for cpu in range(1, 6)))], blocks=4)
+    many = plan([cohort("dlrm-1", *(mix(LEAD, f"a{cpu}@{cpu}") for cpu in range(1, 6)))], launches=4)
     table = effects(written(many, uneven()), many)
-    for baseline in ("solo", "placebo", "alone"):
+    for baseline in ("alone", "placebo", "alone"):
         family = table[table["baseline"] == baseline]
         smallest = family["p_value"].idxmin()
         assert family.loc[smallest, "p_holm"] == pytest.approx(min(1, 5 * family.loc[smallest, "p_value"]))
@@ -285,18 +289,18 @@ def test_holm_counts_the_rows_of_one_baseline():
 @pytest.mark.parametrize(
     ("losses", "verdict"),
     [
-        ((0.1, 0.11, 0.12), "slower"),
-        ((-0.1, -0.11, -0.12), "faster"),
-        ((0.001, -0.001, 0.002), "equivalent"),
-        ((0.0100, 0.0101, 0.0102), "slower"),  # small, but certain
+        ((0.1, 0.11, 0.12), "loss"),
+        ((-0.1, -0.11, -0.12), "gain"),
+        ((0.001, -0.001, 0.002), "no loss"),
+        ((0.0100, 0.0101, 0.0102), "loss"),  # small, but certain
         ((0.1, -0.1, 0.05), "unclear"),
     ],
 )
 def test_verdicts(losses, verdict):
-    def rate(block, number, scene, member):
-        return math.exp(-losses[block.number - 1]) if scene.startswith("corun") else 1.0
+    def rate(launch, number, scene, member):
+        return math.exp(-losses[launch.number - 1]) if scene.startswith("corun") else 1.0
 
-    assert row(effects(written(ONE, rate)), "solo")["verdict"] == verdict
+    assert row(effects(written(ONE, rate)), "alone")["verdict"] == verdict
 
 
 @given(seed=st.integers(0, 10_000), factors=st.lists(st.floats(0.01, 100), min_size=3, max_size=3))
@@ -304,7 +308,7 @@ def test_verdicts(losses, verdict):
 def test_unmoved_by_order_scale_and_rejected_windows(seed, factors):
     windows = written(ONE, uneven(seed))
     expected = effects(windows)[NUMBERS].to_numpy()
-    changed = windows.assign(rate=windows["rate"] * windows["block"].map(dict(enumerate(factors, start=1))))
+    changed = windows.assign(rate=windows["rate"] * windows["launch"].map(dict(enumerate(factors, start=1))))
     # A window that was rejected has its own place or that of the window which replaced it.
     rejected = windows.sample(frac=0.3, random_state=seed).assign(rate=123.0, valid=False)
     changed = pd.concat([changed, rejected]).sample(frac=1, random_state=seed)
@@ -315,9 +319,9 @@ def test_unmoved_by_order_scale_and_rejected_windows(seed, factors):
 @settings(max_examples=8, deadline=None)
 def test_swapping_scene_and_baseline_gives_the_reciprocal(seed):
     windows = written(ONE, uneven(seed))
-    swap = {"solo": "corun:dlrm+stream", "corun:dlrm+stream": "solo"}
+    swap = {"alone": "corun:dlrm+stream", "corun:dlrm+stream": "alone"}
     swapped = windows.assign(scene=windows["scene"].replace(swap))
-    there, back = row(effects(windows), "solo"), row(effects(swapped), "solo")
+    there, back = row(effects(windows), "alone"), row(effects(swapped), "alone")
     assert there["slowdown"] == pytest.approx(1 / back["slowdown"])
     assert there["slowdown_low"] == pytest.approx(1 / back["slowdown_high"])
     assert there["within_high"] == pytest.approx(1 / back["within_low"])

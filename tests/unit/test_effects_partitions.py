@@ -30,30 +30,30 @@ def logs(table, **where) -> dict[str, float]:
 def test_each_baseline_of_a_partition_by_hand():
     table = effects()
     lead = logs(table, partition="split-4", member=LEAD)
-    whole, own, neighbour = 0.1 + 0.02 + 0.3 / 5, 0.1, 0.3 / 5
+    whole, own, antagonist = 0.1 + 0.02 + 0.3 / 5, 0.1, 0.3 / 5
     assert lead == pytest.approx(
         {
-            "solo": whole,
+            "alone": whole,
             "placebo": whole - 0.02,
-            "placebo@mask": neighbour,
+            "placebo@mask": antagonist,
             "unmanaged": whole - 0.32,  # the co-run without a partition loses 0.32: it gives something back
         }
     )
-    assert whole - own - 0.02 == pytest.approx(neighbour)
+    assert whole - own - 0.02 == pytest.approx(antagonist)
     assert logs(table, partition="split-4", member=STREAM) == pytest.approx({"alone": 0.25})
     assert logs(table, partition="cap-2", member=LEAD) == pytest.approx(
-        {"solo": 0.12, "placebo": 0.10, "unmanaged": 0.12 - 0.32}
+        {"alone": 0.12, "placebo": 0.10, "unmanaged": 0.12 - 0.32}
     )
     alone = table[table["mix"] == "dlrm"]
-    assert set(alone["baseline"]) == {"solo"}
+    assert set(alone["baseline"]) == {"alone"}
     assert alone["antagonists"].tolist() == ["", ""]
-    assert logs(table, partition="lead-6") == pytest.approx({"solo": 0.4 / 6})
+    assert logs(table, partition="lead-6") == pytest.approx({"alone": 0.4 / 6})
 
 
 def test_rows_without_a_partition_are_those_of_a_study_that_has_none():
     table = effects(noise=0.01)
     plain = made([mix(LEAD, STREAM)])
-    scenes = {scene.name for scene in plain.blocks[0].company.scenes}
+    scenes = {scene.name for scene in plain.launches[0].cohort.scenes}
     same = windows(ONE, 0.01)
     without = estimate_effects(plain, same[same["scene"].isin(scenes)], 0.02)
     unmanaged = table[table["partition"] == UNMANAGED].reset_index(drop=True)
@@ -65,8 +65,8 @@ def test_rows_without_a_partition_are_those_of_a_study_that_has_none():
 def test_scenes_between_which_masks_change_are_compared_across_stretches():
     table = effects()
     across = {key: set(rows["across_stretches"]) for key, rows in table.groupby(["partition", "baseline"])}
-    assert across["split-4", "placebo@mask"] == across[UNMANAGED, "solo"] == across[UNMANAGED, "alone"] == {False}
-    assert across["split-4", "solo"] == across["split-4", "unmanaged"] == across["lead-6", "solo"] == {True}
+    assert across["split-4", "placebo@mask"] == across[UNMANAGED, "alone"] == across[UNMANAGED, "alone"] == {False}
+    assert across["split-4", "alone"] == across["split-4", "unmanaged"] == across["lead-6", "alone"] == {True}
 
 
 def test_ways_of_the_lead_and_types():
@@ -82,19 +82,23 @@ def test_ways_of_the_lead_and_types():
 def test_verdicts_under_partitions_are_adjusted_among_themselves():
     table = effects(noise=0.02)
     for partitioned in (False, True):
-        family = table[(table["baseline"] == "solo") & ((table["partition"] != UNMANAGED) == partitioned)]
+        family = table[
+            (table["role"] == "lead")
+            & (table["baseline"] == "alone")
+            & ((table["partition"] != UNMANAGED) == partitioned)
+        ]
         smallest = family["p_value"].idxmin()
         assert family.loc[smallest, "p_holm"] == pytest.approx(min(1, len(family) * family.loc[smallest, "p_value"]))
 
 
-def test_a_company_of_partitions_alone_measures_its_mix_without_them_too():
+def test_a_cohort_of_partitions_alone_measures_its_mix_without_them_too():
     one, *tried = atoms(sensitivity=())
     apart = made([one], tried)
     table = effects(apart)
-    solo = table[(table["partition"] == UNMANAGED) & (table["baseline"] == "solo")].iloc[0]
-    assert (solo["blocks"], solo["rounds"]) == (8, 16)
+    alone = table[(table["partition"] == UNMANAGED) & (table["baseline"] == "alone")].iloc[0]
+    assert (alone["launches"], alone["rounds"]) == (8, 16)
     under = table[(table["partition"] == "split-4") & (table["baseline"] == "unmanaged")].iloc[0]
-    assert (under["blocks"], under["rounds"]) == (4, 8)
+    assert (under["launches"], under["rounds"]) == (4, 8)
 
 
 def test_a_sweep_that_is_no_longer_wanted_is_left_out():
@@ -108,10 +112,10 @@ def test_a_wanted_precision_is_that_of_every_partition():
         ("dlrm+stream", UNMANAGED), ("dlrm+stream", "split-2"), ("dlrm+stream", "split-4"), ("dlrm+stream", "split-8"),
         ("dlrm+stream", "cap-2"), ("dlrm", "lead-2"), ("dlrm", "lead-6"),
     }  # fmt: skip
-    paths = tuple(block.path for block in ONE.blocks)
+    paths = tuple(launch.path for launch in ONE.launches)
     looked = ONE.model_copy(update={"looks": (paths[:2], paths[2:])})
     (one,) = look(looked, windows(ONE, 0.01), 0.5, [])
-    assert one.blocks == 2
+    assert one.launches == 2
 
 
 def test_a_pilot_tells_how_the_mix_varies_without_partitions():

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from castmates import english
-from castmates.preview.words import minutes_between
 from castmates.report.text import words
+from castmates.terminal.preview.words import minutes_between
 from castmates.terminal.words import about
 
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from castmates.pipeline.estimate_operations import write_tables
-from castmates.results.columns.operations import MEMORY, OPERATIONS, PROFILED_STEPS
+from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, OPERATIONS, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.folder import StudyFolder
 from castmates.study.model import Workload
 from castmates.study.profile_launches import identity_of, is_logged
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from tests.unit.makers import plan, study, workloads
 from tests.unit.operations_maker import COMMON, call_of, steps_of
 
@@ -29,14 +29,14 @@ def whole(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, ob
     return {name: round(value) if columns[name] == "int64" else value for name, value in filled.items()}
 
 
-def leave(launch: Block, folder: Path, flags: list[str] | None) -> None:
+def leave(launch: Launch, folder: Path, flags: list[str] | None) -> None:
     """What a launch leaves whose one operation takes longer under the log."""
     folder.mkdir(parents=True)
     logged = is_logged(launch)
     ms = LOGGED_MS if logged else USUAL_MS
-    about = COMMON | {"company": launch.company.id, "launch": launch.number, "repetition": 1}
+    about = COMMON | {"cohort": launch.cohort.id, "launch": launch.number, "round": 1}
     calls, steps, primitives = [], [], []
-    for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
+    for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
         own = about | {"scene": scene, "kind": kind, "mix": mix}
         calls += [whole(own | call_of(DENSE, ms, step), OPERATIONS) for step in range(4)]
         steps += [whole(own | row, PROFILED_STEPS) for row in steps_of(ms + 1.0)]
@@ -46,10 +46,11 @@ def leave(launch: Block, folder: Path, flags: list[str] | None) -> None:
         primitives += [whole(own | executed | {"step": step}, PRIMITIVES) for step in range(4)]
     write_rows(calls, OPERATIONS, folder / "operations.parquet")
     write_rows(steps, PROFILED_STEPS, folder / "profiled_steps.parquet")
-    write_rows([], MEMORY, folder / "memory.parquet")
+    for table in (MEMORY, TRACED_STAGES, DEVICE_CALLS):
+        write_rows([], table, folder / f"{table.name}.parquet")
     if logged:
         write_rows(primitives, PRIMITIVES, folder / "primitives.parquet")
-    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one", "company": launch.company.id}
+    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one", "cohort": launch.cohort.id}
     record |= {"primitives": True, "flags": flags, "roofs": {"memory_gbs": float(launch.number)}} if logged else {}
     (folder / "profile.json").write_text(json.dumps(record))
 

@@ -5,7 +5,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CacheDomain, NumaNode, Topology
-from castmates.report.block_facts import EvictionFacts
+from castmates.report.launch_facts import EvictionFacts
 from castmates.report.text.eviction import eviction_sentence
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds import eviction
@@ -24,7 +24,7 @@ DIVIDED = Topology((), LLCS, (NumaNode(0, 1, (0, 1)), NumaNode(1, 1, (2, 3)), Nu
 NARROW, WIDE = (Share(member="lead@0", ways=0x1),), (Share(member="lead@0", ways=0xF),)
 
 
-def _company(*members, shares=NARROW, nodes=()):
+def _cohort(*members, shares=NARROW, nodes=()):
     return SimpleNamespace(
         members=[SimpleNamespace(cpus=cpus, nodes=nodes) for cpus in members], scenes=[SimpleNamespace(shares=shares)]
     )
@@ -41,7 +41,7 @@ def _company(*members, shares=NARROW, nodes=()):
     ],
 )
 def test_each_cache_with_members_is_emptied_from_one_cpu(members, own, cpus):
-    assert eviction.evictors(TOPOLOGY, _company(*members), own) == [Evictor(cpu, 2 * SIZE) for cpu in cpus]
+    assert eviction.evictors(TOPOLOGY, _cohort(*members), own) == [Evictor(cpu, 2 * SIZE) for cpu in cpus]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_each_cache_with_members_is_emptied_from_one_cpu(members, own, cpus):
     ],
 )
 def test_each_part_of_a_divided_cache_is_emptied_with_memory_of_its_node(members, own, nodes, expected):
-    found = eviction.evictors(DIVIDED, _company(*members, nodes=nodes), own)
+    found = eviction.evictors(DIVIDED, _cohort(*members, nodes=nodes), own)
     assert found == expected
     assert len({each.name for each in found}) == len(found)
 
@@ -65,8 +65,8 @@ def test_what_is_evicted_is_written():
 
 
 def test_without_masks_nothing_is_emptied():
-    assert eviction.evictors(TOPOLOGY, _company((0,), shares=()), (3,)) == []
-    assert eviction.evictors(TOPOLOGY, _company((0,), shares=(Share(member="lead@0", bandwidth=10),)), ()) == []
+    assert eviction.evictors(TOPOLOGY, _cohort((0,), shares=()), (3,)) == []
+    assert eviction.evictors(TOPOLOGY, _cohort((0,), shares=(Share(member="lead@0", bandwidth=10),)), ()) == []
 
 
 @dataclass
@@ -165,7 +165,7 @@ def test_an_evictor_that_stands_still_is_told():
         eviction.change_shares(stage, NARROW)
 
 
-def test_the_record_of_a_block_has_what_was_reached():
+def test_the_record_of_a_launch_has_what_was_reached():
     emptied = [Emptied(1, 0.01, 0.1), Emptied(4, 0.3, 0.4), Emptied(1, 0.0, 0.1)]
     found = eviction.reached(emptied)
     assert found == {

@@ -1,4 +1,4 @@
-"""`castmates export`: event files as TensorBoard reads them, tables as JSON; nothing but its own files is replaced."""
+"""`castmates show --format`: files as TensorBoard reads them, tables as JSON; only its own files are replaced."""
 
 import json
 import math
@@ -73,8 +73,8 @@ def test_an_event_file_has_each_scalar_and_explains_each_tag_once():
     assert (metadata[0].plugin_data.plugin_name, metadata[0].data_class) == ("scalars", 1)
 
 
-def exported(folder, *options):
-    done = CliRunner().invoke(main.app, ["export", str(folder), *options])
+def exported(folder, form="tensorboard"):
+    done = CliRunner().invoke(main.app, ["show", str(folder), "--format", form])
     assert done.exit_code == 0, done.output
     return {str(file.parent.relative_to(folder)): read(file.read_bytes())[1:] for file in folder.rglob(EVENTS)}
 
@@ -92,14 +92,16 @@ def test_a_study_becomes_runs_by_scene_and_json(tmp_path, platform):
     (folder / "tensorboard").mkdir()
     (folder / "tensorboard/mine.txt").touch()
     runs = exported(folder)
-    assert runs == exported(folder, "--tensorboard")
+    assert runs == exported(folder, "tables")
     assert (folder / "tensorboard/mine.txt").exists()
     place = "tensorboard/modelled/dlrm-0000abcd" if platform == "modelled" else "tensorboard/dlrm-0000abcd"
-    assert set(runs) == {f"{place}/{scene}" for scene in ("solo", "solo-again", "placebo:1", "corun:dlrm+stream")}
-    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and block == 2 and scene == 'solo'")["rate"]
-    solo = scalars(runs[f"{place}/solo"])["rate/dlrm@0"]
-    assert set(solo) == {1, 2, 3, 4, 5}
-    assert solo[2] == pytest.approx(math.exp(sum(map(math.log, rates)) / len(rates)), rel=1e-6)
+    assert set(runs) == {f"{place}/{scene}" for scene in ("alone", "alone-again", "placebo:1", "corun:dlrm+stream")}
+    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and launch == 2 and scene == 'alone'")[
+        "rate"
+    ]
+    alone = scalars(runs[f"{place}/alone"])["rate/dlrm@0"]
+    assert set(alone) == {1, 2, 3, 4, 5}
+    assert alone[2] == pytest.approx(math.exp(sum(map(math.log, rates)) / len(rates)), rel=1e-6)
     for file in folder.glob("tables/*.parquet"):
         table, rows = pd.read_parquet(file), json.loads(file.with_suffix(".json").read_text())
         assert len(rows) == len(table)
@@ -110,13 +112,13 @@ def test_a_study_becomes_runs_by_scene_and_json(tmp_path, platform):
 def test_losses_of_launches_come_to_the_losses_of_the_study(tmp_path):
     folder = on_disk(tmp_path / "study")
     write(folder)
-    runs = exported(folder, "--tensorboard")
-    effects = pd.read_parquet(folder / "tables/effects.parquet").query("baseline == 'solo' and role == 'lead'")
+    runs = exported(folder)
+    effects = pd.read_parquet(folder / "tables/effects.parquet").query("baseline == 'alone' and role == 'lead'")
     compared = 0
-    for row in effects[effects["blocks"] > 0].itertuples():
+    for row in effects[effects["launches"] > 0].itertuples():
         own = scalars(next(events for run, events in runs.items() if run.endswith(f"/corun:{row.mix}")))
         logs = [math.log(1 - loss / 100) for loss in own["loss/launch"].values()]
-        assert 100 * (1 - math.exp(sum(logs) / len(logs))) == pytest.approx(row.degradation_pct, rel=1e-5)
-        assert list(own["loss/estimate"].values()) == pytest.approx([row.degradation_pct] * len(logs), rel=1e-6)
+        assert 100 * (1 - math.exp(sum(logs) / len(logs))) == pytest.approx(row.loss_pct, rel=1e-5)
+        assert list(own["loss/estimate"].values()) == pytest.approx([row.loss_pct] * len(logs), rel=1e-6)
         compared += 1
     assert compared

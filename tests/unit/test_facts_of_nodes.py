@@ -6,14 +6,14 @@ import pytest
 
 from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
 from castmates.analysis.effects.nodes_as_one import as_one
-from castmates.modelled.facts import facts_of_classes
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
+from castmates.runner.modelled.facts import facts_of_classes
 from castmates.study.modelled import MachineModel
-from castmates.study.spec import NodeClass
-from tests.unit.windows_maker import company, mix, plan, written
+from castmates.study.spec import NodeClass, Partition, Share
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 WORKS = {"verdict": "works", "said": "Way masks work.", "at": "2026-01-05T10:00:00+00:00"}
 PEAK = {"at": "2026-01-05T10:00:00+00:00", "curve": []}
@@ -28,14 +28,14 @@ def folder(tmp_path):
 
 
 def of_class(name, hosts):
-    """A part of a study whose blocks were measured on these hosts, with its windows."""
-    whole = plan([company("c1", mix("x@0", "y@1")), company("c2", mix("z@0", "y@1"))], blocks=len(hosts))
+    """A part of a study whose launches were measured on these hosts, with its windows."""
+    whole = plan([cohort("c1", mix("x@0", "y@1")), cohort("c2", mix("z@0", "y@1"))], launches=len(hosts))
     windows = written(whole, lambda *_: 1.0, rounds=2)
     windows["host"] = ["elsewhere" if each == "c2" else hosts[number - 1] for each, number in
-                       zip(windows["company"], windows["block"], strict=True)]  # fmt: skip
-    blocks = tuple(block for block in whole.blocks if block.company.id == "c1")
+                       zip(windows["cohort"], windows["launch"], strict=True)]  # fmt: skip
+    launches = tuple(launch for launch in whole.launches if launch.cohort.id == "c1")
     machines = (NodeClass(name=name, capture="", facts=None),)
-    return whole.model_copy(update={"blocks": blocks, "machines": machines}), windows
+    return whole.model_copy(update={"launches": launches, "machines": machines}), windows
 
 
 def names(folder, hosts, machine):
@@ -73,14 +73,21 @@ def test_masks_are_verified_where_every_node_has_tested_them(folder):
 def test_the_page_believes_masks_that_the_nodes_of_a_class_have_tested(folder, hosts, words):
     part, windows = of_class("xeon", hosts)
     (folder.path / "machine.json").write_text(json.dumps({"hostname": "the login node"}))
-    ours = windows[windows["company"] == "c1"]
-    blocks = tuple(
-        block.model_copy(update={"company": block.company.model_copy(update={"machine": "xeon"})})
-        for block in part.blocks
+    ours = windows[windows["cohort"] == "c1"]
+    launches = tuple(
+        launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"machine": "xeon"})})
+        for launch in part.launches
     )
+    split = Partition(name="split-4", shares=(Share(member="x@0", ways=15),))
+    mixes = (mix("x@0", "y@1").model_copy(update={"partitions": (split,)}),)
     effects = frame([{"partition": "split-4", "platform": "measured"}], {"partition": "str", "platform": "str"})
-    empty = {name: frame([], {"platform": "str"}) for name in ("controls", "blocks", "carryover")}
+    empty = {name: frame([], {"platform": "str"}) for name in ("controls", "launches", "carryover")}
     results = Results(
-        name="s", plan=part.model_copy(update={"blocks": blocks}), windows=ours, folder=folder, effects=effects, **empty
+        name="s",
+        plan=part.model_copy(update={"launches": launches, "mixes": mixes}),
+        windows=ours,
+        folder=folder,
+        effects=effects,
+        **empty,
     )
     assert results.masks[0] == words

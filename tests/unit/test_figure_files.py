@@ -24,7 +24,7 @@ SUFFIXES = ["alt.txt", "csv", "page.json", "page.svg", "pdf", "png", "rst", "svg
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """One figure, drawn here and by the workflow's script in another process."""
-    folder = make(tmp_path_factory.mktemp("results") / "study", leads=["dlrm-train"], blocks=3)
+    folder = make(tmp_path_factory.mktemp("results") / "study", leads=["dlrm-train"], launches=3)
     here, there = folder / "here", folder / "there"
     draw_figure("heatmap", read_results(folder), here / "heatmap")
     words = ["heatmap", "--results", str(folder), "--output", str(there)]

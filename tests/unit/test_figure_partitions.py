@@ -10,32 +10,33 @@ from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
 from castmates.report.figures import windows_rows as over_time
-from castmates.report.figures.neighbours import looks, neighbours
+from castmates.report.figures.antagonists import antagonists, looks
 from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
-from castmates.results.columns.study import BLOCKS, frame
+from castmates.results.columns.study import LAUNCHES, frame
+from castmates.study.remarks import Remark
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.windows_maker import slices_of
 
 
-def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Results:
-    of = made(*groups, blocks=blocks).model_copy(update={"notes": notes})
+def results(*groups, noise=0.0, platform="measured", launches=4, notes=()) -> Results:
+    of = made(*groups, launches=launches).model_copy(update={"notes": notes})
     table = windows(of, noise, platform)
     return Results(
         name="sweep",
         effects=estimate_effects(of, table, 0.02),
         controls=estimate_controls(of, table, 0.02),
         carryover=estimate_carryover(of, [slices_of(table)]),
-        blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
+        launches=frame([_launch(launch, platform) for launch in of.launches], LAUNCHES),
         windows=table,
         plan=of,
     )
 
 
-def _block(block, platform):
+def _launch(launch, platform):
     return {
-        "study": "sweep", "company": block.company.id, "block": block.number, "lead": block.company.lead.workload,
+        "study": "sweep", "cohort": launch.cohort.id, "launch": launch.number, "lead": launch.cohort.lead.workload,
         "status": "measured", "reason": "", "started": "2026-01-05T10:00:00+00:00", "rounds": 2, "windows": 40,
         "windows_rejected": 0, "platform": platform,
     }  # fmt: skip
@@ -53,11 +54,11 @@ def test_what_was_measured_and_what_was_modelled_have_panels_of_their_own(draw):
     figure, source = draw(both)
     titles = [" ".join(axes.get_title().split()) for axes in figure.axes if axes.get_title()]
     if draw is heatmap.draw:
-        assert titles == [f"against {base}, {one}" for base in ("solo", "placebo") for one in ("measured", "modelled")]
+        assert titles == [f"against {base}, {one}" for base in ("alone", "placebo") for one in ("measured", "modelled")]
     else:
         assert titles[:2] == ["unmanaged, measured", "unmanaged, modelled"]
-    rows = source[(source["baseline"] == "solo") & (source["antagonists"] == "stream")]
-    for loss in rows.loc[rows["partition"] == "unmanaged", "degradation_pct"]:
+    rows = source[(source["baseline"] == "alone") & (source["antagonists"] == "stream")]
+    for loss in rows.loc[rows["partition"] == "unmanaged", "loss_pct"]:
         assert any(f"{loss:.1f}" in text for text in texts(figure))
     alone = [axes.get_title() for axes in draw(one)[0].axes if axes.get_title()]
     assert not any("measured" in title for title in alone)
@@ -65,7 +66,7 @@ def test_what_was_measured_and_what_was_modelled_have_panels_of_their_own(draw):
 
 def test_what_is_drawn_is_what_the_table_says():
     source = partitions.losses(results(atoms()))
-    here = source.set_index(["series", "partition"])["degradation_pct"]
+    here = source.set_index(["series", "partition"])["loss_pct"]
     assert here["split", "split-4"] == pytest.approx(100 * (1 - math.exp(-0.18)))
     assert here[partitions.OWN, "lead-2"] == pytest.approx(100 * (1 - math.exp(-0.2)))
     assert here[partitions.OWN_BESIDE_PLACEBOS, "split-4"] == pytest.approx(100 * (1 - math.exp(-0.12)))
@@ -85,13 +86,13 @@ def test_a_panel_for_each_mix_with_the_sensitivity_of_its_lead():
     assert {"dlrm beside stream", "bert beside chase"} <= set(said)
     assert any(text.startswith("modelled (not measured)") for text in said)
     assert {"split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS, "without a partition", "cap-2"} <= set(said)
-    assert "ways of the program (1.5 MiB each)" in said
+    assert "ways of the lead (1.5 MiB each)" in said
     assert len(figure.axes) == 2
     assert list(source.columns) == partitions.SHOWN
     assert "not measured" not in " ".join(texts(partitions.draw(results(atoms()))[0]))
 
 
-def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_neighbour():
+def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_antagonist():
     one = results(atoms(), noise=0.01)
     figure, _ = partitions.draw(one)
     keys = {line.get_label(): line for line in figure.legends[0].legend_handles}
@@ -103,12 +104,12 @@ def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_neighb
         assert (keys[name].get_color(), keys[name].get_linestyle()) in curves, name
     assert keys[partitions.OWN].get_linestyle() == "--"
     assert keys["split"].get_linestyle() == "-"
-    beside = {look[0] for look in looks(one, neighbours(one)).values()}
+    beside = {look[0] for look in looks(one, antagonists(one)).values()}
     assert not beside & {line.get_color() for name, line in keys.items() if name not in partitions.GREYS}
 
 
 def test_few_launches_are_said_to_speak_of_themselves():
-    figure, source = partitions.draw(results(atoms(), noise=0.01, blocks=2))
+    figure, source = partitions.draw(results(atoms(), noise=0.01, launches=2))
     assert "within launch only" in " ".join(texts(figure)).replace("\n", " ")
     assert source.loc[source["series"] == "split", "within_launch"].all()
 
@@ -118,7 +119,7 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
     assert texts_for("partitions", one).alternative == "Losses under partitions: dlrm from 6.4 to 18.1 %."
-    assert texts_for("heatmap", one).alternative == "No pair of the study sweep was measured without a partition."
+    assert texts_for("heatmap", one).alternative == "No mix of the study sweep was measured without a partition."
     assert "was measured without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 
@@ -128,15 +129,15 @@ def test_the_other_figures_show_what_holds_without_partitions():
     assert set(source["partition"]) == {"unmanaged"}
     assert (source["row"] == "mix").sum() == 2
     rates = over_time.relative_rates(one.windows)
-    assert rates[rates["what"] == "solo"]["relative_rate"].median() == pytest.approx(1.0, abs=0.02)
-    assert {"beside stream", "beside stream, partitioned", "placebo, partitioned", "solo, partitioned"} <= set(
+    assert rates[rates["what"] == "alone"]["relative_rate"].median() == pytest.approx(1.0, abs=0.02)
+    assert {"beside stream", "beside stream, partitioned", "placebo, partitioned", "alone, partitioned"} <= set(
         rates["what"]
     )
 
 
 def test_only_a_study_with_partitions_shows_their_figure():
     note = "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here."
-    one = results(atoms(), noise=0.01, notes=(note,))
+    one = results(atoms(), noise=0.01, notes=(Remark(about="cache", text=note),))
     html = page(one, dict.fromkeys(shown(one), "<svg></svg>"))
     assert 'id="figure-partitions"' in html
     assert note in html
@@ -145,22 +146,3 @@ def test_only_a_study_with_partitions_shows_their_figure():
     assert "No cache partitions" not in html
     plain = results([atoms()[0]], noise=0.01)
     assert 'id="figure-partitions"' not in page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
-
-
-@pytest.mark.parametrize(
-    ("name", "ways", "series"),
-    [
-        ("split-4", 4, "split"),
-        ("split-4-high", 4, "split-high"),
-        ("overlap-2-lead-6", 6, "overlap-2-lead"),
-        ("overlap-6-lead-6", 6, "overlap-6-lead"),
-        ("split-4-antagonists-mb40", 4, "split-antagonists-mb40"),
-        ("mine-4", 4, "mine"),
-        ("v-4-split-4", 4, "v-4-split"),
-        ("v-4-split-8", 8, "v-4-split"),
-        ("split-4-at-4", 4, "split-at-4"),
-        ("cap-2", None, partitions.ALL_WAYS),
-    ],
-)
-def test_partitions_of_one_kind_are_one_curve(name, ways, series):
-    assert partitions._series({"partition": name, "antagonists": "a", "lead_ways": ways}) == series

@@ -19,7 +19,7 @@ from castmates.report.figures.pareto_axes import labels_of, most_of
 from castmates.report.figures.texts import texts_for
 from castmates.report.text import recommendation
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms
@@ -33,7 +33,7 @@ def results(*groups, noise=0.004, limit=25.0, **given):
     curves = sensitivity_table(plan, found.effects)
     pareto = pareto_table(plan, found.windows, found.effects)
     advice = worthwhile(recommendations(pareto, limit), found.effects).assign(cache_ways=12)
-    return replace(found, sensitivity_curves=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
+    return replace(found, sensitivity=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
 
 
 def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
@@ -43,7 +43,7 @@ def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
     assert {"dlrm", "bert", "alone", "beside stream", "beside chase"} <= set(said)
     assert any("the knee, from which on 95 %" in text for text in said)
     assert "12" in said  # MiB of eight ways
-    assert len(source) == len(one.sensitivity_curves)
+    assert len(source) == len(one.sensitivity)
     words = texts_for("sensitivity", one).alternative
     assert "dlrm alone: " in words
     assert "knee" in words
@@ -111,7 +111,7 @@ def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_a
 
 def test_wide_intervals_are_drawn_whole():
     one = results(atoms())
-    wide = replace(one, sensitivity_curves=one.sensitivity_curves.assign(rate_high=140.0))
+    wide = replace(one, sensitivity=one.sensitivity.assign(rate_high=140.0))
     figure, _ = sensitivity.draw(wide)
     assert figure.axes[0].get_ylim()[1] > 140
 
@@ -132,10 +132,10 @@ def test_sentences_name_ways_loss_others_and_the_next_step():
     (row,) = one.recommendations.to_dict("records")
     assert f"instead of {row['without_pct']:.1f} %" in said
     assert "; stream then loses " in said
-    assert "Not confirmed yet: run `castmates confirm STUDY.yaml`" in said
+    assert "Not confirmed yet: run `castmates sweep STUDY.yaml --confirm`" in said
     (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none
-    (few,) = recommendation.context(results(atoms(), blocks=2))["sentences"]
+    (few,) = recommendation.context(results(atoms(), launches=2))["sentences"]
     assert "2 launches cannot show" in few
 
 
@@ -149,12 +149,12 @@ def test_labels_do_not_overlap_and_stay_inside(labels):
     assert all(low >= -1e-9 and high <= 100 + 1e-9 for low, high in edges)
 
 
-@pytest.mark.parametrize("text", ["0", "100", "-3", "x", "nan", "3 %%"])
+@pytest.mark.parametrize("text", ["0%", "100%", "-3%", "x", ".nan", "3 %%"])
 def test_a_limit_that_is_none_is_refused_by_key_and_line(text):
-    with pytest.raises(CastmatesError, match=r"s\.yaml, line 2: 'recommend\.lead_loss'.*per cent"):
-        read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
+    with pytest.raises(CastmatesError, match=r"s\.yaml, line 2: 'recommend\.lead_loss'.*a share above 0% and"):
+        read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
 
 
-@pytest.mark.parametrize("text", ["3", "3%", "'3 %'", "2.5"])
+@pytest.mark.parametrize("text", ["3%", "'3 %'", "2.5%"])
 def test_a_limit_in_per_cent(text):
-    assert read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)
+    assert read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)

@@ -8,7 +8,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text, writing
 from castmates.report.figures import texts
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.results.tables import write_table
 

@@ -17,18 +17,18 @@ WAIT = {"operation": "next", "type": "IteratorGetNext", "layer": WAITING, "layer
 STEPS, COMPUTE_MS = 4, 8.0
 
 
-def made(waits: Sequence[tuple[str, int, int, str, float]], scene: str = "solo") -> tuple[Traces, pd.DataFrame]:
+def made(waits: Sequence[tuple[str, int, int, str, float]], scene: str = "alone") -> tuple[Traces, pd.DataFrame]:
     """Traces of one lead alone: (study, launch, round, epoch, ms of a step that wait for the batch)."""
     rows, steps, about = [], [], []
     for study, launch, number, epoch, wait in waits:
         repetition = 2 * number - (epoch == FIRST)
-        trace = COMMON | {"study": study, "company": f"c-{study}", "launch": launch, "repetition": repetition}
-        trace |= {"scene": scene, "kind": "solo", "mix": ""}
+        trace = COMMON | {"study": study, "cohort": f"c-{study}", "launch": launch, "round": repetition}
+        trace |= {"scene": scene, "kind": "alone", "mix": ""}
         rows.append(trace | WAIT | {"calls": 1.0, "own_ms": wait, "shared_ms": wait})
         steps.append(trace | {"steps": STEPS, "step_ms": COMPUTE_MS + wait, **THREADS})
         read = 8_000_000 if epoch == FIRST else 0
-        about.append({name: trace[name] for name in ("company", "launch", "scene", "repetition")})
-        about[-1] |= {"epoch": epoch, "round": number, "storage_bytes": read}
+        about.append({name: trace[name] for name in ("cohort", "launch", "scene", "round")})
+        about[-1] |= {"epoch": epoch, "pair": number, "storage_bytes": read}
     return Traces(pd.DataFrame(rows), pd.DataFrame(steps), pd.DataFrame(rows)), pd.DataFrame(about)
 
 

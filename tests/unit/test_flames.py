@@ -22,7 +22,7 @@ from castmates.timeline.flames.exporting import folded, speedscope
 from castmates.timeline.flames.files import write_beside
 from castmates.timeline.flames.lines import CUT, Lost, samples, stack
 from castmates.timeline.flames.noise import BEYOND, dispersion, root_of_deviance
-from castmates.timeline.flames.profile import CORUN, NO_OPERATION, SOLO, profile
+from castmates.timeline.flames.profile import ALONE, CORUN, NO_OPERATION, profile
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import difference, fold, functions
 from castmates.timeline.model import Making
@@ -88,7 +88,7 @@ def made(alone: dict[str, int], beside: dict[str, int], steps=(100, 50), recordi
     making.about = {"format": 1, "lead": "lead@0", "members": {"lead@0": {}}, "platform": "measured", "sources": []}
     done = 0.0
     for place in range(2 * recordings):
-        scene, sampled = ((SOLO, alone), ("corun:lead@0+stream@1", beside))[place % 2]
+        scene, sampled = ((ALONE, alone), ("corun:lead@0+stream@1", beside))[place % 2]
         t0, t1 = place * SECOND, (place + 1) * SECOND
         making.intervals(t0_ns=t0, t1_ns=t1, track=run, kind="scene", name=scene)
         every = [name for name, count in sampled.items() for _ in range(count)]
@@ -103,13 +103,13 @@ def made(alone: dict[str, int], beside: dict[str, int], steps=(100, 50), recordi
     return making.made()
 
 
-ALONE = {"main;compute": 80, "main;compute;load<int>": 20, "main;setup": 12, "main;rare": 3}
+BY_ITSELF = {"main;compute": 80, "main;compute;load<int>": 20, "main;setup": 12, "main;rare": 3}
 BESIDE = {"main;compute": 40, "main;compute;load<int>": 60, "main;rare": 4, "main;steal": 11}
 
 
 def test_a_difference_has_known_values_per_step_and_marks_noise():
-    trace = made(ALONE, BESIDE)
-    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "step")
+    trace = made(BY_ITSELF, BESIDE)
+    flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     main = flame.root.calls["main"]
     compute, load = main.calls["compute"], main.calls["compute"].calls["load<int>"]
     # 115 samples of 10 ms in 100 steps; 115 in 50
@@ -125,7 +125,7 @@ def test_a_difference_has_known_values_per_step_and_marks_noise():
     assert colour(flame, main.calls["rare"]) == "noise"
     assert words.verdict(main.calls["rare"]) == "too few samples"
     assert [one.name for one in functions(flame)[:2]] == ["load<int>", "steal"]
-    by_second = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "second")
+    by_second = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "second")
     assert by_second.values(by_second.root.calls["main"]) == pytest.approx((115 * MS, 115 * MS))
     assert by_second.root.calls["main"].noise
 
@@ -142,7 +142,7 @@ def test_without_a_difference_one_frame_in_twenty_is_beyond_and_more_where_recor
 
 
 def test_recordings_that_vary_more_than_by_chance_widen_what_counts_as_noise():
-    steady = profile(made(ALONE, BESIDE, recordings=3), "lead@0", SOLO)
+    steady = profile(made(BY_ITSELF, BESIDE, recordings=3), "lead@0", ALONE)
     assert len(steady.stretches) == 3
     assert dispersion((steady,), "second") == 1.0
     uneven = steady.stacks.copy()
@@ -155,13 +155,13 @@ def test_perf_that_began_late_does_not_count_the_time_before():
     trace = made({"main": 100}, {"main": 100})
     late = trace.stacks[trace.stacks["t_ns"] >= SECOND // 2]
     trace = type(trace)(**{**vars(trace), "stacks": late.reset_index(drop=True)})
-    found = profile(trace, "lead@0", SOLO)
+    found = profile(trace, "lead@0", ALONE)
     assert found.seconds == pytest.approx(0.51, abs=0.03)
     assert found.steps == pytest.approx(51, abs=3)
 
 
 def test_stacks_begin_with_the_innermost_operation():
-    found = profile(made({"main": 100}, {"main": 10}), "lead@0", SOLO, by_operation=True).stacks
+    found = profile(made({"main": 100}, {"main": 10}), "lead@0", ALONE, by_operation=True).stacks
     counts = dict(zip(found["stack"], found["samples"], strict=True))
     assert counts.keys() == {"inner;main", "outer:MatMul;main", f"{NO_OPERATION};main"}
     assert abs(counts["inner;main"] - 25) <= 1
@@ -173,7 +173,7 @@ def test_operations_are_of_the_time_in_which_the_profiler_was_on():
     making = Making()
     making.intervals(t0_ns=0, t1_ns=SECOND // 2, track=1, kind="profiled", name="profiler on")
     both = pd.concat([trace.intervals, making.made().intervals]).reset_index(drop=True)
-    found = profile(type(trace)(**{**vars(trace), "intervals": both}), "lead@0", SOLO, by_operation=True)
+    found = profile(type(trace)(**{**vars(trace), "intervals": both}), "lead@0", ALONE, by_operation=True)
     assert found.seconds == pytest.approx(0.5)
     assert set(found.stacks["stack"]) == {"inner;main", "outer:MatMul;main"}
 
@@ -186,7 +186,7 @@ def test_perf_that_began_late_counts_the_steps_by_heartbeats():
     middle = beats.iloc[:1].assign(t_ns=SECOND // 2, value=10.0)
     instants = pd.concat([beats.iloc[:1], middle, beats.iloc[1:]], ignore_index=True)
     trace = type(trace)(**{**vars(trace), "stacks": late.reset_index(drop=True), "instants": instants})
-    found = profile(trace, "lead@0", SOLO)
+    found = profile(trace, "lead@0", ALONE)
     assert found.steps == pytest.approx(90, abs=2)
 
 
@@ -197,7 +197,7 @@ def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
         {"name": "perf", "lost": 5},
         {"name": "stacks", "lost": 1234, "reason": "perf ended at 3"},
     ]
-    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "second")
+    flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "second")
     expected = [
         "about one in twenty is coloured by chance",
         "20 % of the stacks were cut",
@@ -209,15 +209,15 @@ def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
     assert re.search(r"[a-z)]$", head), "which no reader of folded stacks takes for one with its number"
     for text in (words.how_to_read(flame), drawing, head, speedscope(flame, "x")["name"]):
         assert [each for each in expected if each not in text] == []
-    one = words.how_to_read(fold(profile(trace, "lead@0", SOLO, by_operation=True), "second"))
+    one = words.how_to_read(fold(profile(trace, "lead@0", ALONE, by_operation=True), "second"))
     assert "30 % of the stacks were cut" in one
     assert "twenty" not in one
-    assert words.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", SOLO), "second")) == []
+    assert words.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", ALONE), "second")) == []
 
 
 def run_again(kept_by: str = "loop"):
     """A trace whose lead used a CPU for the whole of each second: 115 samples of 10 ms alone, and 50 beside others."""
-    trace = made(ALONE, {"main;compute": 50})
+    trace = made(BY_ITSELF, {"main;compute": 50})
     trace.about["members"] = {"lead@0": {"command": [f"/native/bin/{kept_by}", "--", "gzip"]}}
     making = Making()
     for second, clock in ((0, 1.25), (1, 1.0)):
@@ -228,7 +228,7 @@ def run_again(kept_by: str = "loop"):
 
 def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(tmp_path, monkeypatch):
     trace = run_again()
-    alone, beside = profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN)
+    alone, beside = profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN)
     assert (alone.unsampled, beside.unsampled) == (pytest.approx(0.08), pytest.approx(0.5))
     flame = difference(alone, beside, "step")
     drawing = " ".join("".join(ElementTree.fromstring(draw(flame, "x", "y")).itertext()).split("\n"))
@@ -237,7 +237,7 @@ def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(
     monkeypatch.chdir(tmp_path)
     write(trace, tmp_path / "results/x/traces/lead+stream")
     (tmp_path / "results/x/plan.json").write_text("{}")
-    shown = CliRunner().invoke(app, ["flame", "results/x", "lead+stream"])
+    shown = CliRunner().invoke(app, ["trace", "flame", "results/x", "lead+stream"])
     assert "8 % alone and 50 % beside others" in " ".join(shown.output.split())
     on_page = Trace(TraceFolder("lead+stream", tmp_path / "results/x/traces/lead+stream")).warnings()
     assert on_page == [words.warning(alone, beside)]
@@ -246,18 +246,18 @@ def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(
 def test_what_was_not_sampled_is_not_known_where_the_kernel_is_left_out_and_of_no_interest_to_others():
     trace = run_again()
     trace.about["scenes"] = [{"commands": {"stacks": ["perf", "--event", "cpu-clock:u"]}}]
-    found = profile(trace, "lead@0", SOLO)
+    found = profile(trace, "lead@0", ALONE)
     assert (found.runs_again, found.unsampled) == (True, None)
     assert words.warning(found) != ""
-    assert words.warning(profile(run_again(kept_by="lines"), "lead@0", SOLO)) == ""
+    assert words.warning(profile(run_again(kept_by="lines"), "lead@0", ALONE)) == ""
 
 
 def test_what_is_written_for_other_programs():
-    trace = made(ALONE, BESIDE)
-    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "step")
+    trace = made(BY_ITSELF, BESIDE)
+    flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     assert "main;compute;load<int> 20 60\n" in folded(flame)
     assert "main;setup 12 0\n" in folded(flame)
-    assert "main;compute 80\n" in folded(fold(profile(trace, "lead@0", SOLO), "step"))
+    assert "main;compute 80\n" in folded(fold(profile(trace, "lead@0", ALONE), "step"))
     data = speedscope(flame, "x")
     names = [each["name"] for each in data["shared"]["frames"]]
     alone = data["profiles"][0]
@@ -271,8 +271,8 @@ def test_what_is_written_for_other_programs():
 
 
 def test_the_drawing_is_whole_and_widths_are_those_of_the_values():
-    trace = made(ALONE, BESIDE)
-    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "step")
+    trace = made(BY_ITSELF, BESIDE)
+    flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     text = draw(flame, "a < b & c", "measured · study x")
     root = ElementTree.fromstring(text)
     frames = {each.get("data-n"): each for each in root.iter("{http://www.w3.org/2000/svg}svg") if each.get("data-n")}
@@ -301,19 +301,19 @@ def test_long_names_lose_their_templates(name, shown):
 def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = tmp_path / "results/x"
-    write(made(ALONE, BESIDE), study / "traces/lead+stream")
+    write(made(BY_ITSELF, BESIDE), study / "traces/lead+stream")
     (study / "plan.json").write_text("{}")
     run = CliRunner()
 
     def ask(*words_: str):
-        return run.invoke(app, ["flame", "results/x", "lead+stream", *words_])
+        return run.invoke(app, ["trace", "flame", "results/x", "lead+stream", *words_])
 
     done = ask()
     assert done.exit_code == 0, done.output
     assert "load<int>" in done.output
     assert "more than noise" in done.output
     assert "one in twenty" in done.output
-    assert "castmates trace" not in done.output
+    assert "castmates trace record" not in done.output
     drawing = study / "traces/lead+stream/flame-lead@0-difference.svg"
     by_step = drawing.read_text()
     assert ask("--per", "second").exit_code == 0
@@ -322,26 +322,26 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     alike = made({"main": 20}, {"main": 20}, steps=(50, 50))
     alike.about["partition"] = UNMANAGED  # as a launch records it, and no option takes it
     write(alike, study / "traces/few")
-    few = run.invoke(app, ["flame", "results/x", "few"])
-    assert "castmates trace STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
-    assert ask("--scene", "solo", "--output", "one.speedscope.json").exit_code == 0
+    few = run.invoke(app, ["trace", "flame", "results/x", "few"])
+    assert "castmates trace record STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
+    assert ask("--scene", "alone", "--output", "one.speedscope.json").exit_code == 0
     assert json.loads((tmp_path / "one.speedscope.json").read_text())["profiles"][0]["type"] == "sampled"
     for words_, expected in (
         (["--member", "ghost"], "no member 'ghost'"),
         (["--thread", "ghost"], "no thread 'ghost'"),
         (["--scene", "ghost"], "no scene 'ghost'"),
-        (["--scene", "solo", "--difference"], "give one of them"),
+        (["--scene", "alone", "--difference"], "give one of them"),
         (["--output", "one.png"], "expected a name that ends in .svg"),
     ):
         problem = ask(*words_).exception
         assert isinstance(problem, CastmatesError), words_
         assert expected in str(problem)
-    missing = run.invoke(app, ["flame", "results/x", "no-such-mix"]).exception
-    assert "castmates trace" in str(missing)
+    missing = run.invoke(app, ["trace", "flame", "results/x", "no-such-mix"]).exception
+    assert "castmates trace record" in str(missing)
 
 
 def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     assert write_beside(trace, tmp_path, "x", "lead+stream") == tmp_path / "flame-lead@0-difference.svg"
     assert "measured · study x, trace of lead+stream" in (tmp_path / "flame-lead@0-difference.svg").read_text()
     without = type(trace)(**{**vars(trace), "stacks": trace.stacks.iloc[:0]})
@@ -350,21 +350,21 @@ def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
 
 
 def test_a_launch_draws_its_graph_unless_it_failed(tmp_path):
-    block = SimpleNamespace(
-        study="x", company=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
+    launch = SimpleNamespace(
+        study="x", cohort=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
     )
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", block=block))
+    record._draw(made(BY_ITSELF, BESIDE), tmp_path, SimpleNamespace(status="failed", launch=launch))
     assert list(tmp_path.iterdir()) == []
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
+    record._draw(made(BY_ITSELF, BESIDE), tmp_path, SimpleNamespace(status="measured", launch=launch))
     assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
 
 
 def test_a_member_without_steps_is_compared_by_the_second():
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     trace = type(trace)(**{**vars(trace), "instants": trace.instants.iloc[:0]})
     with pytest.raises(CastmatesError, match="--per second"):
-        fold(profile(trace, "lead@0", SOLO), "step")
-    assert fold(profile(trace, "lead@0", SOLO), "second").root.after.samples == 115
+        fold(profile(trace, "lead@0", ALONE), "step")
+    assert fold(profile(trace, "lead@0", ALONE), "second").root.after.samples == 115
 
 
 def test_only_one_writes_the_map_of_a_process_and_only_our_maps_are_removed(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A bit that flips in the files of a block or a bundle is told, or changes nothing: no number changes in silence.
+"""A bit that flips in the files of a launch or a bundle is told, or changes nothing: no number changes in silence.
 
 No flip is known to the code that is tested: they are drawn over all bytes of the files that a launch really left.
 """
@@ -11,14 +11,14 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.measure_block import measure_block
-from castmates.results import block_tables
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results import launch_tables
 from castmates.results.bundle_names import FILES
 from castmates.results.bundled_records import RecordReader
-from castmates.results.bundles import StudyBlocks, gather_bundle
-from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.bundles import StudyLaunches, gather_bundle
+from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import found_blocks
+from castmates.results.measured import found_launches
 from tests.seeds import SEED
 from tests.unit.modelled.makers import project_of
 
@@ -29,7 +29,7 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-budget: {blocks: 2, rounds: 1, spare_rounds: 0, window: 0.1, settle: 0.05}
+budget: {launches: 2, rounds: 1, spare_rounds: 0, window: 0.1, settle: 0.05}
 """
 
 
@@ -39,17 +39,17 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("example")
     plan = project_of(folder, STUDY).plan()
     results = StudyFolder(folder)
-    for block in plan.blocks:
-        measure_block(plan, block.path, results.block(block.path), folder / "cache")
-    return results, [block.path for block in plan.blocks]
+    for launch in plan.launches:
+        measure_launch(plan, launch.path, results.launch(launch.path), folder / "cache")
+    return results, [launch.path for launch in plan.launches]
 
 
 def contents(results, paths, name):
-    """What the analysis reads of the blocks: a table, or with the name of a file of records, all records and specs."""
-    if name in BLOCK_TABLES:
-        return StudyBlocks(results, [results.block(path) for path in paths]).read(name)
+    """What the analysis reads of the launches: a table, or with the name of a file of records, records and specs."""
+    if name in LAUNCH_TABLES:
+        return StudyLaunches(results, [results.launch(path) for path in paths]).read(name)
     reader = RecordReader(results)
-    return [reader.read(results.block(path) / RECORD) for path in paths], found_blocks(results).measured
+    return [reader.read(results.launch(path) / RECORD) for path in paths], found_launches(results).measured
 
 
 def is_same(before, after):
@@ -93,13 +93,13 @@ def write(file: Path, content: bytes, state: os.stat_result) -> None:
     """As a disk changes a file: its time stays."""
     file.write_bytes(content)
     os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    block_tables._digest.cache_clear()
+    launch_tables._digest.cache_clear()
 
 
-def test_of_a_block(study):
+def test_of_a_launch(study):
     results, paths = study
-    place = results.block(paths[0])
-    files = [place / name for name in (RECORD, *map(table_file, BLOCK_TABLES))]
+    place = results.launch(paths[0])
+    files = [place / name for name in (RECORD, *map(table_file, LAUNCH_TABLES))]
     told, silent = outcomes(results, paths, files, random.Random(SEED))
     assert not silent
     assert told > 0.9 * FLIPS
@@ -108,8 +108,8 @@ def test_of_a_block(study):
 def test_of_a_bundle(study):
     results, paths = study
     bundle = results.bundle("1")
-    gather_bundle([results.block(path) for path in paths], bundle)
+    gather_bundle([results.launch(path) for path in paths], bundle)
     files = [bundle / name for name in FILES]
     told, silent = outcomes(results, paths, files, random.Random(SEED + 1))
     assert not silent
-    assert told > 0.6 * FLIPS  # of lists and records that are damaged, the blocks' own are read
+    assert told > 0.6 * FLIPS  # of lists and records that are damaged, the launches' own are read

@@ -15,8 +15,7 @@ from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
 from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study, Workload
-from castmates.study.reading import read
-from castmates.study.spec import LATER, Member
+from castmates.study.reading import read_keys
 from tests.unit.makers import plan, study, workloads
 from tests.unit.operations_maker import results
 
@@ -39,7 +38,7 @@ def written(command=TRAIN, beside=("stream", "chase"), name="", **more):
 
 def test_the_study_of_a_program_traces_and_measures_it_by_its_steps(here):
     file = written(step_function="train_step", cpus=2, xla=False, keys={"launches": 5})
-    found = read(Study, file.read_text(), str(file))
+    found = read_keys(Study, file.read_text(), str(file))
     own = found.workloads["train"]
     assert (str(file), found.name, found.leads, found.antagonists) == (
         "studies/train.yaml",
@@ -78,15 +77,13 @@ def test_a_program_is_called_by_its_script(command, name):
     assert script_of(command) == name
 
 
-def test_a_program_that_is_followed_can_be_traced_and_all_others_stay_what_they_are():
+def test_a_program_that_is_followed_can_be_traced():
     programs = workloads("stream", job=Workload(command="python train.py", progress="heartbeat", attach="tensorflow"))
     found = plan(study(["job"], ["stream"], profile={}), programs=programs)
-    assert {launch.company.lead.workload for launch in found.profiles} == {"job"}
-    lead, stream = found.profiles[0].company.members
+    assert {launch.cohort.lead.workload for launch in found.profiles} == {"job"}
+    lead, _ = found.profiles[0].cohort.members
     assert lead.attach == "tensorflow"
-    assert can_be_profiled(found.profiles[0].company)
-    assert {"attach", "step_function"} <= set(LATER)
-    assert not {"attach", "step_function"} & Member.model_dump(stream).keys()
+    assert can_be_profiled(found.profiles[0].cohort)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +103,7 @@ def test_keys_that_contradict_each_other_are_refused(here, keys, sentence):
 
 
 def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path):
-    alone = {"scene": "solo", "kind": "solo", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
+    alone = {"scene": "alone", "kind": "alone", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
     steps = pd.DataFrame([alone | {"mean_ms": 8.42, "steps": 24, "traces": 3}])
     lines = list(operation_lines(replace(results(tmp_path / "study", 4), iterations=steps)))
     assert lines[0] == ("A step of lead takes 8.00 ms alone, and 8.42 ms while it is traced (24 steps in 3 traces).")
@@ -114,7 +111,7 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
     assert [words[-1] for words in operations][:2] == ["MatMul", "gradient"]
     assert sum(float(words[2]) for words in operations) == pytest.approx(8.42, abs=0.1)
     below = next(place for place, line in enumerate(lines) if line.startswith("Beside other, a step takes"))
-    assert lines[below].endswith("longer: slower.")
+    assert lines[below].endswith("longer: loss.")
     losing = lines[below + 2 :]
     assert losing[0].split()[-2:] == ["model/dense:", "MatMul"]
     assert "gradient" not in "".join(losing)
@@ -124,6 +121,6 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
 
 def test_operations_of_too_few_launches_are_drawn_without_intervals(tmp_path):
     drawn, source = operations.draw(replace(results(tmp_path / "study", 2), study=study(["lead"], ["other"])))
-    assert set(source["verdict"]) == {"too few blocks"}
-    assert source["degradation_low"].isna().all()
+    assert set(source["verdict"]) == {"too few launches"}
+    assert source["loss_low"].isna().all()
     assert len(drawn.axes) > 1

@@ -9,9 +9,9 @@ from castmates.pipeline import on_node
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.report.figures.index import figures_of
 from castmates.results.for_jobs import written_sweep
-from castmates.results.plans import read_launch, read_plan
+from castmates.results.plans import read_plan, read_task
 from castmates.study.decisions import without_decisions
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
 from tests.unit.modelled.makers import STUDY, project_of
@@ -29,10 +29,10 @@ def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
     sweep.leave_for_jobs()
     seen = written_sweep(sweep.project.study_file)
     assert seen.terms == sweep.terms
-    assert {path: seen.block(path) for path in sweep.paths} == {path: sweep.block(path) for path in sweep.paths}
-    assert seen.blocks == tuple(sweep.paths) == sweep.found([])
+    assert {path: seen.launch(path) for path in sweep.paths} == {path: sweep.launch(path) for path in sweep.paths}
+    assert seen.launches == tuple(sweep.paths) == sweep.found([])
     with pytest.raises(CastmatesError, match="cannot be read on this node"):
-        seen.block("nobody/1")
+        seen.launch("nobody/1")
 
 
 def test_what_is_found_out_later_is_told_at_once(sweep):
@@ -55,26 +55,26 @@ def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
         written_sweep(sweep.project.study_file)
 
 
-def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
+def test_a_launch_reads_its_own_launch_of_the_plan(sweep, tmp_path):
     file = tmp_path / "results" / sweep.terms.study / "plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text_of(without_decisions(sweep.plan)))
+    file.write_text(plan_text(without_decisions(sweep.plan)))
     plan = read_plan(file)
-    for block in plan.blocks:
-        assert read_launch(file, block.path) == (block, plan.memory, list(plan.machines))
-    assert read_launch(file, "nobody/1") is None
+    for launch in plan.launches:
+        assert read_task(file, launch.path) == (launch, plan.memory, list(plan.machines))
+    assert read_task(file, "nobody/1") is None
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not a plan"):
-        read_launch(file, "nobody/1")
+        read_task(file, "nobody/1")
 
 
 def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkeypatch):
-    """Another processor, the same sources: built anew beside the others; with other sources the block is refused."""
-    block = sweep.plan.blocks[0]
-    real = block.model_copy(
+    """Another processor, the same sources: built anew beside the others; with other sources the launch is refused."""
+    launch = sweep.plan.launches[0]
+    real = launch.model_copy(
         update={
-            "design": block.design.model_copy(update={"model": None}),
-            "company": block.company.model_copy(update={"native_key": "0" * 12}),
+            "design": launch.design.model_copy(update={"model": None}),
+            "cohort": launch.cohort.model_copy(update={"native_key": "0" * 12}),
         }
     )
     planned = environments.ready_file(environments.place_of(environments.NATIVE, "0" * 12, tmp_path))
@@ -82,13 +82,10 @@ def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkey
     monkeypatch.setattr(environments, "build", lambda name, *_: built.append(name))
     assert on_node.built_for_us(real, tmp_path) == real  # which is refused, because it is not built
     planned.parent.mkdir(parents=True)
-    planned.write_text(json.dumps({"name": "native"}))  # nobody knows what that was built from
-    with pytest.raises(CastmatesError, match=r"native-0{12} was built by an earlier version .*; remove it and run"):
-        on_node.built_for_us(real, tmp_path)
     planned.write_text(json.dumps({"sources": native.sources()}))
     ours = environments.key(environments.NATIVE, on_node.shipped.environments())
-    assert on_node.built_for_us(real, tmp_path).company.native_key == ours
+    assert on_node.built_for_us(real, tmp_path).cohort.native_key == ours
     assert built == [environments.NATIVE]
     planned.write_text(json.dumps({"sources": "others"}))
-    with pytest.raises(CastmatesError, match="no longer those that this block was planned with"):
+    with pytest.raises(CastmatesError, match="no longer those that this launch was planned with"):
         on_node.built_for_us(real, tmp_path)

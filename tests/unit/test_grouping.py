@@ -14,9 +14,9 @@ from castmates.analysis.grouping.advice import agreement, confirmation, keeps
 from castmates.analysis.grouping.exhaustive import room_for, try_all
 from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import solve
-from castmates.analysis.grouping.problem import Group, Job, Problem, added, cost_of
+from castmates.analysis.grouping.problem import Group, Job, Problem, cost_of, summed_cost
 from castmates.analysis.grouping.search import search
-from castmates.analysis.grouping.usual import usual
+from castmates.analysis.grouping.usual import usual_groups
 from castmates.analysis.prediction.losses import Loss
 from castmates.errors import CastmatesError
 
@@ -32,7 +32,7 @@ class Drawn:
     ways: int = 0
 
     def of(self, job, beside, ways=None):
-        """A loss that grows with the company, and falls with ways."""
+        """A loss that grows with the cohort, and falls with ways."""
         if ways is not None and (not self.ways or len(beside) > 1):
             return None
         chance = np.random.default_rng([self.seed, *map(ord, job), *(ord(name) for name in sorted(beside)), ways or 0])
@@ -70,7 +70,7 @@ def least(problem, groups):
         fits = all(problem.cores_of(own) <= room for own, room in zip(members, problem.domains, strict=True))
         if not fits or any(own and own not in known for own in members):
             continue
-        cost = added([cost_of(known[own], problem.aim) for own in members if own])
+        cost = summed_cost([cost_of(known[own], problem.aim) for own in members if own])
         best = cost if best is None else min(best, cost)
     return best
 
@@ -144,23 +144,23 @@ def test_ways_are_given_out_so_that_limits_are_kept_and_losses_are_least():
 
 
 def test_the_usual_ways_use_domains_as_they_are():
-    """With losses that count neighbours, spreading has as many around each cache, and random placement loses more."""
+    """With losses that count antagonists, spreading has as many around each cache, and random placement loses more."""
 
-    class Neighbours:
+    class Antagonists:
         def of(self, _job, beside, _ways=None):
             return Loss(float(len(beside)), 0.0, 99.0, "measured")
 
-    groups = Groups(Problem((Job("a", 4, 1), Job("b", 4, 1)), (8, 8)), Neighbours())
-    spread, drawn = (usual(groups, way, 7, tried=200) for way in ("spreading", "random"))
+    groups = Groups(Problem((Job("a", 4, 1), Job("b", 4, 1)), (8, 8)), Antagonists())
+    spread, drawn = (usual_groups(groups, way, 7, tried=200) for way in ("spreading", "random"))
     assert {each.mean_loss for each in spread.groupings} == {3.0}
     # Each of seven others is around the same cache with probability 1/2.
     assert np.mean([each.mean_loss for each in drawn.groupings]) == pytest.approx(3.5, abs=0.15)
-    assert usual(groups, "random", 7, tried=200).groupings == drawn.groupings
-    tight = Groups(Problem((Job("a", 1, 3), Job("b", 3, 1)), (3, 3)), Neighbours())
+    assert usual_groups(groups, "random", 7, tried=200).groupings == drawn.groupings
+    tight = Groups(Problem((Job("a", 1, 3), Job("b", 3, 1)), (3, 3)), Antagonists())
     for way in ("spreading", "random"):
         assert all(
             sorted(g.members for g in each.groups) == [("a",), ("b", "b", "b")]
-            for each in usual(tight, way, 1, 50).groupings
+            for each in usual_groups(tight, way, 1, 50).groupings
         )
 
 
@@ -179,7 +179,7 @@ def test_what_stands_against_placing_jobs_at_all():
         (Loss(5.5, 4.5, 6.5, "measured"), "agrees", "unclear"),
         (Loss(9.0, 8.0, 10.0, "measured"), "loses more", "exceeded"),
         (Loss(1.0, 0.5, 1.5, "measured"), "loses less", "confirmed"),
-        (Loss(5.0, math.nan, math.nan, "measured"), "too few blocks", "too few blocks"),
+        (Loss(5.0, math.nan, math.nan, "measured"), "too few launches", "too few launches"),
     ],
 )
 def test_fresh_launches_agree_within_both_intervals_and_confirm_limits_by_their_own(fresh, agrees, confirmed):

@@ -10,9 +10,9 @@ from castmates.report.text.health import growth_sentence, later_sentence
 from castmates.results.columns.study import EFFECTS, frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_effects import LEAD, ONE, effects, row, simple
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-MANY = plan([company(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(12)], blocks=6)
+MANY = plan([cohort(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(12)], launches=6)
 
 
 def grown(of, growth, spread=0.02, seed=1):
@@ -24,7 +24,7 @@ def grown(of, growth, spread=0.02, seed=1):
 
 
 def test_the_slowdown_of_later_halves_over_that_of_earlier_ones():
-    found = row(effects(grown(ONE, 0.05, spread=0.0)), "solo")
+    found = row(effects(grown(ONE, 0.05, spread=0.0)), "alone")
     assert found[["growth_pct", "growth_low", "growth_high"]].tolist() == pytest.approx([100 * math.expm1(0.05)] * 3)
 
 
@@ -38,13 +38,13 @@ def test_growth_is_marked_where_it_is_certain_and_matters(growth, expected):
 
 def test_the_interval_covers_the_growth():
     """The later halves of a launch may lose more than those of another."""
-    studies = plan([company(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(400)], blocks=6)
+    studies = plan([cohort(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(400)], launches=6)
     windows, rng = grown(studies, 0.05), np.random.default_rng(7)
-    launches = windows.groupby(["company", "block"]).ngroup().to_numpy()
+    launches = windows.groupby(["cohort", "launch"]).ngroup().to_numpy()
     beside = windows["scene"].str.startswith("corun")
     of_launch = np.where(beside, rng.normal(0, 0.02, launches.max() + 1)[launches], 0.0)
     found = effects(windows.assign(later=windows["later"] * np.exp(of_launch)), studies)
-    found = found[(found["role"] == "lead") & (found["baseline"] == "solo")]
+    found = found[(found["role"] == "lead") & (found["baseline"] == "alone")]
     true = 100 * math.expm1(0.05)
     assert_told("effects", "growth_low", ((found["growth_low"] < true) & (true < found["growth_high"])).mean())
 
@@ -70,14 +70,14 @@ def test_all_losses_together_show_a_growth_that_no_row_shows():
 
 
 def test_the_interval_of_all_losses_together_covers_their_growth():
-    """Launches differ, and the losses of a launch share its solo: neither rows nor rounds are units."""
-    study = plan([company("c", *(mix(LEAD, f"beside{number}@1") for number in range(3)))], blocks=5)
+    """Launches differ, and the losses of a launch share its `alone` scene: neither rows nor rounds are units."""
+    study = plan([cohort("c", *(mix(LEAD, f"beside{number}@1") for number in range(3)))], launches=5)
     one, rng, studies = grown(study, 0.0), np.random.default_rng(11), 1000
-    beside, solo = one["scene"].str.startswith("corun"), one["scene"] == "solo"
-    launches, rounds = one["block"].to_numpy() - 1, one.groupby(["block", "round"]).ngroup().to_numpy()
+    beside, alone = one["scene"].str.startswith("corun"), one["scene"] == "alone"
+    launches, rounds = one["launch"].to_numpy() - 1, one.groupby(["launch", "round"]).ngroup().to_numpy()
     of_launch = rng.normal(-0.02, 0.02, (studies, 5))[:, launches]
-    of_solo = rng.normal(0, 0.02, (studies, rounds.max() + 1))[:, rounds]
-    logs = np.where(beside, of_launch, 0.0) + np.where(solo, of_solo, 0.0) + rng.normal(0, 0.01, (studies, len(one)))
+    of_alone = rng.normal(0, 0.02, (studies, rounds.max() + 1))[:, rounds]
+    logs = np.where(beside, of_launch, 0.0) + np.where(alone, of_alone, 0.0) + rng.normal(0, 0.01, (studies, len(one)))
     windows = one.loc[one.index.repeat(studies)].assign(
         platform=np.tile([f"{number:04d}" for number in range(studies)], len(one)), later=np.exp(logs.T.ravel())
     )
@@ -87,7 +87,7 @@ def test_the_interval_of_all_losses_together_covers_their_growth():
 
 
 def test_fewer_than_three_launches_show_no_growth_of_all_losses_together():
-    few = plan([company("c", mix(LEAD, "beside@1"))], blocks=2)
+    few = plan([cohort("c", mix(LEAD, "beside@1"))], launches=2)
     assert pooled_growth(few, grown(few, 0.05)) == []
     assert later_sentence([]) == ""
 

@@ -8,20 +8,20 @@ import pytest
 
 from castmates.report.figures import health, health_rows
 from castmates.report.results import read_results
-from castmates.results.columns.block import SAMPLES
+from castmates.results.columns.launch import SAMPLES
 from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return make(tmp_path / "study", leads=["a"], antagonists=["b"], blocks=3)
+    return make(tmp_path / "study", leads=["a"], antagonists=["b"], launches=3)
 
 
 def sampled(folder, *values):
-    """A sample of (subject, metric, value) in window 1 of every block."""
-    for place in folder.glob("blocks/*/*"):
-        head = {"study": "study", "company": place.parent.name, "block": int(place.name), "window": 1, "t_ns": 1,
+    """A sample of (subject, metric, value) in window 1 of every launch."""
+    for place in folder.glob("launches/*/*"):
+        head = {"study": "study", "cohort": place.parent.name, "launch": int(place.name), "window": 1, "t_ns": 1,
                 "source": "x", "note": "", "platform": "measured"}  # fmt: skip
         rows = [head | {"subject": who, "metric": metric, "value": value} for who, metric, value in values]
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
@@ -36,10 +36,10 @@ def of(results, panel, what):
 def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder):
     results = read_results(folder)
     windows = results.windows
-    windows["valid"], windows["reasons"] = True, ""
-    windows.loc[windows.index[:3], ["valid", "reasons"]] = [False, "steal: 2 %; not settled: late"]
-    windows.loc[windows.index[3], ["valid", "reasons"]] = [False, "steal: 9 %; steal: 8 %"]
-    count = len(windows.drop_duplicates(["company", "block", "window"]))
+    windows["valid"], windows["reason_kinds"] = True, ""
+    windows.loc[windows.index[:3], ["valid", "reason_kinds"]] = [False, "steal; not settled"]
+    windows.loc[windows.index[3], ["valid", "reason_kinds"]] = [False, "steal"]
+    count = len(windows.drop_duplicates(["cohort", "launch", "window"]))
     assert of(results, health_rows.REJECTED, health_rows.ALL) == [pytest.approx(400 / count)]
     assert of(results, health_rows.REJECTED, "steal") == [pytest.approx(400 / count)]
     assert of(results, health_rows.REJECTED, "not settled") == [pytest.approx(300 / count)]
@@ -48,18 +48,18 @@ def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder)
 def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder):
     values = [("cpu0", "steal_s", 0.3), ("cpu1", "steal_s", 0.1), ("cpu0", "foreign_s", 0.5), ("host", "coolers", 0.0)]
     results = sampled(folder, *values, ("a", "running_share", 0.8), ("b", "running_share", 1.0))
-    seconds = results.windows.query("block == 1").drop_duplicates("window")
+    seconds = results.windows.query("launch == 1").drop_duplicates("window")
     opened = float(seconds["open_s"].sum())
-    assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == [pytest.approx(100 * 0.2 / opened)] * 3
-    assert of(results, health_rows.BLOCKS, health_rows.TAKEN) == [pytest.approx(50 / opened)] * 3
-    assert of(results, health_rows.BLOCKS, health_rows.HOT) == [0.0] * 3
+    assert of(results, health_rows.LAUNCHES, health_rows.STOLEN) == [pytest.approx(100 * 0.2 / opened)] * 3
+    assert of(results, health_rows.LAUNCHES, health_rows.TAKEN) == [pytest.approx(50 / opened)] * 3
+    assert of(results, health_rows.LAUNCHES, health_rows.HOT) == [0.0] * 3
     assert of(results, health_rows.COUNTED, "the least") == [pytest.approx(80)]
     assert of(results, health_rows.COUNTED, "the median") == [pytest.approx(90)]
 
 
 def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     results = read_results(folder)
-    assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == []
+    assert of(results, health_rows.LAUNCHES, health_rows.STOLEN) == []
     figure, source = health.draw(results)
     assert not {health_rows.COUNTED, health_rows.COSTS} & set(source["panel"])
     said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
@@ -67,11 +67,11 @@ def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     assert "Counters: not recorded" in health.alternative(results)
 
 
-def test_the_course_after_a_change_is_the_mean_of_the_blocks_that_have_one(folder):
-    places = sorted(folder.glob("blocks/*/*/block.json"))
+def test_the_course_after_a_change_is_the_mean_of_the_launches_that_have_one(folder):
+    places = sorted(folder.glob("launches/*/*/launch.json"))
     for place, response in zip(places, [[0.0, -0.04, None], [None, -0.02, 0.0]], strict=False):
         record = json.loads(place.read_text())
-        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        (lead,) = (one["name"] for one in record["spec"]["cohort"]["members"] if one["role"] == "lead")
         record["settle"] = {"seconds": 0.02, "watched": 0.06, "response": {lead: response, "b@1": [1.0] * 3}}
         place.write_text(json.dumps(record))
     results = read_results(folder)
@@ -79,17 +79,17 @@ def test_the_course_after_a_change_is_the_mean_of_the_blocks_that_have_one(folde
     assert rows["place"].tolist() == pytest.approx([10, 30, 50])
     assert rows["value"].tolist() == pytest.approx([0, 100 * math.expm1(-0.03), 0])
     assert rows["verdict"].tolist() == [health_rows.LEFT_OUT, "", ""]
-    assert set(rows["blocks"]) == {2}
+    assert set(rows["launches"]) == {2}
     assert "After a switch: a −2.96" in health.alternative(results)
     assert any(axes.get_title("left") == health_rows.SETTLING for axes in health.draw(results)[0].axes)
 
 
 def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folder):
     """A launch whose slices became longer has its first curve too, and one that never learned counts beside it."""
-    places = sorted(folder.glob("blocks/*/*/block.json"))
+    places = sorted(folder.glob("launches/*/*/launch.json"))
     for place, earlier in zip(places[:2], (True, False), strict=True):
         record = json.loads(place.read_text())
-        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        (lead,) = (one["name"] for one in record["spec"]["cohort"]["members"] if one["role"] == "lead")
         short = {"watched": 0.06, "curves": {lead: 3}, "response": {lead: [-0.1, -0.04, 0.0]}}
         long = {"watched": 0.12, "curves": {lead: 1}, "response": {lead: [-0.06, 0.02, 0.0]}}
         record["settle"] = {"seconds": 0.02, **(long | {"earlier": [short]} if earlier else short)}
@@ -100,31 +100,31 @@ def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folde
     assert rows["value"].tolist() == pytest.approx([100 * math.expm1(log) for log in mean])
 
 
-def test_failed_blocks_are_told_of(tmp_path):
-    some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], blocks=5, failed=2))
+def test_failed_launches_are_told_of(tmp_path):
+    some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], launches=5, failed=2))
     assert any("2 of 5 launches failed" in text.get_text() for text in health.draw(some)[0].texts)
-    none = read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], blocks=1, failed=1))
+    none = read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], launches=1, failed=1))
     assert "was measured: 1 of 1 launch failed" in health.draw(none)[0].texts[-1].get_text().replace("\n", " ")
     for told in (health.caption(some), health.alternative(some)):
         assert "2 of 5 launches failed" in told
-    assert "failed" not in health.caption(read_results(make(tmp_path / "all", leads=["a"], blocks=1)))
+    assert "failed" not in health.caption(read_results(make(tmp_path / "all", leads=["a"], launches=1)))
 
 
 def test_a_panel_that_shows_nothing_is_left_out_and_said(folder):
     results = sampled(folder, ("a", "running_share", 1.0), ("cpu0", "steal_s", 0.1))
-    results.windows["valid"], results.windows["reasons"] = True, ""
+    results.windows["valid"], results.windows["reason_kinds"] = True, ""
     figure, source = health.draw(results)
-    assert [axes.get_title("left") for axes in figure.axes] == [health_rows.BLOCKS]
+    assert [axes.get_title("left") for axes in figure.axes] == [health_rows.LAUNCHES]
     assert {health_rows.REJECTED, health_rows.COUNTED} <= set(source["panel"])
     said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert "no measurement was rejected; all events were counted all the time" in said
+    assert "no window was rejected; all events were counted all the time" in said
 
 
-def test_samples_of_at_most_a_hundred_blocks_are_read(folder):
+def test_samples_of_at_most_a_hundred_launches_are_read(folder):
     results = read_results(folder)
-    row = results.blocks.iloc[[0]]
-    many = pd.concat([row.assign(block=number) for number in range(1, 301)], ignore_index=True)
-    object.__setattr__(results, "blocks", many)
+    row = results.launches.iloc[[0]]
+    many = pd.concat([row.assign(launch=number) for number in range(1, 301)], ignore_index=True)
+    object.__setattr__(results, "launches", many)
     chosen = health_rows.looked_at(results)
     assert len(chosen) == len(set(chosen)) == health_rows.LOOKED_AT
     assert [chosen[0][1], chosen[-1][1]] == [1, 300]

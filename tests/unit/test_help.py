@@ -1,9 +1,10 @@
-"""`castmates --help` and completion: groups, examples, flags without a type, nothing heavy before a command runs."""
+"""`castmates --help`, `help` and completion: one screen, examples, one name for an option, nothing heavy imported."""
 
 import ast
 import re
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from castmates.cli import main
@@ -11,29 +12,102 @@ from castmates.cli.arguments import complete_study, complete_workloads
 from castmates.cli.excerpt import excerpt
 from tests import house
 
-EVERY = [name for listed in main.COMMANDS.values() for name, _, _ in listed]
-
 
 def ask(*words, **environment):
     return CliRunner().invoke(main.app, list(words), env={"COLUMNS": "100"} | environment)
 
 
-def test_commands_stand_in_groups_in_the_order_of_work():
-    text = ask("--help").output
-    heads = [text.index(f" {panel} ") for panel in main.COMMANDS]
-    assert heads == sorted(heads)
-    places = [re.search(rf"^│ {name} ", text, re.MULTILINE) for name in EVERY]
-    assert all(places)
-    assert [place.start() for place in places] == sorted(place.start() for place in places)
+def test_the_list_of_commands_fits_on_a_screen_in_the_order_of_work():
+    lines = ask("--help").output.splitlines()
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 80
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert " ".join(listed) == (
+        "init doctor workloads plan sweep measure profile show open compare trace advice paper demo help"
+    )
+    assert set(listed) == {one.name.partition(" ")[0] for one in main.COMMANDS} - {"internals"}
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_each_command_has_an_example_and_no_flag_a_type(name):
-    text = ask(name, "--help").output
-    assert "Example" in text
-    assert f"castmates {name}" in text.partition("Example")[2]
+@pytest.mark.parametrize("one", main.COMMANDS, ids=lambda one: one.name)
+def test_each_command_has_an_example_and_no_flag_a_type(one):
+    text = ask(*one.name.split(), "--help").output
     assert "<bool>" not in text
     assert "[[" not in text
+    if one.run is not None:
+        assert "Example" in text
+        assert f"castmates {one.name}" in text.partition("Example")[2]
+
+
+def test_an_option_has_one_name_and_one_meaning_everywhere():
+    """As -n, -j, -q, -v and -o have; JSON is asked for in one way; more launches are --launches."""
+    short = {"-n": "--dry-run", "-j": "--cores", "-q": "--quiet", "-v": "--verbose", "-o": "--output"}
+    for one in main.COMMANDS:
+        options = re.findall(r"^│ +(--[\w-]+)(?: +(-\w)\b)?", ask(*one.name.split(), "--help").output, re.MULTILINE)
+        assert all(short[letter] == name for name, letter in options if letter), one.name
+        assert not {name for name, _ in options} & {"--json", "--lead-loss", "--to"}, one.name
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("doctor --grant --restore", "--grant and --restore do different things; give one of them."),
+        ("doctor --user me", "--user needs --grant."),
+        ("advice x.yaml --launches 3", "--launches needs --try or --confirm."),
+        ("sweep config/studies/quick.yaml --partition split-4", "--partition needs --mix."),
+        (
+            "help partitons",
+            "there is no page 'partitons', did you mean 'partitions'?; `castmates help` lists all pages.",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_and_unknown_pages_are_one_sentence(words, sentence):
+    assert str(ask(*words.split()).exception) == sentence
+
+
+def test_what_is_mistyped_names_what_is_meant():
+    assert "Did you mean 'sweep'?" in ask("swep").output
+    assert "put -- before your command" in " ".join(ask("measure", "gzip", "-9").output.split())
+
+
+def test_help_shows_pages_and_commands_without_a_network():
+    assert re.search(r"^  partitions +\S", ask("help").output, re.MULTILINE)
+    assert ask("help", "partitions").output.startswith("# ")
+    assert "Usage: castmates sweep" in ask("help", "sweep").output
+
+
+def test_what_comes_after_two_dashes_is_snakemake_s(monkeypatch):
+    monkeypatch.chdir(house.ROOT)
+    study = "config/studies/demo.yaml"
+    asked = []
+    monkeypatch.setattr("castmates.pipeline.snakemake.run", lambda words, *_: asked.append(words) or 0)
+    done = ask("sweep", study, "--launches", "12", "-j", "1", "-n", "--", "--forceall")
+    assert done.exit_code == 0, done.exception
+    (words,) = asked
+    assert words[words.index("--cores") :] == [
+        "--cores", "1", "--forceall", "--dry-run", "--config", f"study={study}", "launches=12"
+    ]  # fmt: skip
+
+
+def named_commands(text):
+    """Every command that a text names in backticks, code or a line of a shell, up to its comment."""
+    whole = re.sub(r'"\s*\n\s*f?"', "", text)  # a sentence of a program may be split over lines
+    for said in re.findall(r"(?:`|^ {4,}|^[$#] ?|<code>)(?:sudo )?castmates ([a-z][^`\n<]*)", whole, re.MULTILINE):
+        yield re.split(r" -- |  # |\s{3,}| && | \| ", said)[0]
+
+
+@pytest.mark.parametrize("folder", ["castmates", "config", "docs", "profiles", "envs", "examples", "workflow"])
+def test_every_command_that_texts_name_exists_with_these_options(folder):
+    kinds = {".py", ".md", ".yaml", ".j2", ".smk"}
+    files = [file for file in (house.ROOT / folder).rglob("*") if file.suffix in kinds]
+    named = {said for file in files for said in named_commands(file.read_text(encoding="utf-8"))}
+    assert named
+    for said in named:
+        one, words = typer.main.get_command(main.app), re.split(r"[\s{,;:.)\"]+", said)
+        while words and words[0] in getattr(one, "commands", {}):
+            one = one.commands[words.pop(0)]
+        known = {option for parameter in one.params for option in getattr(parameter, "opts", [])} | {"--help"}
+        assert one.name != "castmates", said
+        assert {*re.findall(r"(?<!\S)--[a-z][\w-]*", said)} <= known, said
 
 
 def test_help_is_plain_into_a_pipe():
@@ -67,7 +141,7 @@ def test_studies_and_workloads_are_completed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("sentence", "marked"),
     [
-        ("unknown key 'budget.bloks', did you mean 'blocks'?", "bloks"),
+        ("unknown key 'budget.bloks', did you mean 'launches'?", "bloks"),
         ("'leads.1' is 3, but expected a valid string.", "bloks: 5 # five"),  # is not written so: the whole line
         ("'bloks' is 5, but expected more.", "bloks"),
     ],

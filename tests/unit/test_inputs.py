@@ -139,5 +139,5 @@ def test_a_program_of_others_does_not_see_our_packages(tmp_path):
 
 def test_a_data_set_that_is_not_made_is_a_sentence(made, tmp_path):
     one = member("cat", "{inputs}/a", inputs="good", inputs_key="0" * 12)
-    with pytest.raises(CastmatesError, match="run `castmates build-inputs good` first"):
+    with pytest.raises(CastmatesError, match="run `castmates internals build-inputs good` first"):
         placeholders.filled(one, tmp_path, tmp_path)

@@ -11,47 +11,47 @@ from castmates.analysis.statistics.intervals import estimate, holm, more_than
 from castmates.analysis.statistics.rounds_alike import widening
 
 
-def pairs(blocks):
-    """{block: differences} -> the table that `estimate` takes."""
+def pairs(launches):
+    """{launch: differences} -> the table that `estimate` takes."""
     return pd.DataFrame(
         [
-            {"row": 0, "company": "c", "block": block, "difference": value}
-            for block, values in blocks.items()
+            {"row": 0, "cohort": "c", "launch": launch, "difference": value}
+            for launch, values in launches.items()
             for value in values
         ]
     )
 
 
-def only(blocks):
-    return estimate(pairs(blocks), by=["row"]).iloc[0]
+def only(launches):
+    return estimate(pairs(launches), by=["row"]).iloc[0]
 
 
 def test_headline_by_hand():
-    # Block means 0.1, 0.2, 0.3; s = 0.1; t(0.975, 2) = 4.302653.
+    # Launch means 0.1, 0.2, 0.3; s = 0.1; t(0.975, 2) = 4.302653.
     found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.3, 0.3, 0.3]})
     half = 4.302652729696142 * 0.1 / np.sqrt(3)
-    assert found["log"] == pytest.approx(0.2)
-    assert (found["log_low"], found["log_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+    assert found["mean"] == pytest.approx(0.2)
+    assert (found["low"], found["high"]) == pytest.approx((0.2 - half, 0.2 + half))
     assert found["p_value"] == pytest.approx(stats.ttest_1samp([0.1, 0.2, 0.3], 0).pvalue)
-    assert (found["blocks"], found["rounds"]) == (3, 6)
+    assert (found["launches"], found["rounds"]) == (3, 6)
 
 
 def test_every_launch_weighs_the_same_however_many_rounds_it_has():
-    assert only({1: [1.0] * 50, 2: [0.0], 3: [0.0]})["log"] == pytest.approx(1 / 3)
+    assert only({1: [1.0] * 50, 2: [0.0], 3: [0.0]})["mean"] == pytest.approx(1 / 3)
 
 
 def test_within_launch_by_hand_with_unequal_rounds():
     # Squares 0.005 + 0 + 0.02, freedom 1 + 0 + 2, shares 1/2 + 1 + 1/3; t(0.975, 3) = 3.182446.
     found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.2, 0.4, 0.3]})
     half = 3.182446305284263 * np.sqrt(0.025 / 3 * (1 / 2 + 1 + 1 / 3)) / 3
-    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+    assert (found["within_low"], found["within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
 
 
-def test_within_launch_of_one_block_is_the_ordinary_t_interval():
+def test_within_launch_of_one_launch_is_the_ordinary_t_interval():
     values = [0.1, 0.13, 0.08, 0.11]
     low, high = stats.ttest_1samp(values, 0).confidence_interval()
     found = only({1: values})
-    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((low, high))
+    assert (found["within_low"], found["within_high"]) == pytest.approx((low, high))
 
 
 def test_rounds_that_go_one_way_widen_the_interval_within_launch():
@@ -59,20 +59,20 @@ def test_rounds_that_go_one_way_widen_the_interval_within_launch():
     # rounds then varies by 1 + 2 (2/3 0.5 + 1/3 0.25) of what independent ones would, and they vary inside by 1 - 5/12.
     half = 4.302652729696142 * np.sqrt(0.01 / 3 * (1 + 5 / 6) / (1 - 5 / 12))
     found = only({1: [0.1, 0.2, 0.3]})
-    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+    assert (found["within_low"], found["within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
 
 
 def test_rounds_are_taken_in_the_order_of_their_numbers():
     table = pairs({1: [0.1, 0.3, 0.2]}).assign(round=[1, 3, 2])
     ordered = estimate(table.sort_values("round"), by=["row"])
     pd.testing.assert_frame_equal(estimate(table, by=["row"]), ordered)
-    assert ordered.iloc[0]["log_within_high"] > only({1: [0.1, 0.3, 0.2]})["log_within_high"]
+    assert ordered.iloc[0]["within_high"] > only({1: [0.1, 0.3, 0.2]})["within_high"]
 
 
 def test_two_rounds_do_not_show_how_alike_they_are():
     found = only({1: [0.1, 0.2]})
     half = 12.706204736174694 * 0.05
-    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.15 - half, 0.15 + half))
+    assert (found["within_low"], found["within_high"]) == pytest.approx((0.15 - half, 0.15 + half))
 
 
 def test_the_widening_is_that_of_rounds_with_such_a_correlation():
@@ -86,39 +86,39 @@ def test_the_widening_is_that_of_rounds_with_such_a_correlation():
     assert widening(launches, ["row"])[0] == pytest.approx(of_mean * rounds / inside, rel=0.02)
 
 
-@pytest.mark.parametrize("blocks", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])
-def test_below_three_blocks_there_is_no_headline_interval(blocks):
-    found = only(blocks)
-    assert np.isnan([found["log_low"], found["log_high"], found["p_value"]]).all()
-    assert np.isfinite([found["log"], found["log_within_low"], found["log_within_high"]]).all()
+@pytest.mark.parametrize("launches", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])
+def test_below_three_launches_there_is_no_headline_interval(launches):
+    found = only(launches)
+    assert np.isnan([found["low"], found["high"], found["p_value"]]).all()
+    assert np.isfinite([found["mean"], found["within_low"], found["within_high"]]).all()
 
 
 def test_single_rounds_leave_nothing_to_say_within_launch():
     found = only({1: [0.1], 2: [0.2], 3: [0.3]})
-    assert np.isnan([found["log_within_low"], found["log_within_high"]]).all()
-    assert np.isfinite(found["log_low"])
+    assert np.isnan([found["within_low"], found["within_high"]]).all()
+    assert np.isfinite(found["low"])
 
 
 @pytest.mark.parametrize(("value", "p_value"), [(0.0, 1.0), (0.125, 0.0)])
 def test_launches_that_agree_to_the_last_bit(value, p_value):
     found = only({1: [value], 2: [value], 3: [value]})
     assert found["p_value"] == p_value
-    assert found["log_low"] == found["log_high"] == value
+    assert found["low"] == found["high"] == value
 
 
-def test_groups_and_companies_stay_apart():
+def test_groups_and_cohorts_stay_apart():
     table = pd.DataFrame(
         {
             "row": [0, 0, 0, 1],
-            "company": ["c", "d", "d", "c"],
-            "block": [1, 1, 1, 1],
+            "cohort": ["c", "d", "d", "c"],
+            "launch": [1, 1, 1, 1],
             "difference": [0.0, 0.2, 0.4, 7.0],
         }
     )
     found = estimate(table, by=["row"])
-    assert found.loc[0, "log"] == pytest.approx(0.15)
-    assert found.loc[0, "blocks"] == 2
-    assert found.loc[1, "log"] == 7.0
+    assert found.loc[0, "mean"] == pytest.approx(0.15)
+    assert found.loc[0, "launches"] == 2
+    assert found.loc[1, "mean"] == 7.0
 
 
 def test_holm_by_hand():
@@ -142,7 +142,7 @@ def test_holm_keeps_the_order_and_never_lowers(p_values):
 @pytest.mark.parametrize("edge", [0.0, 0.1, 0.19, 0.5])
 def test_above_an_edge_is_the_one_sided_t_test(edge):
     values = [0.1, 0.2, 0.3, 0.25]
-    found = estimate(pairs({block: [value] for block, value in enumerate(values)}), by=["row"])
+    found = estimate(pairs({launch: [value] for launch, value in enumerate(values)}), by=["row"])
     wanted = stats.ttest_1samp(values, edge, alternative="greater").pvalue
     assert more_than(found, edge).tolist() == pytest.approx([wanted])
 

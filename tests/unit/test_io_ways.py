@@ -9,24 +9,35 @@ import yaml
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, as_held, equal, held_by, states
+from castmates.analysis.partitions.held import (
+    AS_ASKED,
+    NOT_READ,
+    OTHERWISE,
+    SHARED,
+    UNCERTAIN,
+    as_held,
+    equal,
+    held_by,
+    sharers,
+    states,
+)
 from castmates.analysis.partitions.isolated import candidates
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
-from castmates.preview import isolation, schemata
 from castmates.report.figures import sensitivity
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.report.text import processor
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
+from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
+from castmates.terminal.preview import isolation, schemata
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
-from tests.unit.test_figure_partitions import _block, texts
+from tests.unit.test_figure_partitions import _launch, texts
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
 IO = {"ways": 11, "io_ways": "0x600"}
@@ -63,14 +74,14 @@ def test_where_io_fills_all_ways_or_nothing_is_known_no_mask_cuts():
 def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_joined(tmp_path, monkeypatch):
     project, plan = shipped(tmp_path, monkeypatch, IO)
     assert set(candidates(plan, None)["partition"]) == {f"split-{ways}" for ways in range(1, 10)}
-    (note,) = [note for note in plan.notes if "cut" in note]
+    (note,) = [note for note in map(str, plan.notes) if "cut" in note]
     assert note.startswith("cache: split-10, lead-10 and cap-1 cut through the ways 0x600 that I/O fills too: ")
     said = isolation.line(plan, None)
     assert said.endswith(
         "Left out is split-10: masks there have some but not all of the ways 0x600 that I/O fills too, and some "
         "processors give these together only."
     )
-    shown = [row for company in plan.companies for row in _rows(company, plan, project)]
+    shown = [row for cohort in plan.cohorts for row in _rows(cohort, plan, project)]
     assert {schemata for _, schemata, ways in shown if ways.endswith(" or more")} == {
         "L3:0=3ff MB:0=100", "L3:0=400 MB:0=100",
     }  # fmt: skip
@@ -80,17 +91,17 @@ def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_j
     assert "Left out" not in isolation.line(plan, "split-4")
 
 
-def _rows(company, plan, project):
+def _rows(cohort, plan, project):
     layout = project.layout()
-    for name in dict.fromkeys(scene.partition for scene in company.scenes if scene.partition != UNMANAGED):
-        scenes = [scene for scene in company.scenes if scene.partition == name]
-        yield from schemata.rows(company, scenes, plan.cache, layout)
+    for name in dict.fromkeys(scene.partition for scene in cohort.scenes if scene.partition != UNMANAGED):
+        scenes = [scene for scene in cohort.scenes if scene.partition == name]
+        yield from schemata.rows(cohort, scenes, plan.cache, layout)
 
 
 def test_a_machine_without_such_ways_has_no_mark(tmp_path, monkeypatch):
     _, plan = shipped(tmp_path, monkeypatch, {"ways": 11})
     assert "split-10" in set(candidates(plan, None)["partition"])
-    assert not [note for note in plan.notes if "cut" in note]
+    assert not [note for note in map(str, plan.notes) if "cut" in note]
     assert "Left out" not in isolation.line(plan, None)
 
 
@@ -104,15 +115,15 @@ def made(*partitions, shareable=0x600):
 def split(ways):
     own = (1 << ways) - 1
     shares = (Share(member=LEAD, ways=own), *(Share(member=who, ways=0x7FF & ~own) for who in (STREAM, REST)))
-    return Partition(name=f"split-{ways}", shares=shares)
+    return Partition(name=f"split-{ways}", shares=shares, curve="split")
 
 
 def slow(rate):
     return Partition(name=f"mb{rate}", shares=(Share(member=STREAM, bandwidth=rate),))
 
 
-def record(company, status="measured", **partitions):
-    """A block's record; of each partition rows of (member, line, asked, held)."""
+def record(cohort, status="measured", **partitions):
+    """A launch's record; of each partition rows of (member, line, asked, held)."""
     rows = {
         name.replace("_", "-"): [
             {"member": member, "line": line, "domain": 0, "asked": asked, "held": held}
@@ -120,18 +131,20 @@ def record(company, status="measured", **partitions):
         ]
         for name, found in partitions.items()
     }
-    processor = {"processor": {"registers": "read", "partitions": rows}} if partitions else {}
-    return {"status": status, "spec": {"company": {"id": company}}} | processor
+    processor = {"processor": {"registers": {"how": "read", "lacking": ""}, "partitions": rows}} if partitions else {}
+    return {"status": status, "spec": {"cohort": {"id": cohort}}} | processor
 
 
 def test_ways_that_others_on_the_machine_have_isolate_nobody():
     plan = made(split(4), split(6), shareable=0)
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     mix = plan.mixes[0].name
-    found = record(company, split_4=[], split_6=[])
+    found = record(cohort, split_4=[], split_6=[])
     found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed"]}
-    known = states(plan, held_by([record(company, split_4=[], split_6=[]), found]))
-    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed"}
+    held = held_by([record(cohort, split_4=[], split_6=[]), found])
+    known = states(plan, held)
+    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): SHARED}
+    assert sharers(plan, held)[mix, "split-6"] == ("goresctrl.Guaranteed",)
     assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
     assert candidates(plan, "split-6", known).empty
     (said,) = isolation.shared(plan, {"goresctrl.Guaranteed": 0x30, "batch": 0})
@@ -143,14 +156,14 @@ JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3",
 
 def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
     plan = made(split(4), split(10))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     mix = plan.mixes[0].name
-    unread = held_by([record(company)])
+    unread = held_by([record(cohort)])
     assert states(plan, unread) == {(mix, "split-4"): NOT_READ, (mix, "split-10"): UNCERTAIN}
-    clear = held_by([record(company, split_4=[], split_10=[])] * 2)
+    clear = held_by([record(cohort, split_4=[], split_10=[])] * 2)
     assert set(states(plan, clear).values()) == {AS_ASKED}
     assert set(candidates(plan, None, states(plan, clear))["partition"]) == {"split-4", "split-10"}
-    joined = held_by([record(company, split_4=[], split_10=JOINED)])
+    joined = held_by([record(cohort, split_4=[], split_10=JOINED)])
     assert states(plan, joined) == {(mix, "split-4"): AS_ASKED, (mix, "split-10"): OTHERWISE}
     real = as_held(plan, joined)
     assert set(candidates(real, None, states(plan, joined))["partition"]) == {"split-4"}
@@ -163,10 +176,10 @@ def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
 
 def test_a_launch_that_could_not_read_leaves_the_mask_uncertain():
     plan = made(split(10))
-    (company,) = [company.id for company in plan.companies]
-    some = held_by([record(company, split_10=[]), record(company)])
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    some = held_by([record(cohort, split_10=[]), record(cohort)])
     assert set(states(plan, some).values()) == {UNCERTAIN}
-    failed = held_by([record(company, split_10=[]), record(company, status="failed")])
+    failed = held_by([record(cohort, split_10=[]), record(cohort, status="failed")])
     assert set(states(plan, failed).values()) == {AS_ASKED}
     assert set(states(plan, held_by([record("another", split_10=[])])).values()) == {UNCERTAIN}
 
@@ -187,18 +200,18 @@ def test_attribution_names_the_reason_where_only_such_masks_separate():
 
 def test_throttles_that_the_processor_makes_equal_are_one():
     plan = made(slow(70), slow(80), slow(90), slow(60))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     found = held_by(
-        [record(company, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")], mb90=[], mb60=[])]
+        [record(cohort, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")], mb90=[], mb60=[])]
     )
     assert equal(plan, found) == [("mb70", "mb80", "mb90")]
     assert equal(plan, held_by([])) == []
 
 
-def on_two_caches(company, partition, rows, caches=(0, 1)):
+def on_two_caches(cohort, partition, rows, caches=(0, 1)):
     """A record of members that use these caches; rows are (member, cache, asked, held)."""
     found = [{"member": who, "line": "L3", "domain": at, "asked": asked, "held": now} for who, at, asked, now in rows]
-    one = record(company, **{partition.replace("-", "_"): []})
+    one = record(cohort, **{partition.replace("-", "_"): []})
     one["processor"]["partitions"][partition] = found
     one["processor"]["caches"] = {who: list(caches) for who in (LEAD, STREAM, REST)}
     return one
@@ -219,8 +232,8 @@ def on_two_caches(company, partition, rows, caches=(0, 1)):
 def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
     """Joined, masks seemed to overlap that never meet; and what only one cache held stood for all of them."""
     plan = made(split(10))
-    (company,) = [company.id for company in plan.companies]
-    known = held_by([on_two_caches(company, "split-10", rows)])
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    known = held_by([on_two_caches(cohort, "split-10", rows)])
     real = as_held(plan, known)
     assert bool(len(candidates(real, "split-10", states(plan, known)))) == isolates
     effects = estimate_effects(real, maker.windows(plan), 0.02, held=states(plan, known))
@@ -229,11 +242,11 @@ def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
 
 def test_partitions_that_differ_on_one_cache_are_not_the_same():
     plan = made(split(9), split(10))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     same = [(LEAD, 0, "1ff", "3ff"), (STREAM, 0, "600", "400"), (REST, 0, "600", "400")]
     other = [(who, 1, asked, now) for who, _, asked, now in same]
-    both = on_two_caches(company, "split-9", same + other)
-    one = on_two_caches(company, "split-9", same)
+    both = on_two_caches(cohort, "split-9", same + other)
+    one = on_two_caches(cohort, "split-9", same)
     for found in (both, one):
         found["processor"]["partitions"]["split-10"] = []
     assert equal(plan, held_by([both])) == [("split-9", "split-10")]
@@ -249,7 +262,7 @@ def page_of(plan, *records):
         effects=estimate_effects(as_held(plan, known), table, 0.02, held=states(plan, known)),
         controls=frame([], CONTROLS),
         carryover=frame([], CARRYOVER),
-        blocks=frame([_block(block, "measured") for block in plan.blocks], BLOCKS),
+        launches=frame([_launch(launch, "measured") for launch in plan.launches], LAUNCHES),
         windows=table,
         plan=plan,
         attribution=estimate_attribution(as_held(plan, known), table, 0.02, held=states(plan, known)),
@@ -266,7 +279,7 @@ def marks(results):
 
 def test_the_page_marks_uncertain_masks_and_reports_why():
     plan = made(split(4), split(10))
-    unread = record("c1") | {"processor": {"registers": "not read: no module msr", "partitions": {}}}
+    unread = record("c1") | {"processor": {"registers": {"how": "", "lacking": "no module msr"}, "partitions": {}}}
     results = page_of(plan, unread)
     assert processor.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
@@ -300,14 +313,15 @@ def test_a_page_without_partitions_has_no_word_on_it():
     ("state", "words"), [(UNCERTAIN, "may share ways"), (OTHERWISE, "are those that"), (NOT_READ, "")]
 )
 def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
-    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "lead_ways": 10,
+    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "curve": "split",
+           "lead_ways": 10,
            "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
            "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
-           "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
+           "frontier": True, "launches": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
            "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
-    said = sentence(advice, "castmates confirm s.yaml")
+    said = sentence(advice, "castmates sweep s.yaml --confirm")
     assert words in said
     assert ("processor" in said) is bool(words)
 
@@ -319,6 +333,6 @@ def test_the_figure_of_ways_remarks_on_it():
         one = plan.model_copy(update={"cache": cache(11, shareable=shareable)})
         effects = estimate_effects(one, found.windows, 0.02)
         curves = sensitivity_table(one, effects)
-        drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
+        drawn = replace(found, plan=one, effects=effects, sensitivity=curves, knees=knees(curves, 11))
         written = " ".join(" ".join(texts(sensitivity.draw(drawn)[0])).split())
         assert ("the processor may add the others" in written) is remark

@@ -3,11 +3,11 @@
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.preview import isolation
 from castmates.study.model import Study
 from castmates.study.partitions.isolation import isolates, refusal
-from castmates.study.reading import line_of, read
+from castmates.study.reading import line_of, read_keys
 from castmates.study.spec import Mix, Partition, Share
+from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker
 from tests.unit.modelled.makers import STUDY, project_of
 
@@ -70,7 +70,7 @@ def test_a_name_that_isolates_is_taken(tmp_path, monkeypatch):
 
 def test_a_name_without_sweeps_is_refused_when_the_study_is_read():
     with pytest.raises(CastmatesError, match=r"study.yaml, line 2: 'attribution' is .*'cache.sweeps', which would"):
-        read(Study, "name: one\nattribution: {isolated: split-4}\n", "study.yaml")
+        read_keys(Study, "name: one\nattribution: {isolated: split-4}\n", "study.yaml")
 
 
 def test_the_line_of_a_key_is_found():
@@ -81,7 +81,7 @@ def test_the_line_of_a_key_is_found():
 
 
 @pytest.mark.parametrize(
-    ("mixes", "blocks", "named", "sentence"),
+    ("mixes", "launches", "named", "sentence"),
     [
         (maker.atoms(), 5, None, "The loss of every mix is divided under the best of 3 partitions, chosen on 2 of 5 "
          "launches and estimated on the others; naming one in 'attribution.isolated' leaves all of them for the "
@@ -93,7 +93,7 @@ def test_the_line_of_a_key_is_found():
         (maker.atoms()[:1], 5, None, ""),
     ],
 )  # fmt: skip
-def test_the_plan_says_how_losses_will_be_divided(mixes, blocks, named, sentence):
-    said = isolation.line(maker.made(mixes, blocks=blocks), named)
+def test_the_plan_says_how_losses_will_be_divided(mixes, launches, named, sentence):
+    said = isolation.line(maker.made(mixes, launches=launches), named)
     assert said.startswith(sentence)
     assert bool(said) == bool(sentence)

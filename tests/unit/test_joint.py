@@ -16,7 +16,7 @@ from tests.unit.windows_maker import Truth, simulated
 
 
 def group(values):
-    return pd.DataFrame({"mean": [np.mean(values)], "error": [stats.sem(values)], "blocks": [len(values)]})
+    return pd.DataFrame({"mean": [np.mean(values)], "error": [stats.sem(values)], "launches": [len(values)]})
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (2, 7), (9, 2), (4, 4)])
@@ -29,7 +29,7 @@ def test_the_quantile_is_that_of_the_weighted_sum_of_two_ts(first, second):
 def test_the_more_exact_side_weighs_more_and_both_are_inside():
     quiet, noisy = [0.100, 0.101, 0.099], [0.13, 0.05, 0.12, 0.10]
     found = joint(group(quiet), group(noisy)).iloc[0]
-    assert abs(found["log"] - 0.1) < 0.002
+    assert abs(found["mean"] - 0.1) < 0.002
     swapped = joint(group(noisy), group(quiet)).iloc[0]
     assert swapped.to_numpy() == pytest.approx(found.to_numpy())
     moved = joint(group(np.array(quiet) + 1), group(np.array(noisy) + 1)).iloc[0]

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.partitions.families import family_of
 from castmates.analysis.partitions.sensitivity import (
     AT_LEAST,
     BETWEEN,
@@ -25,14 +24,14 @@ from tests.unit.printed_intervals import assert_told
 T95 = 2.776445105  # two-sided, four degrees of freedom
 
 
-def curve(rates, half=1.0, ways=None, beside="stream", mix="a+stream", blocks=5):
+def curve(rates, half=1.0, ways=None, beside="stream", mix="a+stream", launches=5):
     """A curve with these rates, the first of them at one way."""
     half = np.broadcast_to(half, len(rates))
     return frame(
         [
             {"study": "s", "mix": mix, "lead": "a", "antagonists": beside, "member": "a@0", "curve": "split",
              "partition": f"split-{count}", "lead_ways": count, "rate_pct": rate, "rate_low": rate - width,
-             "rate_high": rate + width, "blocks": blocks, "rounds": 15, "platform": "modelled",
+             "rate_high": rate + width, "launches": launches, "rounds": 15, "platform": "modelled",
              "machine": ""}
             for count, rate, width in zip(ways or range(1, len(rates) + 1), rates, half, strict=True)
         ],
@@ -95,7 +94,7 @@ def test_the_interval_holds_the_estimate_and_no_order_of_rows_matters(points, ke
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_interval_holds_the_true_knee(seed):
-    """Simulated: 4000 curves of 5 launches, whose points share their launch's solo and so are correlated."""
+    """Simulated: 4000 curves of 5 launches, whose points share their launch's `alone` and so are correlated."""
     rng = np.random.default_rng(seed)
     ways, studies, launches = np.arange(1, 12), 4000, 5
     true = -np.log(1 - 0.35 * np.exp(-0.42 * ways))  # in log units; 95 % are kept from five ways on
@@ -107,7 +106,7 @@ def test_the_interval_holds_the_true_knee(seed):
             "study": np.repeat(np.arange(studies).astype(str), len(ways)),
             "mix": "m", "lead": "a", "antagonists": "b", "member": "a@0", "curve": "split",
             "platform": "modelled", "machine": "",
-            "lead_ways": np.tile(ways, studies), "blocks": launches,
+            "lead_ways": np.tile(ways, studies), "launches": launches,
             "rate_pct": 100 * np.exp(-mean).ravel(), "rate_low": 100 * np.exp(-mean - half).ravel(),
             "rate_high": 100 * np.exp(-mean + half).ravel(),
         }
@@ -128,21 +127,10 @@ def test_points_are_the_effects():
     table = sensitivity_table(plan, effects)
     assert set(table["partition"]) == {"split-2", "split-4", "split-8", "lead-2", "lead-6"}
     row = table[table["partition"] == "split-4"].iloc[0]
-    own = effects[(effects["partition"] == "split-4") & (effects["baseline"] == "solo")].iloc[0]
-    assert row["rate_pct"] == pytest.approx(100 - own["degradation_pct"])
-    assert [row["rate_low"], row["rate_high"]] == pytest.approx(
-        [100 - own["degradation_high"], 100 - own["degradation_low"]]
-    )
+    own = effects[(effects["partition"] == "split-4") & (effects["baseline"] == "alone")].iloc[0]
+    assert row["rate_pct"] == pytest.approx(100 - own["loss_pct"])
+    assert [row["rate_low"], row["rate_high"]] == pytest.approx([100 - own["loss_high"], 100 - own["loss_low"]])
     assert row["lead_bytes"] == 4 * plan.cache.way_bytes
     assert row["shared_ways"] == 0
     io = plan.model_copy(update={"cache": plan.cache.model_copy(update={"shareable": 0b11})})
     assert sensitivity_table(io, effects).set_index("partition")["shared_ways"]["split-4"] == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "ways", "family"),
-    [("split-4-high", 4, "split-high"), ("a-4-split-4", 4, "a-4-split"), ("overlap-2-lead-6", 6, "overlap-2-lead"),
-     ("lead-00f-antagonists-ff0", 4, "lead-00f-antagonists-ff0")],
-)  # fmt: skip
-def test_partitions_of_one_kind(name, ways, family):
-    assert family_of(name, ways) == family

@@ -1,4 +1,4 @@
-"""What each knob means on a recorded machine, and how a block prepares it and puts it back."""
+"""What each knob means on a recorded machine, and how a launch prepares it and puts it back."""
 
 import errno
 import os
@@ -14,9 +14,9 @@ from castmates.errors import CastmatesError
 from castmates.machine import knobs, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.study.model import Prepare, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit import makers, sysfs
 
 EVERYTHING = Prepare(
@@ -71,9 +71,9 @@ def contents(root):
     return {str(file.relative_to(root)): file.read_text().strip() for file in root.rglob("*") if file.is_file()}
 
 
-def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
+def test_everything_is_set_for_the_launch_and_put_back_after_it(root, journal):
     before, told = contents(root), []
-    with prepared(EVERYTHING, [0], Preparing("a block", told.append, journal, root)) as record:
+    with prepared(EVERYTHING, [0], Preparing("a launch", told.append, journal, root)) as record:
         now = contents(root)
         assert now[f"{CPU}/cpufreq/policy0/scaling_governor"] == "performance"
         assert now[f"{CPU}/intel_pstate/no_turbo"] == "1"
@@ -103,7 +103,7 @@ def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
 
 
 def test_nothing_wished_touches_nothing(root, journal):
-    with prepared(Prepare(), [0], Preparing("a block", print, journal, root)) as record:
+    with prepared(Prepare(), [0], Preparing("a launch", print, journal, root)) as record:
         assert record == {}
     assert not journal.path.parent.exists()
 
@@ -122,7 +122,7 @@ def test_a_knob_that_is_not_there_is_named_with_what_to_do(knob, tmp_path, journ
     sysfs.write(tmp_path / CPU / "online", "0-1")
     wish = Prepare.model_validate({knob: word})
     with pytest.raises(CastmatesError, match=f"{knob} cannot be set here.*leave it out of 'machine.prepare'"):
-        prepared(wish, [0], Preparing("a block", print, journal, tmp_path)).__enter__()
+        prepared(wish, [0], Preparing("a launch", print, journal, tmp_path)).__enter__()
 
 
 def test_a_word_that_the_kernel_does_not_know_is_named_with_those_it_does(root):
@@ -134,7 +134,7 @@ def test_a_word_that_the_kernel_does_not_know_is_named_with_those_it_does(root):
 
 
 def test_interrupts_have_to_have_somewhere_to_go(root):
-    with pytest.raises(CastmatesError, match=r"the block is on every CPU there is \(0-7\)"):
+    with pytest.raises(CastmatesError, match=r"the launch is on every CPU there is \(0-7\)"):
         quieting.interrupts_away(root, range(8))
     # With only a sibling left it is that one, which is better than a member's CPU.
     assert {change.new for change in quieting.interrupts_away(root, range(7))} == {"7", "80"}
@@ -155,27 +155,27 @@ def test_interrupts_that_cannot_be_moved_stay_and_are_counted(root, journal, mon
     monkeypatch.setitem(KINDS, "file", refusing(errno.EIO, "irq/10"))
     write(root, **{"proc/88/comm": "irqbalance"})
     told = []
-    with prepared(Prepare(irq_affinity="away"), [0], Preparing("a block", told.append, journal, root)) as record:
+    with prepared(Prepare(irq_affinity="away"), [0], Preparing("a launch", told.append, journal, root)) as record:
         assert contents(root)["proc/irq/10/smp_affinity_list"] == "0,4"
     assert record["irq_affinity"]["refused"] == {str(root / "proc/irq/10/smp_affinity_list"): "refused"}
     assert list(record["irq_affinity"]["set"].values()) == ["1-3,5-7", "ee"]
-    assert "1 of 2 interrupts cannot be moved off the block's CPUs" in told
+    assert "1 of 2 interrupts cannot be moved off the launch's CPUs" in told
     assert any("irqbalance is running" in one for one in told)
 
 
 @pytest.mark.parametrize("names", [("nmi_watchdog",), ("irq/1/",)])
-def test_what_is_not_permitted_ends_the_block_and_puts_the_others_back(names, root, journal, monkeypatch):
+def test_what_is_not_permitted_ends_the_launch_and_puts_the_others_back(names, root, journal, monkeypatch):
     before = contents(root)
     monkeypatch.setitem(KINDS, "file", refusing(errno.EACCES, *names))
     with pytest.raises(CastmatesError, match=r"run the study as root, or leave it out of 'machine.prepare'"):
-        prepared(EVERYTHING, [0], Preparing("a block", print, journal, root)).__enter__()
+        prepared(EVERYTHING, [0], Preparing("a launch", print, journal, root)).__enter__()
     assert contents(root) | {THP: ""} == before | {THP: ""}
     assert journal.entries() == []
 
 
 def test_what_others_turn_meanwhile_is_theirs_and_stands_in_the_record(root, journal):
     told = []
-    with prepared(Prepare(thp="never"), [0], Preparing("a block", told.append, journal, root)) as record:
+    with prepared(Prepare(thp="never"), [0], Preparing("a launch", told.append, journal, root)) as record:
         (root / THP).write_text("[always] madvise never\n")
     assert contents(root)[THP] == "[always] madvise never"
     assert record["thp"]["lost"] == {str(root / THP): "always"}
@@ -193,17 +193,17 @@ WISHES = st.builds(
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(WISHES, st.sets(st.integers(0, 7), min_size=1, max_size=7), st.booleans()), max_size=4))
-def test_any_blocks_leave_the_machine_as_it_was(blocks):
+def test_any_launches_leave_the_machine_as_it_was(launches):
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where syncing costs nothing
     with tempfile.TemporaryDirectory(dir=memory) as name:
         folder = Path(name)
         root = sysfs.build(folder / "root", sysfs.xeon())
         write(root)
         before = {knob: one.read(root) for knob, one in knobs.KNOBS.items()}
-        for wish, cpus, fails in blocks:
+        for wish, cpus, fails in launches:
             with (
                 suppress(ZeroDivisionError),
-                prepared(wish, cpus, Preparing("a block", str, Journal(folder / "state"), root)),
+                prepared(wish, cpus, Preparing("a launch", str, Journal(folder / "state"), root)),
             ):
                 if fails:
                     raise ZeroDivisionError
@@ -213,10 +213,10 @@ def test_any_blocks_leave_the_machine_as_it_was(blocks):
 
 def test_reports_have_what_was_set_in_the_words_of_the_study(root, journal):
     wish = Prepare(thp="never", cpu_dma_latency=None, irq_affinity="away")
-    with prepared(wish, [0], Preparing("a block", str, journal, root)) as record:
-        block = {"prepared": record, "spec": {"design": {"prepare": wish.model_dump()}}}
-    assert BlockRecord(block).prepared == {"thp": "never", "irq_affinity": "away"}
-    assert BlockRecord(block | {"prepared": {}}).prepared == {}
+    with prepared(wish, [0], Preparing("a launch", str, journal, root)) as record:
+        launch = {"prepared": record, "spec": {"design": {"prepare": wish.model_dump()}}}
+    assert LaunchRecord(launch).prepared == {"thp": "never", "irq_affinity": "away"}
+    assert LaunchRecord(launch | {"prepared": {}}).prepared == {}
 
 
 STUDY = """
@@ -229,7 +229,7 @@ machine: {prepare: {governor: performance, turbo: off, thp: never, numa_balancin
 
 
 def test_a_study_says_it_in_plain_words():
-    wish = read(Study, STUDY, "study.yaml").machine.prepare
+    wish = read_keys(Study, STUDY, "study.yaml").machine.prepare
     assert wish.words == {
         "governor": "performance",
         "turbo": "off",
@@ -238,7 +238,7 @@ def test_a_study_says_it_in_plain_words():
         "irq_affinity": "away",
     }
     with pytest.raises(CastmatesError, match=r"'machine.prepare.turbo' is 1, but expected 'on' or 'off'"):
-        read(Study, STUDY.replace("turbo: off", "turbo: 1"), "study.yaml")
+        read_keys(Study, STUDY.replace("turbo: off", "turbo: 1"), "study.yaml")
 
 
 def test_what_is_set_belongs_to_what_is_measured():
@@ -248,4 +248,4 @@ def test_what_is_set_belongs_to_what_is_measured():
     plain, off, on = plan({}), plan({"turbo": "off"}), plan({"turbo": "on"})
     assert plain.mixes == makers.plan(makers.study(["a"], ["b"])).mixes
     assert len({one.mixes[0].identity for one in (plain, off, on)}) == 3
-    assert off.blocks[0].design.prepare.words == {"turbo": "off"}
+    assert off.launches[0].design.prepare.words == {"turbo": "off"}

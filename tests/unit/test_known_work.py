@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, with_known_work
+from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, operation_summary
 from castmates.analysis.operations.roofline import Roofs, estimated_roofline, roofline
-from castmates.analysis.operations.summary import summarise
 from castmates.report.figures.roofline import draw
 from castmates.results.columns.operations import OPERATION_SUMMARY
 from castmates.results.columns.primitives import ROOFLINE
@@ -56,9 +55,9 @@ def test_primitives_go_before_estimates_and_what_several_nodes_do_is_known_where
 
 
 def test_the_summary_has_the_work_of_all_calls_and_nothing_where_none_is_known(usual, work):
-    table = with_known_work(summarise(usual), work)
+    table = operation_summary(usual, work)
     assert set(OPERATION_SUMMARY) <= set(table.columns)
-    alone = table[table["kind"] == "solo"]
+    alone = table[table["kind"] == "alone"]
     gradient = of(alone, GRADIENT["operation"])
     assert (gradient["flops"], gradient["source"]) == (9e6 * gradient["calls"], "estimated")
     assert gradient["gflops"] == pytest.approx(gradient["flops"] / gradient["own_ms"] / 1e6)
@@ -75,7 +74,7 @@ def test_estimated_operations_join_the_roofline_and_say_so(usual, work, tmp_path
     table = estimated_roofline(usual, work, usual.compared, roofs)
     assert set(ROOFLINE) <= set(table.columns)
     assert set(table["operation"]) == {GRADIENT["operation"]}, "primitives show the work of the other product"
-    row = table[table["kind"] == "solo"].iloc[0]
+    row = table[table["kind"] == "alone"].iloc[0]
     assert (row["source"], row["intensity"], row["attainable_gflops"]) == ("estimated", 3.0, 60.0)
     assert row["gflops"] == pytest.approx(3.0, rel=0.02), "9 million in 3 ms"
     traces, rows = primitives_maker.launches(3, np.random.default_rng(1))

@@ -22,7 +22,7 @@ def asked(pod: str) -> argparse.Namespace:
 def made(pod: str, folder: Path = WORK) -> dict:
     template = kubernetes.template_of(PODS / f"{pod}.yaml")
     variables = {"CASTMATES_IMAGE": "site/castmates:1", "CASTMATES_CACHE": "/work/.cache", "SECRET": "no"}
-    return kubernetes.rendered(template, "measure_block", folder / "job.sh", folder, asked(pod), variables)
+    return kubernetes.rendered(template, "measure_launch", folder / "job.sh", folder, asked(pod), variables)
 
 
 def hold(manifest: dict) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.study.last_level import ASSUMED, LastLevel, Place, fitted, last_level
+from castmates.study.last_level import ASSUMED, CachePlace, LastLevel, last_level, sized_workload
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
@@ -28,13 +28,13 @@ def kernel(words: str, **options: object) -> Workload:
     return Workload(command=words, options=options, environment="native", progress="heartbeat", memory="0.1 GB")
 
 
-def bytes_of(workload: Workload, place: Place) -> int:
-    words = fitted(workload, place).words
+def bytes_of(workload: Workload, place: CachePlace) -> int:
+    words = sized_workload(workload, place).words
     return int(words[words.index("--bytes") + 1])
 
 
-def place(layout: Layout, *cpus: int, bits: int = 0, memory: int | None = 1 << 40) -> Place:
-    return Place(cpus, last_level(layout, cpus, bits), memory)
+def place(layout: Layout, *cpus: int, bits: int = 0, memory: int | None = 1 << 40) -> CachePlace:
+    return CachePlace(cpus, last_level(layout, cpus, bits), memory)
 
 
 def test_what_can_be_used_is_a_clusters_part_and_a_ccx():
@@ -77,22 +77,22 @@ def test_what_is_to_be_larger_has_a_floor_and_leaves_memory_to_others():
 
 
 def test_where_the_kernel_shows_no_cache_one_is_assumed():
-    assert bytes_of(kernel("stream", bytes="4llc"), Place((0,), None)) == 4 * ASSUMED.bytes
+    assert bytes_of(kernel("stream", bytes="4llc"), CachePlace((0,), None)) == 4 * ASSUMED.bytes
 
 
 def test_the_memory_that_a_size_takes_is_known_to_the_plan():
-    one = fitted(kernel("stream", bytes="4llc"), place(GRANITE, 0))
+    one = sized_workload(kernel("stream", bytes="4llc"), place(GRANITE, 0))
     assert one.memory_bytes == pytest.approx(0.1e9 + 9 / 8 * 2016 * MIB, rel=1e-3)
 
 
 def test_parts_of_a_mix_and_nothing_else():
     mixed = kernel("mix chase:1000:8M chase:1000:0.5llc stream.copy:3:4llc", huge=True)
-    parts = fitted(mixed, place(GENOA, 0)).words
+    parts = sized_workload(mixed, place(GENOA, 0)).words
     assert parts == ["mix", "chase:1000:8M", f"chase:1000:{16 * MIB}", f"stream.copy:3:{128 * MIB}", "--huge"]
     plain = kernel("stream", bytes="64M", mode="triad")
-    assert fitted(plain, place(GENOA, 0)) is plain
+    assert sized_workload(plain, place(GENOA, 0)) is plain
     foreign = Workload(command="mine --bytes 4llc")
-    assert fitted(foreign, place(GENOA, 0)) is foreign
+    assert sized_workload(foreign, place(GENOA, 0)) is foreign
 
 
 def test_a_plan_has_bytes_and_what_each_workload_takes():

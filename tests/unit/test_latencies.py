@@ -96,14 +96,14 @@ def test_latencies_alone_and_beside_others():
     making = Making()
     registry = Registry(making)
     run, thread = registry.run(), registry.thread(11, 10, "t", "lead@0")
-    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="scene", name=["solo", "corun:x"])
+    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="scene", name=["alone", "corun:x"])
     stacks = [*["memory;LLC"] * 3, "memory;DRAM", "memory;LLC", *["memory;DRAM;another node"] * 3]
     cycles = [40.0, 50.0, 60.0, 300.0, 80.0, 500.0, 600.0, 700.0]
     times = [1, 2, 3, 4, 101, 102, 103, 104]
     making.stacks(t_ns=times, track=thread, event=EVENT, weight=cycles, stack=stacks)
     table = latencies(making.made(), "lead@0").set_index(["scene", "level"])
-    assert table.loc[("solo", "all"), ["loads", "remote_share"]].tolist() == [4, 0]
-    assert table.loc[("solo", "LLC"), ["share", "cycles_median"]].tolist() == [0.75, 50]
+    assert table.loc[("alone", "all"), ["loads", "remote_share"]].tolist() == [4, 0]
+    assert table.loc[("alone", "LLC"), ["share", "cycles_median"]].tolist() == [0.75, 50]
     assert table.loc[("corun", "all"), "remote_share"] == 0.75
     assert table.loc[("corun", "DRAM"), ["loads", "cycles_median", "remote_share"]].tolist() == [3, 600, 1]
 

@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations.layers import DIRECTIONS, KINDS, Place, optimizer_scopes, place_of, rows
+from castmates.analysis.explanations.layers import (
+    DIRECTIONS,
+    KINDS,
+    LayerPlace,
+    layer_place,
+    layer_rows,
+    optimizer_scopes,
+)
 
-RESNET, BERT = "classification_model/res_net/bottleneck_block_15", "bert/bert_encoder/transformer/layer_0"
+RESNET, BERT = "classification_model/res_net/bottleneck_launch_15", "bert/bert_encoder/transformer/layer_0"
 SEEN = {
     (f"{RESNET}/conv2d_2/Conv2D", "_MklNativeConv2D"): ("convolution", "forward", f"{RESNET}/conv2d_2"),
     (f"gradient_tape/{RESNET}/conv2d_2/Conv2D/Conv2DBackpropFilter", "_MklNativeConv2DBackpropFilter"): (
@@ -72,10 +79,10 @@ SEEN = {
     ("bert/cls/predictions/GatherV2", "GatherV2"): ("data movement", "forward", "bert/cls/predictions"),
     ("ranking_1/Sum_4", "Sum"): ("reduction", "forward", "ranking_1"),
     ("ranking_1/binary_crossentropy/mul_1", "Mul"): ("loss", "forward", "ranking/binary_crossentropy"),
-    ("bottleneck_block_7/conv2d_3/kernel/Regularizer/L2Loss", "L2Loss"): (
+    ("bottleneck_launch_7/conv2d_3/kernel/Regularizer/L2Loss", "L2Loss"): (
         "regularisation",
         "forward",
-        "bottleneck_block_7/conv2d_3",
+        "bottleneck_launch_7/conv2d_3",
     ),
     ("SGD/SGD/update_153/ResourceApplyKerasMomentum", "ResourceApplyKerasMomentum"): ("optimizer", "optimizer", "SGD"),
     ("AdamWeightDecay/AdamWeightDecay/update_5/AssignSubVariableOp", "AssignSubVariableOp"): (
@@ -93,7 +100,7 @@ SEEN = {
 
 @pytest.mark.parametrize(("operation", "expected"), SEEN.items(), ids=lambda one: one[0][-40:])
 def test_operations_that_were_seen_are_where_they_belong(operation, expected):
-    place = place_of(*operation, optimizers=optimizer_scopes(SEEN))
+    place = layer_place(*operation, optimizers=optimizer_scopes(SEEN))
     assert (place.kind, place.direction, place.layer) == expected
 
 
@@ -107,14 +114,14 @@ def test_a_scope_that_assigns_variables_is_an_optimizer_only_outside_of_the_mode
 
 
 def test_what_the_input_pipeline_runs_is_input_whatever_it_does():
-    assert place_of("resize/ResizeBilinear", "ResizeBilinear", True) == Place("resize", "input", "input")
-    assert place_of("PartitionedCall/DecodeCSV", "DecodeCSV", True) == Place("DecodeCSV", "input", "input")
-    assert place_of("IteratorGetNext", "IteratorGetNext", True).layer == "waiting for the batch"
+    assert layer_place("resize/ResizeBilinear", "ResizeBilinear", True) == LayerPlace("resize", "input", "input")
+    assert layer_place("PartitionedCall/DecodeCSV", "DecodeCSV", True) == LayerPlace("DecodeCSV", "input", "input")
+    assert layer_place("IteratorGetNext", "IteratorGetNext", True).layer == "waiting for the batch"
 
 
 def test_a_model_that_was_traced_again_keeps_its_layers():
-    assert place_of("model_1/conv2d_1/Conv2D", "Conv2D") == place_of("model/conv2d_1/Conv2D", "Conv2D")
-    assert place_of("model/conv2d_1/Conv2D", "Conv2D") != place_of("model/conv2d/Conv2D", "Conv2D")
+    assert layer_place("model_1/conv2d_1/Conv2D", "Conv2D") == layer_place("model/conv2d_1/Conv2D", "Conv2D")
+    assert layer_place("model/conv2d_1/Conv2D", "Conv2D") != layer_place("model/conv2d/Conv2D", "Conv2D")
 
 
 names = st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True), min_size=1, max_size=4).map("/".join)
@@ -133,7 +140,7 @@ operations = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(operations, st.lists(st.floats(0.02, 1.0), min_size=1, max_size=10))
 def test_rows_add_up_to_the_step_whatever_the_operations_are(found, step_seconds):
-    told = rows(found, step_seconds)
+    told = layer_rows(found, step_seconds)
     assert sum(row.ms_per_step for row in told) == pytest.approx(1e3 * sum(step_seconds) / len(step_seconds))
     assert sum(row.share for row in told) == pytest.approx(1)
     assert len({row.place for row in told}) == len(told)

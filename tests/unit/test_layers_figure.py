@@ -1,6 +1,5 @@
 """The figure of layers, from made-up rows (synthetic: nothing in them was measured)."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
@@ -9,32 +8,27 @@ import pytest
 from castmates.report.figures import layers as layers_figure
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results
-from castmates.results.columns.block import LAYERS, WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.launch import LAYERS
+from castmates.results.columns.study import frame
 
 KINDS = {("convolution", "forward"): 20.0, ("convolution", "backward"): 41.0, ("optimizer", "optimizer"): 9.0}
 KINDS |= {("runtime", ""): 3.0, ("unattributed", ""): 2.0}
 KINDS |= {(f"kind {number}", "forward"): 1.0 for number in range(15)}
 
 
-@dataclasses.dataclass(frozen=True)
 class Made(Results):
-    layers: pd.DataFrame | None = None
-
-    def block_parts(self, name: str, columns: Sequence[str], categories: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def launch_parts(self, name: str, columns: Sequence[str], categories: Sequence[str]) -> Iterator[pd.DataFrame]:
         assert name == "layers"
-        if self.layers is not None:
-            for _, part in self.layers.groupby("block"):
-                yield part[columns].astype(dict.fromkeys(categories, "category"))
+        for _, part in self.layers.groupby("launch"):
+            yield part[columns].astype(dict.fromkeys(categories, "category"))
 
 
-def made(layers: pd.DataFrame | None = None) -> Made:
-    empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
-    return Made("made-up", *empty, layers=layers)
+def made(layers: pd.DataFrame) -> Made:
+    return Made("made-up", layers=layers)
 
 
-def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unmanaged", **others: str) -> list[dict]:
-    head = {"study": "made-up", "company": "a", "block": block, "scene": scene, "mix": mix, "partition": partition}
+def rows(launch: int, scene: str, mix: str, slower: float, partition: str = "unmanaged", **others: str) -> list[dict]:
+    head = {"study": "made-up", "cohort": "a", "launch": launch, "scene": scene, "mix": mix, "partition": partition}
     head |= {"member": "lead@0", "platform": "measured", "calls": 1.0, "steps": 5} | others
     return [
         head
@@ -51,30 +45,34 @@ def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unma
 
 
 @pytest.fixture
-def two_blocks() -> Made:
-    table = [*rows(1, "solo", "", 1.0), *rows(2, "solo", "", 1.2), *rows(1, "corun:lead+beside", "lead+beside@1", 1.5)]
+def two_launches() -> Made:
+    table = [
+        *rows(1, "alone", "", 1.0),
+        *rows(2, "alone", "", 1.2),
+        *rows(1, "corun:lead+beside", "lead+beside@1", 1.5),
+    ]
     table += rows(1, "corun:lead+beside@half", "lead+beside@1", 9.0, "half")
     return made(frame(table, LAYERS))
 
 
-def test_kinds_are_means_over_the_blocks_that_profiled_the_scene(two_blocks):
-    _, source = layers_figure.draw(two_blocks)
+def test_kinds_are_means_over_the_launches_that_profiled_the_scene(two_launches):
+    _, source = layers_figure.draw(two_launches)
     found = source.set_index(["scene", "kind", "direction"])["ms_per_step"]
-    assert found["solo", "convolution", "backward"] == pytest.approx(41.0 * 1.1)
+    assert found["alone", "convolution", "backward"] == pytest.approx(41.0 * 1.1)
     assert found["corun:lead+beside", "convolution", "backward"] == pytest.approx(41.0 * 1.5)
-    assert set(source["beside"]) == {"solo", "beside"}
+    assert set(source["beside"]) == {"alone", "beside"}
     totals = source.groupby("scene")["ms_per_step"].sum()
-    assert totals["solo"] == pytest.approx(sum(KINDS.values()) * 1.1)
+    assert totals["alone"] == pytest.approx(sum(KINDS.values()) * 1.1)
 
 
-def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv(two_blocks):
-    figure, source = layers_figure.draw(two_blocks)
+def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv(two_launches):
+    figure, source = layers_figure.draw(two_launches)
     assert "half" in set(source["partition"])
     lines = layers_figure.lines_of(source[source["partition"] == "unmanaged"])
     names = [name for name, _ in lines]
     assert names[0] == "convolution, backward"
     assert names[-4:] == ["all other kinds (6)", "runtime", "unattributed", "the whole step"]
-    for beside in ("solo", "beside"):
+    for beside in ("alone", "beside"):
         parts = [line[beside]["ms_per_step"] for _, line in lines[:-1]]
         assert sum(parts) == pytest.approx(lines[-1][1][beside]["ms_per_step"])
     words = " ".join(text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title])
@@ -84,38 +82,41 @@ def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv
 @pytest.mark.parametrize(
     ("other", "titles"),
     [
-        ({"member": "lead@2", "company": "b"}, ["lead@0", "lead@2"]),
-        ({"platform": "emulated", "company": "b"}, ["lead (emulated)", "lead (measured)"]),
+        ({"member": "lead@2", "cohort": "b"}, ["lead@0", "lead@2"]),
+        ({"platform": "emulated", "cohort": "b"}, ["lead (emulated)", "lead (measured)"]),
     ],
     ids=["seats", "platforms"],
 )
 def test_seats_and_platforms_have_panels_of_their_own(other, titles):
-    table = made(frame([*rows(1, "solo", "", 1.0), *rows(1, "solo", "", 3.0, **other)], LAYERS))
+    table = made(frame([*rows(1, "alone", "", 1.0), *rows(1, "alone", "", 3.0, **other)], LAYERS))
     figure, source = layers_figure.draw(table)
     assert sorted(axes.get_title("left").split(",")[0] for axes in figure.axes) == titles
-    assert (source["blocks"] == 1).all()
-    wholes = [layers_figure.lines_of(part)[-1][1]["solo"]["ms_per_step"] for _, part in layers_figure.panels_of(source)]
+    assert (source["launches"] == 1).all()
+    wholes = [
+        layers_figure.lines_of(part)[-1][1]["alone"]["ms_per_step"] for _, part in layers_figure.panels_of(source)
+    ]
     assert sorted(wholes) == pytest.approx([sum(KINDS.values()), 3 * sum(KINDS.values())])
     said = texts_for("layers", table).alternative
     assert all(title in said for title in titles)
 
 
 def test_the_same_antagonist_on_two_seats_has_two_looks():
-    seats = rows(1, "solo", "", 1.0)
+    seats = rows(1, "alone", "", 1.0)
     seats += [row for cpu in "12" for row in rows(1, f"corun:lead+b@{cpu}", f"lead+b@{cpu}", float(cpu))]
     source, _ = layers_figure.by_kind([frame(seats, LAYERS)])
-    assert set(source["beside"]) == {"solo", "b@1", "b@2"}
+    assert set(source["beside"]) == {"alone", "b@1", "b@2"}
 
 
-def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):
-    texts = texts_for("layers", two_blocks)
+def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_launches):
+    texts = texts_for("layers", two_launches)
     for told in (texts.caption, texts.alternative):
         assert "rofiled, not measured" in told
-    assert "convolution, backward 45.1 ms" in texts_for("layers", two_blocks).alternative
+    assert "convolution, backward 45.1 ms" in texts_for("layers", two_launches).alternative
 
 
 def test_a_study_without_a_profile_says_why_there_is_nothing_to_see():
-    figure, source = layers_figure.draw(made())
+    without = made(frame([], LAYERS))
+    figure, source = layers_figure.draw(without)
     assert source.empty
     assert "was profiled" in " ".join(figure.texts[-1].get_text().split())
-    assert "was profiled" in texts_for("layers", made()).alternative
+    assert "was profiled" in texts_for("layers", without).alternative

@@ -1,4 +1,4 @@
-"""Time of members' processes that left their family, and reasons with more than one colon."""
+"""Time of members' processes that left their family, and how reasons are counted."""
 
 import pytest
 
@@ -10,6 +10,7 @@ from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.runner.rounds.window import Window
 from castmates.study.budget_keys import Limits
+from castmates.study.reasons import Reason, ReasonKind
 from castmates.study.spec import UNMANAGED, Scene
 
 SECONDS, OWN = 2.0, 1.5
@@ -29,7 +30,7 @@ def reasons(busy: dict[int, float], strays: dict[int, float]) -> list[str]:
     values |= {(f"cpu{cpu}", "strays_s"): seconds for cpu, seconds in strays.items()}
     samples = [Sample(0, "any", *key, value) for key, value in values.items()]
     load = Load({LEAD: (0, 1)}, Surroundings((), ()), frozenset(), LIMITS)
-    return load.reasons([LEAD], Readings(samples, SECONDS))
+    return list(map(str, load.reasons([LEAD], Readings(samples, SECONDS))))
 
 
 @pytest.mark.parametrize("strays", [{0: 0.4}, {1: 0.4}, {0: 0.1, 1: 0.3}])
@@ -44,7 +45,7 @@ def test_strays_elsewhere_excuse_nobody():
     assert len(reasons({0: OWN + 0.4 + ALLOWED - A_LITTLE, 1: 0.0}, {7: 0.4})) == 1
 
 
-def test_a_reason_is_counted_by_what_stands_before_its_first_colon():
-    window = Window(SCENE, reasons=["out of its group: lead@0: 2 threads"])
+def test_a_reason_is_counted_by_its_kind():
+    window = Window(SCENE, reasons=[Reason(ReasonKind.OUT_OF_ITS_GROUP, "lead@0: 2 threads")])
     window.watched = Slice(SCENE, 0, 1, watched=True)
     assert summary([window])["because"] == {"out of its group": {"corun": 1}}

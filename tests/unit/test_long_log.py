@@ -23,14 +23,14 @@ def sweep(tmp_path, monkeypatch):
     """A display over a plan of 500 launches, of which ten looks add most."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(progress.VARIABLE, raising=False)
-    one = study(LEADS, ["x"], budget={"blocks": LAUNCHES, "rounds": 3})
+    one = study(LEADS, ["x"], budget={"launches": LAUNCHES, "rounds": 3})
     made = plan(one)
-    wanted = list(made.blocks[:FIRST])
+    wanted = list(made.launches[:FIRST])
     done = set()
-    to_come = lambda *_: ([block for block in wanted if block.path not in done], list(made.blocks))  # noqa: E731
+    to_come = lambda *_: ([launch for launch in wanted if launch.path not in done], list(made.launches))  # noqa: E731
     monkeypatch.setattr(showing, "still_to_measure", to_come)
     display = Display(Project(Path("study.yaml"), one, {}, ""), made, lambda: 1, progress=True)
-    yield SimpleNamespace(display=display, blocks=made.blocks, wanted=wanted, done=done)
+    yield SimpleNamespace(display=display, launches=made.launches, wanted=wanted, done=done)
     display.close()
 
 
@@ -42,30 +42,32 @@ def begin(sweep, job, rule, **wildcards):
     emit(sweep, "job_info", jobid=job, rule_name=rule, wildcards=wildcards)
 
 
-def launch(sweep, number, block):
+def play(sweep, number, launch):
     """Every third has failed for one of three reasons that its program gave, and every seventh as a job."""
-    begin(sweep, number, "measure_block", company=block.company.id, number=str(block.number))
-    sweep.done.add(block.path)
+    begin(sweep, number, "measure_launch", cohort=launch.cohort.id, number=str(launch.number))
+    sweep.done.add(launch.path)
     if number % 7 == 0:
         log = Path(f"logs/{number}.log")
         log.parent.mkdir(exist_ok=True)
         log.write_text("".join(f"line {line}\n" for line in range(50)) + f"castmates: no {number % 5}.\n")
-        emit(sweep, "job_error", jobid=number, rule_name="measure_block", log=[str(log)])
+        emit(sweep, "job_error", jobid=number, rule_name="measure_launch", log=[str(log)])
         return
     status, reason = ("failed", f"ended with status {number % 9}") if number % 3 == 0 else ("measured", "")
-    progress.ended(SimpleNamespace(block=block, windows=[], rounds=3, status=status, reason=reason, total_seconds=1.0))
+    progress.ended(
+        SimpleNamespace(launch=launch, windows=[], rounds=3, status=status, reason=reason, total_seconds=1.0)
+    )
     emit(sweep, "job_finished", job_id=number)
 
 
 def test_the_log_of_500_launches_has_fewer_than_80_lines(sweep, capsys):
     emit(sweep, "workflow_started")
     emit(sweep, "job_started")
-    for number, block in enumerate(sweep.blocks, start=1):
+    for number, launch in enumerate(sweep.launches, start=1):
         if len(sweep.done) == len(sweep.wanted):
-            sweep.wanted += sweep.blocks[len(sweep.wanted) : len(sweep.wanted) + STEP]
+            sweep.wanted += sweep.launches[len(sweep.wanted) : len(sweep.wanted) + STEP]
             begin(sweep, 1000 + number, "take_look", look="1")
             emit(sweep, "job_finished", job_id=1000 + number)
-        launch(sweep, number, block)
+        play(sweep, number, launch)
     emit(sweep, msg="The sweep did not finish.", **{ENDING: False})
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) < MOST, "\n".join(lines)

@@ -27,7 +27,7 @@ def false_loss(dice, pairs, adjusted=True):
         table = _estimates(values)
         level = effect_level(looks if adjusted else ())
         verdicts = effect_verdicts(table, MARGIN, level)
-        if {"slower", "faster"} & set(verdicts):
+        if {"loss", "gain"} & set(verdicts):
             return True
         looks.append(launches)
         spread = math.sqrt((table["spread"] ** 2).mean())  # plans rest on all pairs of a lead together
@@ -41,19 +41,19 @@ def _estimates(values):
     mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(launches)
     half = special.stdtrit(launches - 1, 0.975) * error
     p = 2 * special.stdtr(launches - 1, -abs(mean / error))
-    return pd.DataFrame({"log": mean, "log_low": mean - half, "log_high": mean + half, "p_holm": holm(p),
-                         "blocks": launches, "spread": error * math.sqrt(launches)})  # fmt: skip
+    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half, "p_holm": holm(p),
+                         "launches": launches, "spread": error * math.sqrt(launches)})  # fmt: skip
 
 
 def _proposed(open_, spread, had, pairs):
-    suspected = open_[(open_["log_low"] > 0) | (open_["log_high"] < 0)]
+    suspected = open_[(open_["low"] > 0) | (open_["high"] < 0)]
     needed = [launches_for(_pair(row, had), spread, pairs, MARGIN)
               for row in (suspected if len(suspected) else open_).itertuples()]  # fmt: skip
     return max((max(count, had + 1) for count in needed if count <= MOST), default=MOST + 1)
 
 
 def _pair(row, launches):
-    return Pair("a", "a+x", "a", "x", "open", row.log, 0, 0, launches, row.log, row.log_low, row.log_high, "")
+    return Pair("a", "a+x", "a", "x", "unclear", row.mean, 0, 0, launches, row.mean, row.low, row.high, "")
 
 
 @pytest.mark.simulation

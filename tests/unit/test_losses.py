@@ -9,11 +9,12 @@ from scipy import stats
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.prediction.composed_losses import ComposedLosses, best_known
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, from_log, log_of, measured_losses
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
+from castmates.analysis.prediction.several import combined_loss
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ONE_CACHE = dict.fromkeys(range(8), 0)
 
@@ -24,11 +25,11 @@ def losses(of, rate, caches=ONE_CACHE):
 
 def slowed(shares):
     """Rates by member in co-runs; 100 everywhere else."""
-    return lambda _block, _number, scene, member: 100 * shares.get((scene, member), 1.0)
+    return lambda _launch, _number, scene, member: 100 * shares.get((scene, member), 1.0)
 
 
 def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_first():
-    of = plan([company("c1", mix("a@0", "b@1")), company("c2", mix("b@0", "a@1"))], blocks=3)
+    of = plan([cohort("c1", mix("a@0", "b@1")), cohort("c2", mix("b@0", "a@1"))], launches=3)
     shares = {
         ("corun:a+b", "a@0"): 0.9,
         ("corun:a+b", "b@1"): 0.8,
@@ -38,13 +39,13 @@ def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_fi
     known = losses(of, slowed(shares))
     assert known.of("a", ["b"]).pct == pytest.approx(10)
     assert known.of("b", ["a"]).pct == pytest.approx(30)
-    only = losses(plan([company("c1", mix("a@0", "b@1"))], blocks=3), slowed(shares))
+    only = losses(plan([cohort("c1", mix("a@0", "b@1"))], launches=3), slowed(shares))
     assert only.of("b", ["a"]).pct == pytest.approx(20)
     assert only.of("b", ["b"]) is None
 
 
 def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
-    of = plan([company("c1", mix("a@0", "b@1", "b@2"))], blocks=3)
+    of = plan([cohort("c1", mix("a@0", "b@1", "b@2"))], launches=3)
     scene = "corun:a+b+b"
     known = losses(of, slowed({(scene, "a@0"): 0.5, (scene, "b@1"): 0.8, (scene, "b@2"): 0.9}))
     assert known.of("a", ["b", "b"]).pct == pytest.approx(50)
@@ -55,11 +56,11 @@ def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
 
 
 def test_a_mix_around_two_caches_or_on_siblings_shows_nothing_of_one_cache():
-    of = plan([company("c1", mix("a@0", "b@1"))], blocks=3)
+    of = plan([cohort("c1", mix("a@0", "b@1"))], launches=3)
     assert losses(of, slowed({}), {0: 0, 1: 1}).of("a", ["b"]) is None
     assert losses(of, slowed({}), {}).of("a", ["b"]) is not None  # no cache is known: one
     near = mix("a@0", "b@1").model_copy(update={"name": "a+b:smt"})
-    assert losses(plan([company("c1", near)], blocks=3), slowed({})).of("a", ["b"]) is None
+    assert losses(plan([cohort("c1", near)], launches=3), slowed({})).of("a", ["b"]) is None
 
 
 def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
@@ -67,9 +68,9 @@ def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
     effects = estimate_effects(of, maker.windows(of), 0.02)
     known = measured_losses(of, effects, ONE_CACHE)
     (row,) = effects[
-        (effects["partition"] == "split-4") & (effects["baseline"] == "solo") & (effects["role"] == "lead")
+        (effects["partition"] == "split-4") & (effects["baseline"] == "alone") & (effects["role"] == "lead")
     ].to_dict("records")
-    assert known.of("dlrm", ["stream"], 4).pct == row["degradation_pct"]
+    assert known.of("dlrm", ["stream"], 4).pct == row["loss_pct"]
     assert known.of("stream", ["dlrm"], 8) is not None  # what split-4 leaves it
     assert {(job, ways) for job, _, ways in known.known} == {
         ("dlrm", None), ("stream", None), ("dlrm", 4), ("dlrm", 8), ("stream", 8), ("stream", 4),
@@ -124,7 +125,7 @@ def test_what_is_measured_comes_first_and_extra_time_beside_several_adds_up():
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
-    """Pairs of one lead share its solo, and so part of their errors; launches are drawn anew for each study."""
+    """Pairs of one lead share its `alone` scene, and so part of their errors; each study has new launches."""
     chance, studies, launches = np.random.default_rng(1), 4000, 5
     truths = np.array([0.2, 0.1, 0.05])
     common = math.sqrt(shared) * chance.normal(size=(studies, launches, 1))
@@ -135,10 +136,10 @@ def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
         for mean, half in zip(means, spread, strict=True):
             pairs = {
                 ("a", (name,), None): Loss(
-                    *(from_log(mean[place] + sign * half[place]) for sign in (0, -1, 1)), "measured"
+                    *(loss_pct(mean[place] + sign * half[place]) for sign in (0, -1, 1)), "measured"
                 )
                 for place, name in enumerate("bcd"[:many])
             }
             loss = ComposedLosses(MeasuredLosses(pairs)).of("a", "bcd"[:many])
-            held += log_of(loss.low) <= together(truths[:many]) <= log_of(loss.high)
+            held += log_of(loss.low) <= combined_loss(truths[:many]) <= log_of(loss.high)
         assert_told("groupings", "loss_low", held / studies)

@@ -11,9 +11,9 @@ import yaml
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
-from castmates.study.class_names import class_of, named, without_class
+from castmates.study.class_names import named, without_class
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import launch_in, launch_of, plan_of, text_of
+from castmates.study.plan_text import plan_of, plan_text, task_in, task_of
 from castmates.study.wanted import place_of, with_place
 from tests.unit import machines, sysfs
 
@@ -73,7 +73,6 @@ def two(folder):
 
 def test_names_carry_the_class_and_lose_it():
     for name in ("chase", "chase@1", "chase+stream:smt", "chase@2#2"):
-        assert class_of(named(name, "xeon")) == "xeon"
         assert without_class(named(name, "xeon")) == name
     assert named("chase+stream+stream:smt", "xeon") == "chase~xeon+stream+stream:smt"
     assert place_of("chase~xeon+stream:smt") == "smt"
@@ -86,34 +85,37 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
     names = [mix.name for mix in plan.mixes]
     assert len(names) == len(set(names))
     # Two names may stand for one measurement within a class, but never in two classes.
-    of_class = [{mix.identity for mix in plan.mixes if class_of(mix.name) == name} for name in ("xeon", "epyc")]
+    of_class = [{mix.identity for mix in plan.mixes if mix.machine == name} for name in ("xeon", "epyc")]
     assert of_class[0].isdisjoint(of_class[1])
-    assert {without_class(name) for name in names if class_of(name) == "xeon"} == {
-        without_class(name) for name in names if class_of(name) == "epyc"
-    }
+    names_on = [{without_class(mix.name) for mix in part.mixes} for part in parts_of(plan)]
+    assert names_on[0] == names_on[1]
     for each in two.by_class:
         alone = project.on_captured_machine(replace(two, study=each.study), each.elsewhere.file).plan()
         members = {
-            member.name: member for block in plan.blocks for member in block.company.members
+            member.name: member for launch in plan.launches for member in launch.cohort.members
         }  # by names that no other class has
-        for block in alone.blocks:
-            for member in block.company.members:
+        for launch in alone.launches:
+            for member in launch.cohort.members:
                 ours = members[named(member.name, each.machine)]
                 # Placement, memory nodes and sizes (`4llc`) are those of the captured machine.
                 assert (ours.cpus, ours.nodes, ours.command) == (member.cpus, member.nodes, member.command)
-    commands = {class_of(m.name): m.command for b in plan.blocks for m in b.company.members if m.workload == "stream"}
+    cohorts = [launch.cohort for launch in plan.launches]
+    commands = {each.machine: m.command for each in cohorts for m in each.members if m.workload == "stream"}
     assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
 
 
-def test_blocks_carry_their_class_and_never_share_a_company(two):
+def test_launches_carry_their_class_and_never_share_a_cohort(two):
     plan = two.plan()
-    for block in plan.blocks:
-        assert {class_of(mix.name) for mix in block.company.mixes} == {block.company.machine}
-        assert {class_of(member.name) for member in block.company.members} == {block.company.machine}
+    for launch in plan.launches:
+        assert {mix.machine for mix in launch.cohort.mixes} == {launch.cohort.machine}
+        for member in launch.cohort.members:
+            assert named(without_class(member.name), launch.cohort.machine) == member.name
     parts = parts_of(plan)
     assert [part.machine for part in parts] == ["xeon", "epyc"]
-    assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]
-    assert plan_of(text_of(plan)) == plan
+    assert sorted(launch.path for part in parts for launch in part.launches) == [
+        launch.path for launch in plan.launches
+    ]
+    assert plan_of(plan_text(plan)) == plan
 
 
 def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
@@ -123,9 +125,9 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
             project.on_captured_machine(replace(two, study=part.study), part.elsewhere.file).plan().memory
         )
     assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
-    for block in plan.blocks:
-        for launch in (launch_in(plan, block.path), launch_of(text_of(plan), block.path)):
-            assert launch.needs == takes[block.company.machine]
+    for launch in plan.launches:
+        for task in (task_in(plan, launch.path), task_of(plan_text(plan), launch.path)):
+            assert task.needs == takes[launch.cohort.machine]
     assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
 
@@ -150,11 +152,9 @@ def test_what_a_class_cannot_seat_is_left_out_there_with_its_reason(folder):
 
 def test_a_plan_without_classes_has_no_word_of_them(folder):
     plan = load(folder, MODELLED | {"mixes": []}).plan()
-    text = text_of(plan)
-    assert "machine" not in text
-    assert "ignored_hosts" not in text
+    text = plan_text(plan)
     assert "~" not in text
-    assert not any("machine" in block.model_dump()["company"] for block in plan.blocks)
+    assert not {"machine", "machines", "ignored_hosts"} & json.loads(plan.canonical()).keys()
     assert json.loads(text)["study"] == "over-classes"
 
 

@@ -1,6 +1,7 @@
 """A sweep over untested masks is stamped so wherever its numbers stand; no other study is."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -10,6 +11,8 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.text.stamps import caveat, stamped
+from castmates.study.partitions.planned import masked
+from castmates.study.spec import UNMANAGED, Mix, Partition, Share
 from tests.unit.results_maker import MACHINE, make
 
 TRIED = {"verdict": "works", "said": "Way masks work on this machine.", "at": "2026-01-05T10:00:00+00:00"}
@@ -21,7 +24,10 @@ def swept(folder, way_masks=None, platform="measured", partition="split-4"):
     effects = pd.read_parquet(file)
     effects.loc[effects.index[-1], "partition"] = partition
     effects.to_parquet(file, index=False)
-    return read_results(folder)
+    results = read_results(folder)
+    tried = Partition(name=partition, shares=(Share(member="a@0", ways=0xF),) if partition != UNMANAGED else ())
+    mix = Mix(name="a+b", identity="tried", lead="a@0", antagonists=("b@1",), partitions=(tried,))
+    return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,)}))
 
 
 def html_of(results):
@@ -60,12 +66,11 @@ def test_no_other_study_is(tmp_path, platform, partition):
 
 def test_the_tables_have_it_beside_them(tmp_path):
     results = swept(tmp_path / "study")
-    table = stamps_table("study", results.controls, results.effects, results.platforms, MACHINE)
+    table = stamps_table("study", results.controls, masked(results.plan), results.platforms, MACHINE)
     row = table.set_index("stamp").loc["masks"]
     assert (row["word"], row["good"]) == ("unverified", False)
     assert "castmates doctor --verify-cat" in row["sentence"]
-    tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"way_masks": TRIED})
+    tried = stamps_table("study", results.controls, masked(results.plan), ["measured"], MACHINE | {"way_masks": TRIED})
     assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Way masks were tested on this machine: ")
-    without = results.effects.assign(partition="unmanaged")
-    table = stamps_table("study", results.controls, without, results.platforms, MACHINE)
+    table = stamps_table("study", results.controls, set(), results.platforms, MACHINE)
     assert table["stamp"].tolist() == ["control", "sensitivity"]

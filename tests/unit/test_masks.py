@@ -33,7 +33,7 @@ def test_runs_are_contiguous_disjoint_and_make_up_the_mask(mask):
     assert sum(map(masks.popcount, runs)) == masks.popcount(mask)
     for run in runs:
         assert run == masks.make(masks.popcount(run), masks.positions(run)[0])
-    # between two runs there is a hole: together with its neighbour none is contiguous
+    # between two runs there is a hole: together with its antagonist none is contiguous
     assert not any(masks.is_contiguous(one | other) for one, other in pairwise(runs))
     assert masks.is_contiguous(mask) == ("01" not in f"{mask:b}")
 

@@ -10,7 +10,7 @@ from castmates.study.mixes import Host, Programs, resolve
 from tests.unit import sysfs
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.test_last_level import GIB, GRANITE, MIB, kernel, machine, place
-from tests.unit.windows_maker import company, mix
+from tests.unit.windows_maker import cohort, mix
 
 
 def box(root, **files):
@@ -64,7 +64,7 @@ def test_nothing_is_known_of_a_machine_that_shows_nothing(tmp_path):
     assert (usable_memory(tmp_path), limited_memory(tmp_path), free_memory(tmp_path)) == (None, None, None)
 
 
-LAUNCH = company("c", mix("lead@0", "stream@1"))
+LAUNCH = cohort("c", mix("lead@0", "stream@1"))
 
 
 def test_a_launch_that_does_not_fit_is_refused_before_the_kernel_kills():

@@ -7,17 +7,14 @@ import pytest
 from castmates.analysis.effects.system import system_metrics
 from castmates.report.results import Results
 from castmates.report.text import latency, system
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.test_latency import table as latencies
 from tests.unit.test_system import PAIR, TRIO, rates
 from tests.unit.windows_maker import written
 
-EMPTY = (frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS))
-
 
 def of_mix(made, losses, without=()):
     windows = written(made, rates(losses, without))
-    return Results("synthetic", *EMPTY, windows, system=system_metrics(made, windows))
+    return Results("synthetic", windows=windows, system=system_metrics(made, windows))
 
 
 def test_the_work_done_together_is_said_with_interval_launches_and_platform():
@@ -51,6 +48,6 @@ def test_a_refused_quantile_is_a_word_in_its_cell_and_a_sentence(rounds):
         return
     assert last["ms"] == "too few steps"
     assert latency.refusals(found)[0] == (
-        "p99 of bert is left out in all 3 scenes; solo: p99 needs 368 steps in a launch; the most that one has is 280."
+        "p99 of bert is left out in all 3 scenes; alone: p99 needs 368 steps in a launch; the most that one has is 280."
     )
     assert latency.needed() == "6, 72 and 368"

@@ -66,10 +66,10 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
         ("quota", "no controller", {"no_quota": "no controller"}),
         (
             "core",
-            "its neighbours are on other cores already (`distance: smt` puts them on the siblings)",
+            "its antagonists are on other cores already (`distance: smt` puts them on the siblings)",
             {"distance": None},
         ),
-        ("socket", "its neighbours are that far away already", {"distance": "other-socket"}),
+        ("socket", "its antagonists are that far away already", {"distance": "other-socket"}),
         (
             "other-socket",
             "needs 1 core on another socket, but there are none",
@@ -91,15 +91,15 @@ def test_amounts_that_are_listed_are_mitigations_each():
     ]  # fmt: skip
 
 
-def tried(blocks=10, apart=False) -> Plan:
-    """A mix with its neighbour on a sibling, under partitions, and with its neighbour on another socket."""
+def tried(launches=10, apart=False) -> Plan:
+    """A mix with its antagonist on a sibling, under partitions, and with its antagonist on another socket."""
     partitions = split(4), split(8)
     base = windows_maker.mix(LEAD, STREAM)
     far = windows_maker.mix(LEAD, AWAY).model_copy(update={"name": f"{base.name}:other-socket"})
     quota = Partition(name="quota-50", shares=(Share(member=STREAM, quota=50, period=10),))
     of_base = [base, *(under(base, part) for part in partitions), under(base, quota)]
     groups = [of_base, [far]] if apart else [[*of_base, far]]
-    companies = [windows_maker.company(f"c{number}", *group) for number, group in enumerate(groups)]
+    cohorts = [windows_maker.cohort(f"c{number}", *group) for number, group in enumerate(groups)]
     rows = [
         ("ways", [(base.name, part.name) for part in partitions], ""),
         ("other-socket", [(far.name, "unmanaged")], ""),
@@ -107,7 +107,7 @@ def tried(blocks=10, apart=False) -> Plan:
         ("code", [], "no cdp"),
     ]
     against = tuple(Mitigation(mix=base.name, kind=kind, arms=tuple(arms), reason=why) for kind, arms, why in rows)
-    return windows_maker.plan(companies, blocks).model_copy(update={"mitigations": against, "cache": cache_of(SERVER)})
+    return windows_maker.plan(cohorts, launches).model_copy(update={"mitigations": against, "cache": cache_of(SERVER)})
 
 
 LOSSES = {"split-4": (0.2, 0.5), "split-8": (0.1, 0.7), "quota-50": (0.15, 0.9), "unmanaged": (0.4, 0.3)}
@@ -117,12 +117,12 @@ FAR = (0.02, 0.01)
 def windows(plan, lucky=lambda _: 0.0):
     """`lucky` is what a launch adds to the lead's loss under split-8."""
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         part = scene.partition("@")[2] or "unmanaged"
         lead, other = FAR if ":other-socket" in scene else LOSSES.get(part, (0.0, 0.0))
-        luck = lucky(block) if part == "split-8" and member == LEAD else 0.0
+        luck = lucky(launch) if part == "split-8" and member == LEAD else 0.0
         lost = 0.0 if not scene.startswith("corun") else (lead if member == LEAD else other)
-        return 100 * math.exp(-lost - luck + 0.003 * block.number + 0.001 * number)
+        return 100 * math.exp(-lost - luck + 0.003 * launch.number + 0.001 * number)
 
     return windows_maker.written(plan, rate)
 
@@ -142,30 +142,32 @@ def test_the_table_has_the_gain_of_the_lead_beside_the_cost_of_the_others():
         if kind != "unmanaged":
             assert row["gain_pct"] == pytest.approx(100 * math.expm1(0.4 - lead))
             assert row["cost_pct"] == pytest.approx(100 * (1 - math.exp(-(other - 0.3))))
-            assert row["verdict"] == "faster"
+            assert row["verdict"] == "gain"
     far = row_of(table, "other-socket")
     assert (far["loss_pct"], far["cost_pct"]) == pytest.approx((1.98, -33.64), abs=0.01)
     assert math.isnan(row_of(table, "unmanaged")["gain_pct"])
-    assert (row_of(table, "code")["reason"], row_of(table, "code")["blocks"]) == ("no cdp", 0)
+    assert (row_of(table, "code")["reason"], row_of(table, "code")["launches"]) == ("no cdp", 0)
 
 
 def test_the_best_mask_is_chosen_on_some_launches_and_estimated_on_the_others():
     plan = tried()
     usual = row_of(estimate_mitigations(plan, windows(plan), 0.02), "ways")
-    assert (usual["how"], usual["candidates"], usual["blocks"], usual["blocks_choosing"]) == ("chosen", 2, 6, 4)
+    assert (usual["how"], usual["candidates"], usual["launches"], usual["launches_choosing"]) == ("chosen", 2, 6, 4)
     # Whoever is lucky on the launches that choose must not be believed to be so good on the others.
-    chose = {block for block in range(1, 11) if _estimates_less(plan, block)}
+    chose = {launch for launch in range(1, 11) if _estimates_less(plan, launch)}
     assert len(chose) == 4
-    lucky = windows(plan, lambda block: -0.3 if block.number in chose else 0.2)
+    lucky = windows(plan, lambda launch: -0.3 if launch.number in chose else 0.2)
     row = row_of(estimate_mitigations(plan, lucky, 0.02), "ways")
     assert row["partition"] == "split-8"
     assert row["gain_pct"] == pytest.approx(100 * math.expm1(0.4 - 0.1 - 0.2))
 
 
-def _estimates_less(plan, block):
+def _estimates_less(plan, launch):
     """Whether a launch without a valid window under split-8 leaves the number of those that estimate as it is."""
     table = windows(plan)
-    moved = table["rate"].where(~((table["block"] == block) & (table["partition"] == "split-8")), table["rate"] * 1.01)
+    moved = table["rate"].where(
+        ~((table["launch"] == launch) & (table["partition"] == "split-8")), table["rate"] * 1.01
+    )
     known, other = (
         row_of(estimate_mitigations(plan, each, 0.02), "ways")["gain_pct"] for each in (table, table.assign(rate=moved))
     )
@@ -173,7 +175,7 @@ def _estimates_less(plan, block):
 
 
 def test_numbers_that_cannot_be_had_have_a_reason():
-    few = tried(blocks=4)
+    few = tried(launches=4)
     assert row_of(estimate_mitigations(few, windows(few), 0.02), "ways")["reason"] == TOO_FEW
     apart = tried(apart=True)
     assert row_of(estimate_mitigations(apart, windows(apart), 0.02), "other-socket")["reason"] == APART
@@ -185,13 +187,12 @@ def test_numbers_that_cannot_be_had_have_a_reason():
 def test_a_study_without_mitigations_has_no_rows():
     plan = tried().model_copy(update={"mitigations": ()})
     assert estimate_mitigations(plan, windows(plan), 0.02).empty
-    assert "mitigations" not in plan.model_dump()
 
 
-def results(blocks=10, **keys):
-    plan = tried(blocks=blocks, **keys)
+def results(launches=10, **keys):
+    plan = tried(launches=launches, **keys)
     table = estimate_mitigations(plan, windows(plan), 0.02)
-    return replace(of_effects(atoms(), blocks=blocks), mitigations=table, plan=plan)
+    return replace(of_effects(atoms(), launches=launches), mitigations=table, plan=plan)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,8 @@ def results(blocks=10, **keys):
 def test_a_throttle_is_told_in_the_machines_unit(unit, said):
     bandwidth = Bandwidth(unit=unit, least=8, step=8, most=2048) if unit else None
     cache = cache_of(SERVER).model_copy(update={"bandwidth": bandwidth})
-    assert amount_of({"mitigation": "bandwidth", "partition": "antagonists-mb40"}, cache) == said
+    slowed = Partition(name="antagonists-mb40", shares=(Share(member="x@1", bandwidth=40),))
+    assert amount_of({"mitigation": "bandwidth"}, slowed, cache) == said
 
 
 def test_the_figure_has_the_least_loss_first_and_the_change_in_words():
@@ -208,23 +210,24 @@ def test_the_figure_has_the_least_loss_first_and_the_change_in_words():
     left, right = drawn.axes
     names = [text.get_text().partition("\n")[0] for text in left.texts if text.get_position()[0] < -72]
     assert names == [
-        "nothing is done", "neighbours on another socket", "separate cache ways", "neighbours' CPU time limited",
+        "nothing is done", "antagonists on another socket", "separate cache ways", "antagonists' CPU time limited",
         "ways for its code alone",
     ]  # fmt: skip
     changes = {one.get_text().partition("\n")[2] for axes in (left, right) for one in axes.texts}
     assert "46.2 to 46.2 % faster" in changes  # of the program: exp(0.4 - 0.02)
-    assert "45.1 to 45.1 % slower" in changes  # of its neighbour under the quota: 1 - exp(0.3 - 0.9)
+    assert "45.1 to 45.1 % slower" in changes  # of its antagonist under the quota: 1 - exp(0.3 - 0.9)
 
 
 def test_the_figure_shows_both_sides_and_why_something_is_missing():
     drawn, source = figure.draw(results())
     assert problems(drawn) == []
     said = [text.get_text().replace("\n", " ") for text in drawn.findobj(lambda artist: hasattr(artist, "get_text"))]
-    assert {"dlrm loses (%)", "its neighbour loses (%)", "nothing is done", "no cdp"} <= set(said)
+    assert {"dlrm loses (%)", "its antagonist loses (%)", "nothing is done", "no cdp"} <= set(said)
     assert any(text.startswith("separate cache ways 8 of 12 ways, best of 2") for text in said)
     assert any(text.startswith("33.0 %") for text in said)
     assert len(source) == 5
     words = texts_for("mitigations", results()).alternative
     assert (
-        "dlrm beside stream: nothing is done, 33.0 % and 25.9 %; neighbours on another socket, 2.0 % and 1.0 %" in words
+        "dlrm beside stream: nothing is done, 33.0 % and 25.9 %; antagonists on another socket, 2.0 % and 1.0 %"
+        in words
     )

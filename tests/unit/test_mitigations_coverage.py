@@ -18,7 +18,7 @@ from tests.unit.partition_maker import split, under
 from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation
-STUDIES, SEED, BLOCKS = 400, 20261123, 6
+STUDIES, SEED, LAUNCHES = 400, 20261123, 6
 SCENE, WINDOW = 0.015, 0.01  # standard deviations, in log terms
 TRUE = {"loss": 0.1, "gain": 0.2, "others_loss": 0.25, "cost": 0.05}
 PLACES = {"smt": 0.3, "core": 0.2, "socket": 0.05}
@@ -29,24 +29,24 @@ def _rates(lost):
     rng = np.random.default_rng(SEED)
     moved = {}
 
-    def rate(block, number, scene, member):
-        place = (block.path, scene, member)
-        launch = moved.setdefault(place, rng.normal(0, SCENE))
-        return 100 * math.exp(-lost(scene, member) + launch + rng.normal(0, WINDOW))
+    def rate(launch, number, scene, member):
+        place = (launch.path, scene, member)
+        luck = moved.setdefault(place, rng.normal(0, SCENE))
+        return 100 * math.exp(-lost(scene, member) + luck + rng.normal(0, WINDOW))
 
     return rate
 
 
 @cache
 def mitigated():
-    companies, against = [], []
+    cohorts, against = [], []
     for number in range(STUDIES):
         base = windows_maker.mix(f"x{number}@0", f"a{number}@1")
         parts = [split(ways, base.lead, base.antagonists[0]) for ways in (2, 4, 6, 8)]
-        companies.append(windows_maker.company(f"c{number}", base, *(under(base, part) for part in parts)))
+        cohorts.append(windows_maker.cohort(f"c{number}", base, *(under(base, part) for part in parts)))
         arms = tuple((base.name, part.name) for part in parts)
         against.append(Mitigation(mix=base.name, kind="ways", arms=arms))
-    plan = windows_maker.plan(companies, BLOCKS).model_copy(update={"mitigations": tuple(against)})
+    plan = windows_maker.plan(cohorts, LAUNCHES).model_copy(update={"mitigations": tuple(against)})
 
     def lost(scene, member):
         if not scene.startswith("corun"):
@@ -65,19 +65,19 @@ def _true(quantity):
 @pytest.mark.parametrize("quantity", TRUE)
 def test_the_intervals_of_a_chosen_mask_hold_the_truth(quantity):
     table, true = mitigated(), _true(quantity)
-    assert (table["blocks"] + table["blocks_choosing"] == BLOCKS).all()
+    assert (table["launches"] + table["launches_choosing"] == LAUNCHES).all()
     held = (table[f"{quantity}_low"] <= true) & (true <= table[f"{quantity}_high"])
     assert_told("mitigations", f"{quantity}_low", held.mean())
 
 
 @cache
 def distant():
-    companies = []
+    cohorts = []
     for number in range(STUDIES):
         mixes = [windows_maker.mix(f"x{number}@0", f"a{number}@{cpu}") for cpu in (1, 2, 3)]
         named = [mix.model_copy(update={"name": f"{mix.name}:{at}"}) for mix, at in zip(mixes, PLACES, strict=True)]
-        companies.append(windows_maker.company(f"c{number}", *named))
-    plan = windows_maker.plan(companies, BLOCKS)
+        cohorts.append(windows_maker.cohort(f"c{number}", *named))
+    plan = windows_maker.plan(cohorts, LAUNCHES)
 
     def lost(scene, member):
         return PLACES[scene.rpartition(":")[2]] if scene.startswith("corun") and member.startswith("x") else 0.0
@@ -104,6 +104,6 @@ def test_the_losses_by_distance_hold_the_truth():
     loss = 100 * (1 - 1 / slowdown)
     assert_told(
         "distances",
-        "degradation_low",
-        ((table["degradation_low"] <= loss) & (loss <= table["degradation_high"])).mean(),
+        "loss_low",
+        ((table["loss_low"] <= loss) & (loss <= table["loss_high"])).mean(),
     )

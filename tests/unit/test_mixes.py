@@ -8,9 +8,9 @@ from castmates.errors import CastmatesError
 from castmates.study import catalogue
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.scenes import scenes_of
-from castmates.study.spec import LATER, Member
+from castmates.study.spec import Member
 from tests.unit.makers import ENVIRONMENTS, layout, prepared, study, workloads
 
 
@@ -93,21 +93,25 @@ def test_no_cpu_serves_two_members_of_a_mix(cores, cpus):
 
 def test_scenes_hold_each_baseline_once():
     found, members = mixes_of(study(["x"], ["a", "b"]))
-    of_the_lead = ["solo", "solo-again", "placebo:1", "corun:x+a", "corun:x+b"]
-    assert [scene.name for scene in scenes_of(found, members)] == [*of_the_lead, "alone:a@1", "alone:b@1"]
+    of_the_lead = ["alone", "alone-again", "placebo:1", "corun:x+a", "corun:x+b"]
+    assert [scene.name for scene in scenes_of(found, members)] == [
+        *of_the_lead,
+        "antagonist-alone:a@1",
+        "antagonist-alone:b@1",
+    ]
     assert [scene.name for scene in scenes_of(found, members, antagonists_alone=False)] == of_the_lead
 
 
 def test_what_antagonists_lose_is_measured_where_mitigations_need_it():
     keys = "name: x\nbudget: {antagonists_alone: false}\nmitigations: [{lead: a, antagonists: [b]}]\n"
     with pytest.raises(CastmatesError, match=r"line 2: .*no 'antagonists_alone: false' beside 'mitigations'"):
-        read(Study, keys, "study.yaml")
+        read_keys(Study, keys, "study.yaml")
 
 
 def gather(own=None, **files):
     named = [(f"{name}.yaml", Catalogue.model_validate({"workloads": entries})) for name, entries in files.items()]
     one = Study.model_validate({"name": "s", "workloads": own or {}})
-    return catalogue.gather(named, one, "study.yaml", ENVIRONMENTS, ("text",))
+    return catalogue.gather_catalogue(named, one, "study.yaml", ENVIRONMENTS, ("text",))
 
 
 def test_like_takes_over_what_is_not_said():
@@ -151,9 +155,8 @@ def member_of(**keys):
     return found[0].identity, members["x@0"]
 
 
-def test_later_fields_leave_older_members_as_they_are_and_count_where_they_say_what_is_measured():
+def test_keys_count_where_they_say_what_is_measured():
     plain, member = member_of()
-    assert not set(member.model_dump()) & set(LATER)
     assert Member.model_validate_json(member.canonical()) == member
     assert member_of(package="xz-utils")[0] == plain
     output, spoken = member_of(progress="output", step_line="step", inputs="text")

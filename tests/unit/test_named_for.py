@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from castmates.study.catalogue import gather
-from castmates.study.last_level import LastLevel, Place, fitted
+from castmates.study.catalogue import gather_catalogue
+from castmates.study.last_level import CachePlace, LastLevel, sized_workload
 from castmates.study.mixes import member_of
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.named_for import RULES, cautions
 from castmates.study.placement.search import Seat
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Member, Prepared
 from tests.unit.test_memory_peak import SERVER, SMALL
 
@@ -95,9 +95,13 @@ def test_programs_of_others_are_not_judged():
 def test_no_size_of_the_catalogue_breaks_a_rule_on_a_cache_of_504_mib():
     """With the same sizes in bytes on all machines, most did."""
     path = CATALOGUE / "kernels.yaml"
-    entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
-    stock = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
-    place = Place((0,), GRANITE, 1 << 40)
-    leads = {"tree-in-cache"}  # which are no antagonists: small, so that a neighbour takes them whole
-    there = [member(" ".join(fitted(one, place).words), name=name) for name, one in stock.items() if name not in leads]
+    entries = read_keys(Catalogue, path.read_text(encoding="utf-8"), str(path))
+    stock = gather_catalogue([(str(path), entries)], Study(name="none"), "none", ["native"])
+    place = CachePlace((0,), GRANITE, 1 << 40)
+    leads = {"tree-in-cache"}  # which are no antagonists: small, so that an antagonist takes them whole
+    there = [
+        member(" ".join(sized_workload(one, place).words), name=name)
+        for name, one in stock.items()
+        if name not in leads
+    ]
     assert cautions(there, lambda _: GRANITE, None) == ()

@@ -1,4 +1,4 @@
-"""A node that is not of a block's class refuses with one sentence, before anything is started."""
+"""A node that is not of a launch's class refuses with one sentence, before anything is started."""
 
 from types import SimpleNamespace
 
@@ -38,8 +38,8 @@ CHANGES = {
 
 def check(machine, facts):
     machines = [NodeClass(name="milan", capture="milan.json.gz", facts=FACTS)]
-    block = SimpleNamespace(path="chase-1/1", company=SimpleNamespace(machine=machine))
-    refuse_other_node(block, machines, lambda: facts)
+    launch = SimpleNamespace(path="chase-1/1", cohort=SimpleNamespace(machine=machine))
+    refuse_other_node(launch, machines, lambda: facts)
 
 
 @pytest.mark.parametrize("said", CHANGES)
@@ -56,7 +56,7 @@ def test_the_first_difference_is_named(said):
 
 def test_a_node_of_the_class_is_taken():
     check("milan", FACTS)
-    # Firmware keeps a little memory; resctrl may not be mounted yet, which the block itself will say.
+    # Firmware keeps a little memory; resctrl may not be mounted yet, which the launch itself will say.
     check("milan", FACTS.model_copy(update={"memory_bytes": 63 * 10**9, "ways": None, "groups": None}))
     check("", FACTS.model_copy(update={"processor": "any"}))  # a study without classes
 

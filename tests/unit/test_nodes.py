@@ -4,22 +4,21 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.precision import widths
-from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.launches import launches_table
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.pooling import UNKNOWN, pooled, without_hosts, without_left_out
-from castmates.results.window_hosts import with_hosts
 from tests.unit.partition_maker import atoms, made, windows
 
-PLAN = made(atoms(), blocks=9)
+PLAN = made(atoms(), launches=9)
 HOSTS = ("n1", "n2", "n3")
 
 
 def on_nodes(slower=1.0, processors=("A", "A", "A")):
     """Windows of three nodes in turns; co-runs of the lead are so much slower on the last one."""
     table = windows(PLAN, noise=0.003)
-    node = table["block"] % 3
+    node = table["launch"] % 3
     table["host"] = node.map(dict(enumerate(HOSTS)))
     table["processor"] = node.map(dict(enumerate(processors)))
     hit = (table["host"] == "n3") & (table["kind"] == "corun") & (table["role"] == "lead")
@@ -28,8 +27,8 @@ def on_nodes(slower=1.0, processors=("A", "A", "A")):
 
 
 def of_pair(table):
-    """The rows of the lead against solo without a partition."""
-    ours = (table["role"] == "lead") & (table["baseline"] == "solo") & (table["partition"] == "unmanaged")
+    """The rows of the lead against alone without a partition."""
+    ours = (table["role"] == "lead") & (table["baseline"] == "alone") & (table["partition"] == "unmanaged")
     return table[ours & (table["control"] == "")] if "control" in table else table[ours]
 
 
@@ -38,7 +37,7 @@ def test_each_node_has_its_effect_and_a_difference_is_seen(slower, verdict):
     nodes = of_pair(estimate_nodes(PLAN, on_nodes(slower), 0.02))
     assert sorted(nodes["host"]) == list(HOSTS)
     assert set(nodes["verdict"]) == {verdict}
-    assert (nodes["blocks"] == 3).all()
+    assert (nodes["launches"] == 3).all()
     (effect,) = of_pair(estimate_effects(PLAN, on_nodes(slower), 0.02)).to_dict("records")
     assert (effect["nodes"], effect["over"]) == (3, "nodes")
 
@@ -58,7 +57,7 @@ def test_a_difference_and_what_was_left_out_are_stamped():
     assert "n1, n2 and n3 differ in" in sentence
     plan = PLAN.model_copy(update={"ignored_hosts": ("n3",)})
     kept = without_hosts(plan, table, plan.ignored_hosts)
-    assert len(kept.blocks) == 6
+    assert len(kept.launches) == 6
     left = estimate_nodes(kept, table, 0.02)
     ((_, (word, sentence), _),) = nodes_stamps(plan, [kept], left, 3)
     assert word == "2 nodes"
@@ -69,7 +68,7 @@ def test_a_difference_and_what_was_left_out_are_stamped():
 def test_processors_are_never_pooled():
     table = on_nodes(1.2, ("A", "A", "B"))
     parts = pooled(PLAN, table)
-    assert [(part.machine, len(part.blocks)) for part in parts] == [("A", 6), ("B", 3)]
+    assert [(part.machine, len(part.launches)) for part in parts] == [("A", 6), ("B", 3)]
     rows = [of_pair(estimate_effects(part, table, 0.02)).iloc[0] for part in parts]
     assert rows[1]["slowdown"] / rows[0]["slowdown"] == pytest.approx(1.2, rel=0.02)
     ((name, (word, sentence), good), *_) = nodes_stamps(PLAN, parts, estimate_nodes(parts[0], table, 0.02), 0)
@@ -77,26 +76,13 @@ def test_processors_are_never_pooled():
     assert "A (6 launches) and B (3 launches)" in sentence
 
 
-def test_blocks_of_a_model_are_never_left_out_for_their_host():
+def test_launches_of_a_model_are_never_left_out_for_their_host():
     record = {
-        "spec": {"study": "s", "company": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
+        "spec": {"study": "s", "cohort": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
         "status": "measured", "started": "", "host": "n3",
     }  # fmt: skip
     for platform, left_out in (("measured", True), ("modelled", False)):
-        assert blocks_table([record | {"platform": platform}], ["n3"])["left_out"].tolist() == [left_out]
-
-
-def test_blocks_from_before_windows_had_a_node_have_that_of_their_record():
-    """Otherwise a study that goes on after an upgrade would count one more node, without a name."""
-    whole = on_nodes().assign(platform="measured")
-    old = whole["block"] <= 4
-    table = whole.assign(host=whole["host"].where(~old, ""), processor=whole["processor"].where(~old, ""))
-    found = with_hosts(table, lambda _, number: HOSTS[number % 3])
-    assert found["host"].tolist() == whole["host"].tolist()
-    assert found["processor"].tolist() == whole["processor"].tolist()
-    assert estimate_nodes(PLAN, found, 0.02)["host"].nunique() == 3
-    modelled = table.assign(platform="modelled")  # the same on every node: none is a factor of it
-    assert with_hosts(modelled, lambda *_: "n1")["host"].tolist() == modelled["host"].tolist()
+        assert launches_table([record | {"platform": platform}], ["n3"])["left_out"].tolist() == [left_out]
 
 
 def test_a_processor_that_is_not_known_is_pooled_with_none_of_several():
@@ -112,10 +98,10 @@ def test_a_wanted_precision_is_that_of_the_interval_which_is_reported():
     assert found.half == pytest.approx((effect["slowdown_high"] - effect["slowdown_low"]) / 2)
     assert effect["freedom"] == 2  # three nodes
     aside = PLAN.model_copy(update={"ignored_hosts": ("n3",)})
-    assert widths(aside, table)[effect["mix"], "unmanaged"].blocks == 6
+    assert widths(aside, table)[effect["mix"], "unmanaged"].launches == 6
 
 
-def test_what_is_left_out_of_the_windows_is_left_out_by_the_table_of_blocks():
-    blocks = pd.DataFrame([{"company": one.company.id, "block": one.number} for one in PLAN.blocks])
-    kept = without_left_out(PLAN, blocks.assign(left_out=blocks["block"] % 3 == 2))
-    assert [block.number for block in kept.blocks] == [number for number in range(1, 10) if number % 3 != 2]
+def test_what_is_left_out_of_the_windows_is_left_out_by_the_table_of_launches():
+    launches = pd.DataFrame([{"cohort": one.cohort.id, "launch": one.number} for one in PLAN.launches])
+    kept = without_left_out(PLAN, launches.assign(left_out=launches["launch"] % 3 == 2))
+    assert [launch.number for launch in kept.launches] == [number for number in range(1, 10) if number % 3 != 2]

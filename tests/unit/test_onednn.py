@@ -13,7 +13,7 @@ from castmates.analysis.operations.instructions import (
     USED,
     WIDER,
     eligible,
-    has,
+    extension_state,
     instructions_of,
     use_of,
 )
@@ -133,9 +133,9 @@ def test_only_what_an_implementation_names_counts_as_use(primitive, isa, types, 
 
 def test_what_the_processor_lacks_is_another_answer_than_what_it_has():
     flags = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"]
-    assert [has(each, flags) for each in EXTENSIONS] == [HAS, HAS, HAS, LACKS, LACKS]
-    assert [has(each, flags[:2]) for each in EXTENSIONS] == [HAS, LACKS, LACKS, LACKS, LACKS]
-    assert {has(each, None) for each in EXTENSIONS} == {NOT_KNOWN}
+    assert [extension_state(each, flags) for each in EXTENSIONS] == [HAS, HAS, HAS, LACKS, LACKS]
+    assert [extension_state(each, flags[:2]) for each in EXTENSIONS] == [HAS, LACKS, LACKS, LACKS, LACKS]
+    assert {extension_state(each, None) for each in EXTENSIONS} == {NOT_KNOWN}
 
 
 def test_types_of_operations_are_eligible_for_a_reason():

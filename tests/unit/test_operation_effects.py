@@ -9,7 +9,8 @@ from castmates.analysis.operations.groups import OTHERS
 from castmates.analysis.operations.summary import summarise
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
-from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.analysis.tables.not_compared import not_compared
+from castmates.results.columns.registry import TABLES
 from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables
 from tests.unit.printed_intervals import assert_told
 
@@ -26,44 +27,44 @@ def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
     table = effects(launches(6, LOSSES, np.random.default_rng(1), between=0.005)).set_index("group")
     assert table.loc[DENSE, "ratio"] == pytest.approx(1.10, abs=0.01)
     assert table.loc[GATHERS, "ratio"] == pytest.approx(1.50, abs=0.01), "lookups of two tables are one group"
-    assert set(table.index[table["verdict"] == "slower"]) == {DENSE, GATHERS, STEP}
+    assert set(table.index[table["verdict"] == "loss"]) == {DENSE, GATHERS, STEP}
     step, parts = table.loc[STEP], table.drop(STEP)
-    for column in ("solo_ms", "ms", "difference_ms"):
+    for column in ("alone_ms", "ms", "difference_ms"):
         assert parts[column].sum() == pytest.approx(step[column])
     assert parts["share_of_loss"].sum() == pytest.approx(1)
     gathers = table.loc[GATHERS]
     assert gathers["share_of_loss"] == pytest.approx(0.2 / 0.6, abs=0.05)
     assert gathers["share_of_loss_low"] < 0.2 / 0.6 < gathers["share_of_loss_high"]
-    assert table.loc["unattributed", "solo_ms"] == pytest.approx(LEFT)
+    assert table.loc["unattributed", "alone_ms"] == pytest.approx(LEFT)
     assert OTHERS in table.index, "what takes less than a hundredth of a step is put together"
     assert table.loc[DENSE, "ratio_low"] < 1.10 < table.loc[DENSE, "ratio_high"]
 
 
 def test_intervals_need_three_launches():
     table = effects(launches(2, LOSSES, np.random.default_rng(1)))
-    assert set(table["verdict"]) == {"too few blocks"}
+    assert set(table["verdict"]) == {"too few launches"}
 
 
 def test_traces_of_another_graph_are_not_compared():
     other = {name.replace("MatMul:MatMul", "Fused:_FusedMatMul"): ms for name, ms in ALONE.items()}
     traces = launches(3, {}, np.random.default_rng(1), beside=other)
     assert effects(traces).empty
-    assert set(traces.not_compared["reason"]) == {"another graph"}
-    assert traces.not_compared["different"].min() > 0.3
+    assert set(not_compared(traces)["reason"]) == {"another graph"}
+    assert not_compared(traces)["different"].min() > 0.3
     threads = launches(3, {}, np.random.default_rng(1))
     threads.steps.loc[threads.steps["kind"] == "corun", "threads_intra"] = 2
     assert effects(threads).empty
-    assert set(threads.not_compared["reason"]) == {"other threads"}
+    assert set(not_compared(threads)["reason"]) == {"other threads"}
 
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     made = tables(launches(3, LOSSES, np.random.default_rng(1)))
     for name, table in made.items():
-        assert set(OPERATION_TABLES[name]) <= set(table.columns), name
-    solo = made["operation_summary"].query("kind == 'solo'")
-    assert solo["share"].sum() == pytest.approx(1)
-    assert solo["calls"].max() == pytest.approx(1)
-    whole = made["operation_layers"].query("kind == 'solo' and layer == 'model'")
+        assert set(TABLES[name]) <= set(table.columns), name
+    alone = made["operation_summary"].query("kind == 'alone'")
+    assert alone["share"].sum() == pytest.approx(1)
+    assert alone["calls"].max() == pytest.approx(1)
+    whole = made["operation_layers"].query("kind == 'alone' and layer == 'model'")
     assert whole["shared_ms"].sum() == pytest.approx(sum(ALONE.values()), rel=0.05)
     assert set(made["input_pipeline"]["verdict"]) == {"compute-bound"}
 
@@ -81,7 +82,7 @@ def test_where_nothing_loses_hardly_any_study_finds_a_loss():
 def test_intervals_between_launches_hold_the_truth():
     traces = drawn(4, LOSSES, np.random.default_rng(1), 1000)
     rows = effects(traces).query("group == @DENSE")
-    alone = summarise(traces).query("kind == 'solo' and operation == 'model/dense/MatMul'")
+    alone = summarise(traces).query("kind == 'alone' and operation == 'model/dense/MatMul'")
     mean = 4.0 * np.exp(0.01**2 / 2)  # of what is drawn
     more = 4.0 * 1.1 * np.exp(0.02**2 / 2) - mean
     assert_told("operation_effects", "ratio_low", inside(rows, "ratio", 1.1))

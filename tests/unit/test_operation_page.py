@@ -6,17 +6,18 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from castmates.analysis.tables.input_stages import INPUT_STAGES
+from castmates.analysis.tables.kernels import KERNELS
 from castmates.report.figures import operations
 from castmates.report.figures.heatmap_cells import GREY_INK
 from castmates.report.page.page import environment
 from castmates.report.text.operations import context
-from castmates.results.columns.operations import INPUT_STAGES, KERNELS
 from castmates.results.columns.study import frame
 from tests.unit.operations_maker import COMMON, results
 
 SCENE = {name: COMMON[name] for name in ("study", "partition", "member", "platform")} | {
-    "scene": "solo",
-    "kind": "solo",
+    "scene": "alone",
+    "kind": "alone",
     "mix": "",
 }
 WORKS = {
@@ -35,7 +36,7 @@ TIMES = {"calls": 2.0, "ms": 1.25, "shortest_ms": 0.5, "longest_ms": 0.75, "tens
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     found = results(tmp_path_factory.mktemp("results") / "study", 3)
-    return replace(found, plan=found.plan.model_copy(update={"profiles": found.plan.blocks}))
+    return replace(found, plan=found.plan.model_copy(update={"profiles": found.plan.launches}))
 
 
 def text_of(shown):
@@ -71,7 +72,7 @@ def test_a_study_without_them_has_no_tables_of_them(made):
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_figure_of_too_few_launches_has_their_losses_without_an_interval(tmp_path, count):
     figure, source = operations.draw(results(tmp_path / "study", count))
-    assert set(source["verdict"]) == {"too few blocks"}
+    assert set(source["verdict"]) == {"too few launches"}
     assert [text for text in figure.texts if "grey without ±: fewer than three launches" in text.get_text()]
     losses = [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]
     assert losses

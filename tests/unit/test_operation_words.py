@@ -27,8 +27,8 @@ def test_an_operation_is_named_by_its_scope_and_type(group, words):
 
 
 def test_an_operation_of_too_few_launches_has_a_cell():
-    row = {"verdict": "too few blocks", "degradation_pct": 4.0, "degradation_low": float("nan"),
-           "degradation_high": float("nan"), "lead": "job@0", "antagonists": "stream", "blocks": 1}  # fmt: skip
+    row = {"verdict": "too few launches", "loss_pct": 4.0, "loss_low": float("nan"),
+           "loss_high": float("nan"), "lead": "job@0", "antagonists": "stream", "launches": 1}  # fmt: skip
     axes = Figure().add_subplot()
     cell(axes, 0, 0, row, 10.0)
     assert [text.get_text() for text in axes.texts if text.get_text()] == ["4.0"]

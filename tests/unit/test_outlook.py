@@ -1,4 +1,4 @@
-"""`castmates plan` before, during and after the measuring; synthetic blocks, nothing in them was measured."""
+"""`castmates plan` before, during and after the measuring; synthetic launches, nothing in them was measured."""
 
 import fcntl
 import io
@@ -16,16 +16,17 @@ from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
 from castmates.pipeline.closing import closing_words
 from castmates.pipeline.take_look import take_look, text_of
-from castmates.preview import details, rounds
-from castmates.preview.outline import outline
-from castmates.preview.progress import progress
-from castmates.preview.progress import screen as progress_screen
-from castmates.preview.screen import chances_table, headline, screen
 from castmates.results.looks import went_on
 from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
 from castmates.results.torn import TABLES
+from castmates.study import plan_text
+from castmates.terminal.preview import details, rounds
+from castmates.terminal.preview.outline import outline
+from castmates.terminal.preview.progress import progress
+from castmates.terminal.preview.progress import screen as progress_screen
+from castmates.terminal.preview.screen import chances_table, headline, screen
 from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
@@ -67,27 +68,27 @@ def test_a_program_that_is_not_there_is_named_before_anything_runs(folder):
 
 
 def measure(loaded, paths, swing=0.01):
-    """Write blocks whose losses swing from block to block."""
+    """Write launches whose losses swing from launch to launch."""
     plan = loaded.plan()
 
-    def rate(block, number, scene, member):
-        return math.exp(swing * (-1) ** block.number) if scene.startswith("corun") else 1.0
+    def rate(launch, number, scene, member):
+        return math.exp(swing * (-1) ** launch.number) if scene.startswith("corun") else 1.0
 
     windows = written(plan, rate)
-    for block in plan.blocks:
-        if block.path in paths:
+    for launch in plan.launches:
+        if launch.path in paths:
             record = {
                 "status": "measured",
                 "rounds": 3,
                 "seconds": {"launch": 1.0},
-                "spec": block.model_dump(mode="json"),
+                "spec": launch.model_dump(mode="json"),
             }
-            file = loaded.results.record_file(block)
+            file = loaded.results.record_file(launch)
             file.parent.mkdir(parents=True)
             file.write_text(json.dumps(record))
             for table in TABLES:
                 (file.parent / table).touch()
-            own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
+            own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
             own.to_parquet(file.parent / "windows.parquet", index=False)
 
 
@@ -114,7 +115,7 @@ def loss(variance: float, launches: int) -> float:
     return 100 * (1 - math.exp(-detectable(variance, launches)))
 
 
-def test_nothing_is_known_before_the_first_blocks(folder):
+def test_nothing_is_known_before_the_first_launches(folder):
     known = found(load())
     (chance,) = known.chances.known
     assert known.chances.assumed
@@ -134,9 +135,9 @@ def test_nothing_is_known_before_the_first_blocks(folder):
 
 
 def test_too_few_launches_are_called_that(folder):
-    text = said(load(blocks=2))
+    text = said(load(launches=2))
     assert "2 are too few to find any loss, 12 find a loss of 4.3 %, 20 find 3.2 %" in text
-    assert "only one among the 2 pairs: none found, " in text
+    assert "only one among the 2 mixes: none found, " in text
     assert "a loss of nothing" not in text
 
 
@@ -153,8 +154,8 @@ def test_the_first_screen_fits_the_terminal_and_nothing_is_cut_off(folder, width
     assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(default_study())
 
 
-def test_programs_with_too_many_neighbours_for_a_matrix_are_listed_instead(folder):
-    names = [f"neighbour-{number}" for number in range(8)]
+def test_programs_with_too_many_antagonists_for_a_matrix_are_listed_instead(folder):
+    names = [f"antagonist-{number}" for number in range(8)]
     own = ", ".join(f"{name}: {{command: {name}}}" for name in ["x", *names])
     text = f"name: s\nleads: [x]\nantagonists: [{', '.join(names)}]\ncontrols: null\nworkloads: {{{own}}}\n"
     Path("study.yaml").write_text(f"{text}placement: {{reserve: 0}}\ncatalogue: empty\n")
@@ -174,16 +175,16 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     Path("study.yaml").write_text(f"{STUDY}catalogue: empty\n{sweeps}\n")
     loaded = project.load("study.yaml")
     text = said(loaded)
-    (company,) = {block.company.id: block.company for block in loaded.plan().blocks}.values()
-    lead = company.lead.name
+    (cohort,) = {launch.cohort.id: launch.cohort for launch in loaded.plan().launches}.values()
+    lead = cohort.lead.name
     assert "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here." in text
     assert f"@split-4 corun:x+a placebo:1 corun:x+b lead {lead} L3:{llc}=00f 4 ways, 6 MiB" in text
     assert f"everybody else L3:{llc}=ff0 8 ways, 12 MiB" in text
-    assert f"@lead-2 solo lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
+    assert f"@lead-2 alone lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
     assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
-    assert sum("the last-level cache cannot be partitioned here" in note for note in found(loaded).notes) == 1
+    assert sum("the last-level cache cannot be partitioned here" in note for note in map(str, found(loaded).notes)) == 1
 
 
 @pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
@@ -201,8 +202,8 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     assert not found(loaded).remembered
     assert "cannot be partitioned now" not in said(loaded)
     loaded.results.path.mkdir(parents=True)
-    loaded.results.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
-    measure(loaded, [before.blocks[0].path])
+    loaded.results.plan_file.write_text(plan_text.plan_text(before))
+    measure(loaded, [before.launches[0].path])
     for now in (None, here.model_copy(update={"groups": 0})):
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)
         assert loaded.plan() == before
@@ -227,7 +228,8 @@ def test_a_pilot_tells_what_can_be_found(folder):
     loaded = load(rounds=4)
     mixes = {
         mix.identity: {
-            "mix": mix.name, "log": 0.0, "of_means": 1.0, "within": 0.0004, "between": 0.0003, "blocks": 3, "rounds": 4
+            "mix": mix.name, "log": 0.0, "of_means": 1.0, "within": 0.0004, "between": 0.0003, "launches": 3,
+            "rounds": 4,
         }
         for mix in loaded.plan().mixes
     }  # fmt: skip
@@ -242,12 +244,12 @@ def test_a_pilot_tells_what_can_be_found(folder):
     assert first.spread_pct == pytest.approx(2.0)  # sqrt(0.0003 + 0.0004 / 4)
     assert first.alone_pct[0] == pytest.approx(loss(0.0004, 5))
     assert f"(3 launches of the pilot): 5 find a loss of {loss(0.0004, 5):.2g} %" in said(loaded)
-    assert {block.design.rounds for block in load(rounds="pilot").plan().blocks} == {7}
+    assert {launch.design.rounds for launch in load(rounds="pilot").plan().launches} == {7}
 
 
-def test_its_own_blocks_tell_more_than_a_pilot(folder):
+def test_its_own_launches_tell_more_than_a_pilot(folder):
     loaded = load()
-    measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 4})
+    measure(loaded, {launch.path for launch in loaded.plan().launches if launch.number <= 4})
     known = found(loaded)
     first = known.chances.known[0]
     assert (first.pair, first.source, round(first.spread_pct, 1)) == ("x beside a", "4 measured launches", 1.2)
@@ -255,8 +257,8 @@ def test_its_own_blocks_tell_more_than_a_pilot(folder):
     assert "1 of 5 launches left" in said(loaded)
 
 
-def test_a_wanted_precision_leaves_the_number_of_blocks_open(folder):
-    loaded = load(precision="1%", blocks=4, batch=3, most_blocks=13)
+def test_a_wanted_precision_leaves_the_number_of_launches_open(folder):
+    loaded = load(precision="1%", launches=4, batch=3, most_launches=13)
     assert found(loaded).to_measure == found(loaded).total.launches == (4, 13)
     assert "4 to 13 launches, nothing measured yet" in said(loaded)
     plan = loaded.plan()
@@ -264,25 +266,25 @@ def test_a_wanted_precision_leaves_the_number_of_blocks_open(folder):
     assert found(loaded).to_measure == (3, 6)
     measure(loaded, set(plan.looks[2]), swing=0.0001)
     assert found(loaded).to_measure == (0, 0)
-    assert found(load(precision="0.0001%", blocks=4, batch=3, most_blocks=13)).to_measure[1]
+    assert found(load(precision="0.0001%", launches=4, batch=3, most_launches=13)).to_measure[1]
 
 
 def test_what_a_look_leaves_is_read_again(folder):
-    loaded = load(precision="1%", blocks=4, batch=3, most_blocks=13)
+    loaded = load(precision="1%", launches=4, batch=3, most_launches=13)
     plan = loaded.plan()
     measure(loaded, set(plan.looks[0]))
     reached = take_look(plan, loaded.results, 0.01, [])
     file = loaded.results.look_file(1)
     file.parent.mkdir()
     file.write_text(text_of(1, 0.01, reached))
-    assert went_on(file) == [plan.blocks[0].company.id]
-    company = plan.blocks[0].company.id
-    missed = f"±1 % reached by 0 of 1 company; {company}: ±1.84 % after 4 blocks."
+    assert went_on(file) == [plan.launches[0].cohort.id]
+    cohort = plan.launches[0].cohort.id
+    missed = f"±1 % reached by 0 of 1 cohort; {cohort}: ±1.84 % after 4 launches."
     assert closing_words(loaded, plan) == f"{missed}\n"
     measure(loaded, {path for look in plan.looks[1:] for path in look})
     loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
-    assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 company."
-    assert not found(load(precision="2%", blocks=4, batch=3, most_blocks=13)).precision, "the look is an old one"
+    assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 cohort."
+    assert not found(load(precision="2%", launches=4, batch=3, most_launches=13)).precision, "the look is an old one"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
         went_on(file)
@@ -290,7 +292,7 @@ def test_what_a_look_leaves_is_read_again(folder):
 
 def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     with pytest.raises(
-        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates pilot study.yaml`"
+        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates plan study.yaml --pilot`"
     ):
         load(rounds="pilot").plan()
     file = pilot_folder(load().study).pilot_file
@@ -303,14 +305,14 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
 @pytest.mark.parametrize(
     ("budget", "sentence"),
     [
-        ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, because 'precision'"),
-        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
+        ({"precision": "1%", "launches": 3}, "'budget.launches' is 3, but expected at least 4, because 'precision'"),
+        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0% and at most 100%"),
         (
-            {"precision": "1%", "most_blocks": 10},
-            "'budget.most_blocks' is 10, but expected at least 11, because 'precision' is given: no company stops "
+            {"precision": "1%", "most_launches": 10},
+            "'budget.most_launches' is 10, but expected at least 11, because 'precision' is given: no cohort stops "
             "before 6",
         ),
-        ({"precision": "1%", "blocks": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
+        ({"precision": "1%", "launches": 15}, "'budget.most_launches' is 20, but expected at least 21"),
         (
             {"rounds": "some"},
             "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or one of the words auto and pilot",
@@ -328,7 +330,7 @@ def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, mon
     loaded = load()
     before = progress(loaded)
     assert (before.launches.measured, before.missing, before.running, before.report) == (0, (5, 5), None, "")
-    measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 3})
+    measure(loaded, {launch.path for launch in loaded.plan().launches if launch.number <= 3})
     spoil(loaded, 1, status="failed")
     spoil(loaded, 2, rounds=0)
     now = progress(loaded)
@@ -339,7 +341,7 @@ def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, mon
         running = progress(loaded).running
         assert running is not None
         assert running.process == os.getpid()
-        assert "castmates status" in printed(progress_screen(progress(loaded)))
+        assert "castmates show --progress" in printed(progress_screen(progress(loaded)))
     assert progress(loaded).running is None
     page = loaded.results.page_file
     page.parent.mkdir(parents=True)
@@ -351,6 +353,6 @@ def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, mon
 
 def spoil(loaded, number, **changes):
     """Make the record of a launch one that gives the analysis nothing."""
-    block = next(block for block in loaded.plan().blocks if block.number == number)
-    file = loaded.results.record_file(block)
+    launch = next(launch for launch in loaded.plan().launches if launch.number == number)
+    file = loaded.results.record_file(launch)
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))

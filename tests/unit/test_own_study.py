@@ -8,7 +8,6 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli import open as opening
 from castmates.cli.letters import ERRORS
 from castmates.cli.main import app, main
 from castmates.errors import CastmatesError
@@ -17,7 +16,7 @@ from castmates.pipeline.own_study import FirstRun, name_of, study_of, text_of
 from castmates.project import load, read_catalogue
 from castmates.shipped import catalogue, environments
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.results_maker import make
 
 KNOWN = read_catalogue(catalogue().resolve())
@@ -58,7 +57,7 @@ def test_a_study_in_config_is_the_default_one_and_init_names_its_own(here):
 @pytest.mark.parametrize("seconds", [0.0001, 0.004, 0.3, 7.0, 90.0, 181.5, 299.0])
 def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
     text = text_of("mine", COMMAND, ["stream", "chase"], FirstRun(seconds, 50_000_000), KNOWN)
-    study = read(Study, text, "mine.yaml")
+    study = read_keys(Study, text, "mine.yaml")
     assert study.workloads["mine"].words == COMMAND
     assert study.workloads["mine"].memory_bytes == 75_000_000
     assert (study.leads, study.antagonists) == (["mine"], ["stream", "chase"])
@@ -74,7 +73,7 @@ def test_what_takes_so_long_that_no_window_holds_it_is_refused():
 
 
 def test_a_program_of_the_catalogue_s_name_is_told_apart():
-    study = read(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
+    study = read_keys(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
     assert study.leads == ["xz-own"]
     assert "xz-own" not in KNOWN
 
@@ -83,7 +82,7 @@ def test_a_program_of_the_catalogue_s_name_is_told_apart():
 def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
     monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
-    study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    study = read_keys(Study, file.read_text(encoding="utf-8"), str(file))
     assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
     assert study.workloads[name].words == [name, "--flag=no", "12", "a\nb", "é: #"]
 
@@ -112,15 +111,15 @@ def test_a_program_never_measures_into_the_results_of_another_study(here, monkey
 )
 def test_a_study_is_named_by_its_program(word, name):
     assert name_of([word]) == name
-    assert read(Study, f"name: {name}\n", "x.yaml").name == name
+    assert read_keys(Study, f"name: {name}\n", "x.yaml").name == name
 
 
 def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):
     monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     first = study_of(["gzip", "-9"], ["stream"], "", KNOWN)
-    first.write_text(first.read_text().replace("blocks: 6", "blocks: 7"))  # by hand
+    first.write_text(first.read_text().replace("launches: 6", "launches: 7"))  # by hand
     assert study_of(["gzip", "-9"], ["stream"], "", KNOWN) == first
-    assert "blocks: 7" in first.read_text()
+    assert "launches: 7" in first.read_text()
     assert study_of(["gzip", "-1"], ["stream"], "", KNOWN).name == "gzip-2.yaml"
     assert study_of(["gzip", "-9"], ["stream", "chase"], "", KNOWN).name == "gzip-3.yaml"
     assert study_of(["gzip", "-9"], ["stream"], "named", KNOWN).name == "named.yaml"
@@ -128,12 +127,12 @@ def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of
 
 
 def test_the_result_is_printed_and_given_to_scripts(tmp_path):
-    folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], blocks=5)
+    folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], launches=5)
     done = ask("show", str(folder))
     assert done.exit_code == 0, done.exception
-    data = json.loads(ask("show", str(folder), "--json").stdout)
+    data = json.loads(ask("show", str(folder), "--format", "json").stdout)
     assert " ".join(done.stdout.split()).startswith(data["headline"])
-    assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
+    assert {(pair["program"], pair["antagonists"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
     }
 
@@ -141,7 +140,7 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
 @pytest.mark.parametrize(("encoding", "cut"), [("ascii", "..."), ("latin-1", "..."), ("utf-8", "…")])
 def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, monkeypatch, encoding, cut):
     long = "a-program-whose-name-is-" + "very-" * 10 + "long"
-    folder = make(tmp_path / "study", [long], ["x", "y"], blocks=5)
+    folder = make(tmp_path / "study", [long], ["x", "y"], launches=5)
 
     def ask_in_encoding(*words):
         monkeypatch.setattr(sys, "argv", ["castmates", "show", str(folder), *words])
@@ -154,7 +153,7 @@ def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, mon
             return out.buffer.getvalue().decode(encoding)
 
     assert re.search(rf"a-program-whose-name[a-z-]*{re.escape(cut)}[a-z-]*very-long ", ask_in_encoding())
-    assert json.loads(ask_in_encoding("--json"))["pairs"][0]["program"] == long
+    assert json.loads(ask_in_encoding("--format", "json"))["pairs"][0]["program"] == long
     with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=ERRORS) as out:
         out.write("−3.6 × 2 ± 1 – 界")
         out.flush()
@@ -163,8 +162,8 @@ def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, mon
 
 
 def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):
-    folder, opened = make(tmp_path / "study", ["a"], ["x"], blocks=5), []
-    monkeypatch.setattr(opening.webbrowser, "open", opened.append)
+    folder, opened = make(tmp_path / "study", ["a"], ["x"], launches=5), []
+    monkeypatch.setattr("webbrowser.open", opened.append)
     with pytest.raises(CastmatesError, match="there is no report yet; run `castmates sweep"):
         raise ask("open", str(folder)).exception
     (folder / "report").mkdir()

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.block_facts import Settled
-from castmates.report.figures.index import FIGURES, figure_names
+from castmates.report.figures.index import FIGURES, figures_of
+from castmates.report.launch_facts import Settled
 from castmates.report.page.page import page, write_page
 from castmates.report.results import read_results
 from castmates.report.text import design as plan
@@ -111,7 +111,7 @@ def test_it_is_accessible(usual):
     assert reader.headings.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in zip(reader.headings, reader.headings[1:], strict=False))
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
-    names = figure_names(results.study, partitioned=False)
+    names = figures_of(results.plan, results.folder)
     lines = [(FIGURES[name].title, FIGURES[name].module.lacking(results)) for name in names]
     empty = [(title, why) for title, why in lines if why]
     assert empty, "nothing was counted in a made-up study"
@@ -126,21 +126,21 @@ def test_it_is_accessible(usual):
 def test_the_first_screen_has_the_tables_numbers(usual):
     reader, results = usual
     text = reader.text()
-    slower = results.lead_effects("solo").query("verdict == 'slower'").iloc[0]
-    row = f"{slower['degradation_pct']:.1f} % {slower['degradation_low']:.1f} … {slower['degradation_high']:.1f} loss"
+    slower = results.lead_effects("alone").query("verdict == 'loss'").iloc[0]
+    row = f"{slower['loss_pct']:.1f} % {slower['loss_low']:.1f} … {slower['loss_high']:.1f} loss"
     assert row in text
-    assert text.index(row) < text.index("Pairs in detail", text.index(row)) < text.index("Reference", text.index(row))
-    assert f"{int(results.blocks['windows_rejected'].sum())} of 180 measurements" in text
+    assert text.index(row) < text.index("Mixes in detail", text.index(row)) < text.index("Reference", text.index(row))
+    assert f"{int(results.launches['windows_rejected'].sum())} of 180 windows" in text
     assert "Seed 41" in text
-    assert "The blocks come from" not in text
+    assert "The launches come from" not in text
 
 
 def test_every_row_of_the_tables_is_there(usual):
     reader, results = usual
     cast = {"dlrm-train", "resnet-infer", "stream", "compute", "chase"}
-    pairs = results.lead_effects("solo")  # on the first screen
-    tables = (pairs, results.effects, results.attribution, results.controls, results.carryover, results.blocks, cast)
-    kinds = {"solo", "solo-again", "placebo", "corun"}
+    pairs = results.lead_effects("alone")  # on the first screen
+    tables = (pairs, results.effects, results.attribution, results.controls, results.carryover, results.launches, cast)
+    kinds = {"alone", "alone-again", "placebo", "corun"}
     assert len(reader.all("tr")) == sum(map(len, tables)) + len(kinds) + 8
 
 
@@ -153,7 +153,7 @@ def test_the_page_is_one_file_and_every_link_leads_to_a_file(usual, written, dra
         assert (drawn_study / link.removeprefix("../")).exists(), link
 
 
-def test_a_study_whose_blocks_all_failed_says_so(tmp_path):
+def test_a_study_whose_launches_all_failed_says_so(tmp_path):
     text = words_of(make(tmp_path / "study", failed=5, machine={}))
     assert "Nothing was measured: every launch failed." in text
     assert "10 of 10 launches failed: dlrm-train ended with status 1 before it was ready" in text
@@ -161,8 +161,8 @@ def test_a_study_whose_blocks_all_failed_says_so(tmp_path):
     assert "nan" not in text.lower().split()
 
 
-def test_one_block_speaks_of_its_own_launch_only(tmp_path):
-    text = words_of(make(tmp_path / "study", leads=["dlrm-train"], antagonists=["stream"], blocks=1))
+def test_one_launch_speaks_of_its_own_launch_only(tmp_path):
+    text = words_of(make(tmp_path / "study", leads=["dlrm-train"], antagonists=["stream"], launches=1))
     assert "Too few launches for an answer" in text
     assert "the interval covers this launch only" in text
     assert "The only launch was measured." in text
@@ -175,7 +175,7 @@ def test_an_empty_study_has_a_page(tmp_path):
 
 
 def test_what_is_emulated_is_stamped_so(tmp_path):
-    results = read_results(make(tmp_path / "study", leads=["a"], blocks=3, platform="emulated"))
+    results = read_results(make(tmp_path / "study", leads=["a"], launches=3, platform="emulated"))
     reader = parsed(page(results, dict.fromkeys(FIGURES, "<svg></svg>")))
     assert "Emulated: a real kernel" in reader.text()
     assert "Measured:" not in reader.text()
@@ -183,7 +183,7 @@ def test_what_is_emulated_is_stamped_so(tmp_path):
 
 
 def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+    folder = make(tmp_path / "study", leads=["a"], launches=1)
     with pytest.raises(CastmatesError, match=r"heatmap\.page\.json: the figure\'s text is not there; draw it"):
         write_page(read_results(folder), folder / "figures", folder / "report" / "index.html")
 
@@ -203,18 +203,18 @@ def changed_plan(folder, change):
     file.write_text(json.dumps(content))
 
 
-def test_every_design_is_listed_with_its_number_of_blocks(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], blocks=3)
+def test_every_design_is_listed_with_its_number_of_launches(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], launches=3)
     text = words_of(folder)
     assert text.count("Design of") == text.count("Design of the launches (times in seconds)") == 1
-    changed_plan(folder, lambda plan: plan["blocks"][2]["design"].update(window=7.25))
+    changed_plan(folder, lambda plan: plan["launches"][2]["design"].update(window=7.25))
     text = words_of(folder)
     assert text.index("Design of 2 launches of a (") < text.index("Design of 1 launch of a (") < text.index("7.25")
     assert text.count("Design of") == 2
 
 
-def test_only_the_plans_blocks_speak_of_versions_and_hosts(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], blocks=2)
+def test_only_the_plans_launches_speak_of_versions_and_hosts(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], launches=2)
     record(folder, "orphan-1111", 1, host="elsewhere", versions={"python": "2.7-orphan"})
     assert len(read_results(folder).records) == 2
     assert not {"2.7-orphan", "elsewhere"} & set(words_of(folder).replace(":", " ").split())
@@ -222,7 +222,7 @@ def test_only_the_plans_blocks_speak_of_versions_and_hosts(tmp_path):
     text = words_of(folder)
     assert "2 hosts (elsewhere: 1, synthetic-host: 1); their effects are pooled" in text
     assert "lies inside the study's margin" in text
-    assert text.index("their effects are pooled") < text.rindex("Pairs in detail")
+    assert text.index("their effects are pooled") < text.rindex("Mixes in detail")
     (folder / "plan.json").unlink()
     assert len(read_results(folder).records) == 3
 
@@ -232,10 +232,10 @@ def test_the_cast_is_shown_and_escaped(tmp_path):
 
     def change(content):
         content["titles"] = {"b": "The <b>second</b>", "a": "The first"}
-        for block in content["blocks"]:
-            block["company"]["members"][1] |= {"command": ["sh", "-c", "<i>x</i> && y"], "environment": "tf",
+        for launch in content["launches"]:
+            launch["cohort"]["members"][1] |= {"command": ["sh", "-c", "<i>x</i> && y"], "environment": "tf",
                                                "cpus": [2, 3, 4, 8], "unit": "sweep"}  # fmt: skip
-        content["blocks"][0]["company"]["members"][1] |= {"cpus": [5], "role": "lead"}
+        content["launches"][0]["cohort"]["members"][1] |= {"cpus": [5], "role": "lead"}
 
     changed_plan(folder, change)
     results = read_results(folder)
@@ -248,15 +248,15 @@ def test_the_cast_is_shown_and_escaped(tmp_path):
     assert "The &lt;b&gt;second&lt;/b&gt;" in html
     assert "&lt;i&gt;x&lt;/i&gt; &amp;&amp; y" in html
     text = parsed(html).text()
-    assert text.index("Each block launches a lead") < text.index("The cast") < text.index("The machine")
+    assert text.index("Each launch starts a lead") < text.index("The cast") < text.index("The machine")
     assert "The first" in text
 
 
-def test_a_plan_without_titles_or_blocks_or_no_plan_at_all_still_has_a_page(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+def test_a_plan_without_titles_or_launches_or_no_plan_at_all_still_has_a_page(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], launches=1)
     changed_plan(folder, lambda plan: plan.update(titles={}))
     assert "The cast" in words_of(folder)
-    changed_plan(folder, lambda plan: plan.update(blocks=[]))
+    changed_plan(folder, lambda plan: plan.update(launches=[]))
     assert "The cast" not in words_of(folder)
     (folder / "plan.json").unlink()
     text = words_of(folder)
@@ -264,13 +264,13 @@ def test_a_plan_without_titles_or_blocks_or_no_plan_at_all_still_has_a_page(tmp_
     assert "Design of" not in text
 
 
-def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(tmp_path):
-    results = read_results(make(tmp_path / "study", leads=["a"], blocks=2, failed=1))
+def test_a_launch_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(tmp_path):
+    results = read_results(make(tmp_path / "study", leads=["a"], launches=2, failed=1))
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     launch = '<td class="n" data-value="nan">–</td>'
     assert html.count(f'{launch}\n    {launch}{launch}\n    <td class="n" data-value="61.0">61.0</td>') == 1
-    assert html.count("<code>castmates retry STUDY.yaml</code>") == 2, "in the card and in the health panel"
-    assert "discards it, so that the next sweep measures it again." in parsed(html).text()
+    assert html.count("<code>castmates sweep STUDY.yaml --retry</code>") == 2, "in the card and in the health panel"
+    assert "measures it again." in parsed(html).text()
 
 
 def edited(folder, table, change):
@@ -299,7 +299,7 @@ SEEN, MISSED, NOT_TRIED = "a known loss was seen", "a known loss was missed", "n
         (judged("unstable"), [SEEN], ["not steady"]),
         (judged("unstable", "negative", "compute"), [SEEN], ["not steady"]),
         (judged("inconclusive"), [SEEN], ["noise may exceed the margin"]),
-        (judged("too few blocks"), [SEEN], ["too few launches to know the noise"]),
+        (judged("too few launches"), [SEEN], ["too few launches to know the noise"]),
         (judged("no sensitivity shown here", "positive", "chase"), ["noise within the margin"], [MISSED]),
         (judged("no data", "positive", "chase"), ["noise within the margin"], [NOT_TRIED]),
     ],
@@ -320,12 +320,9 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
 
 def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
     def change(windows):
-        first = windows["window"].eq(1) & windows["block"].eq(2)
-        windows["valid"], windows["reasons"] = (
-            ~first,
-            first.map({True: "steal: 5 %; steal: 6 %; swapping: 2", False: ""}),
-        )
-        windows.loc[windows["block"].eq(3) & windows["round"].eq(3), "round"] = 4
+        first = windows["window"].eq(1) & windows["launch"].eq(2)
+        windows["valid"], windows["reason_kinds"] = ~first, first.map({True: "steal; swapping", False: ""})
+        windows.loc[windows["launch"].eq(3) & windows["round"].eq(3), "round"] = 4
 
     folder = edited(make(tmp_path / "study", failed=1), "windows", change)
     results = read_results(folder)
@@ -348,7 +345,7 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
 
 
 def test_a_window_of_several_members_is_counted_once():
-    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reasons": "steal: 5 %"}] * 2
+    rows = [{"cohort": "c", "launch": 1, "window": 1, "kind": "corun", "valid": False, "reason_kinds": "steal"}] * 2
     assert health.rejections(pd.DataFrame(rows)) == [
         {"kind": "corun", "kept": 0, "rejected": 1, "share": 100.0, "reasons": "steal (1)"}
     ]
@@ -375,15 +372,16 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
 
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     def change(effects):
-        here = (
-            (effects["antagonists"] == "stream") & (effects["baseline"] == "solo") & (effects["lead"] == "dlrm-train")
+        here = (effects["antagonists"] == "stream") & (effects["baseline"] == "alone")
+        here &= (
+            effects["workload"].eq("dlrm-train") if "workload" in effects else effects["member"].str.startswith("dlrm")
         )
         effects.loc[here, ["rejection_rate", "baseline_rejection_rate"]] = 0.2, 0.0
         effects.loc[here, "possibly_biased"] = True
 
     folder = edited(make(tmp_path / "study"), "effects", change)
     text = words_of(folder)
-    assert "hence possibly biased: dlrm-train in dlrm-train+stream against solo." in text
+    assert "hence possibly biased: dlrm-train in dlrm-train+stream against alone." in text
     assert text.count("perhaps biased by what was thrown away") == 1, "in its row of the first screen"
     assert "20.0 / 0.0 †" in text
     assert "† Possibly biased" in text
@@ -395,16 +393,16 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
 
 
 def test_no_flag_is_told_with_the_largest_excess():
-    one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
+    one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "alone", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
-        "None is flagged; the largest excess of rejected measurements over the baseline is 4.1 points "
-        "(x in x+a against solo)."
+        "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points "
+        "(x in x+a against alone)."
     )
     assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
 
 
-def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
+def test_launches_whose_rates_never_became_steady_are_counted_and_named():
     good = Settled(seconds=0.3, steady_after=0.1, slowest="x@0", asked=0.3)
     never = Settled(seconds=2.0, slowest="a@1", unsteady=True, asked=0.3)
     said = health.settle_sentence({("c", 1): good, ("c", 2): never, ("c", 3): good, ("d", 1): never})
@@ -412,7 +410,7 @@ def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
     assert said.endswith("within the longest settle time in 2 of 4 launches: c/2 and d/1.")
 
 
-def test_a_settle_time_that_most_blocks_raised_is_proposed():
+def test_a_settle_time_that_most_launches_raised_is_proposed():
     waited = {1: 0.6234, 2: 0.6234, 3: 0.3}
     said = health.settle_sentence(
         {("c", number): Settled(seconds=seconds, steady_after=0.5, asked=0.3) for number, seconds in waited.items()}
@@ -421,10 +419,10 @@ def test_a_settle_time_that_most_blocks_raised_is_proposed():
 
 
 def test_old_records_without_a_settle_time_leave_its_columns_out(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], blocks=2)
+    folder = make(tmp_path / "study", leads=["a"], launches=2)
     assert "Steady after (s)" in words_of(folder)
-    for block in (1, 2):
-        record(folder, "a-0000abcd", block)
+    for launch in (1, 2):
+        record(folder, "a-0000abcd", launch)
     text = words_of(folder)
     assert "Steady after (s)" not in text
     assert "Settle time" not in text
@@ -446,14 +444,14 @@ def test_the_machine_shows_known_quirks_and_runs_nothing_of_them(tmp_path):
 
 
 def test_of_very_many_launches_those_that_failed_or_lost_most_are_listed(tmp_path, monkeypatch):
-    folder = make(tmp_path, blocks=9)
-    blocks = pd.read_parquet(folder / "tables/blocks.parquet")
-    blocks["windows_rejected"] = range(len(blocks))
-    blocks.loc[2, "status"] = "failed"
-    blocks.to_parquet(folder / "tables/blocks.parquet")
+    folder = make(tmp_path, launches=9)
+    launches = pd.read_parquet(folder / "tables/launches.parquet")
+    launches["windows_rejected"] = range(len(launches))
+    launches.loc[2, "status"] = "failed"
+    launches.to_parquet(folder / "tables/launches.parquet")
     monkeypatch.setattr("castmates.report.page.page.LISTED", 3)
     html = page(read_results(folder), dict.fromkeys(FIGURES, "<svg></svg>"))
     (table,) = re.findall(r"<caption>The 3 of \d+ launches that failed or lost most.*?</table>", html, re.DOTALL)
     assert len(re.findall("<tr><th", table)) == 3 + 1  # with the head
     assert 'class="failed"' in table
-    assert table.count(f">{len(blocks) - 1}</td></tr>") == table.count(f">{len(blocks) - 2}</td></tr>") == 1
+    assert table.count(f">{len(launches) - 1}</td></tr>") == table.count(f">{len(launches) - 2}</td></tr>") == 1

@@ -36,12 +36,12 @@ def said(root):
 def test_the_pages_drawing_has_its_words_as_text_and_no_badge_and_no_source(study, drawn):
     root = ElementTree.fromstring((drawn / "heatmap.page.svg").read_text())
     words = said(root)
-    assert {"dlrm-train", "stream", "against solo"} <= set(words)
+    assert {"dlrm-train", "stream", "against alone"} <= set(words)
     assert not any("modelled" in word or "study study" in word for word in words)
     printed = (drawn / "heatmap.svg").read_text()
     assert "<text" not in printed, "outlines need no font"
     assert key_of(heatmap.draw(study)[0]) == texts_of(drawn / "heatmap").key
-    assert "▼ slower" in texts_of(drawn / "heatmap").key
+    assert "▼ loss" in texts_of(drawn / "heatmap").key
     size = [float(ElementTree.fromstring(text).get("height").removesuffix("pt")) for text in
             (printed, (drawn / "heatmap.page.svg").read_text())]  # fmt: skip
     assert size[1] < size[0] - 20, "without the room for them"
@@ -72,11 +72,11 @@ def test_every_name_of_a_colour_is_in_the_pages_style_for_light_and_for_dark():
 def test_every_cell_has_its_value_which_no_file_has(study, drawn):
     root = ElementTree.fromstring((drawn / "heatmap.page.svg").read_text())
     titles = [title.text for title in root.iter(f"{{{SVG}}}title")]
-    rows = heatmap.draw(study)[1].query("row == 'mix' and degradation_pct == degradation_pct")
+    rows = heatmap.draw(study)[1].query("row == 'mix' and loss_pct == loss_pct")
     assert len(titles) == len(rows)
     first = rows.iloc[0]
-    start = f"{first['lead']} beside {first['antagonists']}: {first['degradation_pct']:.1f} %".replace("-0", "−0")
-    assert any(title.startswith(start) and title.endswith(f"{first['blocks']} launches") for title in titles)
+    start = f"{first['lead']} beside {first['antagonists']}: {first['loss_pct']:.1f} %".replace("-0", "−0")
+    assert any(title.startswith(start) and title.endswith(f"{first['launches']} launches") for title in titles)
     assert PREFIX not in (drawn / "heatmap.svg").read_text()
 
 

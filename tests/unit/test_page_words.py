@@ -19,8 +19,9 @@ from tests.unit.test_controls import judged
 )
 def test_in_how_many_scenes(refused, scenes, said):
     rows = [
-        {"member": "a@0", "workload": "a", "quantile": "p95", "refused": "few" * (n < refused), "kind": "corun",
-         "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"} for n in range(scenes)
+        {"member": "a@0", "workload": "a", "what": "step", "quantile": "p95", "refused": "few" * (n < refused),
+         "kind": "corun", "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"}
+         for n in range(scenes)
     ]  # fmt: skip
     assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is left out in {said}; beside s0: few."]
 
@@ -29,7 +30,7 @@ def test_a_design_is_told_in_words():
     [(_, pairs)] = plan.designs(makers.plan(makers.study(["a"], ["b"], machine={"prepare": {}})))
     texts = dict(pairs)
     assert texts["spare rounds"] == "1"
-    assert texts["limits"].startswith("steal 0.03, foreign 0.05, ")
+    assert texts["limits"].startswith("steal 3%, foreign 5%, ")
     assert texts["prepare"] == "nothing"
     assert texts["counters"].startswith("events basic, ")
 
@@ -37,7 +38,7 @@ def test_a_design_is_told_in_words():
 def test_designs_that_differ_in_rounds_alone_are_told_together():
     one = makers.study(["a"], ["b"])
     made = makers.plan(one)
-    ((heading, pairs),) = plan.designs(with_decisions(made, {made.companies[0].id: 9}))
+    ((heading, pairs),) = plan.designs(with_decisions(made, {made.cohorts[0].id: 9}))
     assert heading == "Design of the launches (times in seconds)"
     assert dict(pairs)["rounds"] == "3 (in 2 launches), 9 (in 3 launches)"
     assert "decided" not in dict(pairs)
@@ -46,19 +47,19 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
     assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
 
-def test_several_leads_with_too_few_blocks_agree_with_their_verb():
-    said = study_verdict(judged("too few blocks", "too few blocks"))[1]
+def test_several_leads_with_too_few_launches_agree_with_their_verb():
+    said = study_verdict(judged("too few launches", "too few launches"))[1]
     assert "there are fewer of dlrm and bert;" in said
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (("solo", "solo", "", "unmanaged", "a"), "solo"),
+        (("alone", "alone", "", "unmanaged", "a"), "alone"),
         (("placebo", "placebo:1@split-4", "", "split-4", "a"), "placebo on 1, under split-4"),
         (("corun", "corun:a+b+c@split-4", "a@0+b@1+c@2", "split-4", "a"), "beside b and c, under split-4"),
         (("corun", "corun:a+b", "a@0+b@1", "unmanaged", "b"), "beside a"),
-        (("alone", "alone:b@1", "", "unmanaged", "b"), "alone"),
+        (("antagonist-alone", "antagonist-alone:b@1", "", "unmanaged", "b"), "alone"),
     ],
 )
 def test_a_scene_in_words(row, said):

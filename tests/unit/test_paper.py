@@ -15,7 +15,7 @@ from castmates.analysis.partitions.pareto import CONFIRMED
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.paper import methods
 from castmates.report.paper import paper as paper_of
 from castmates.report.paper.crate import About, Part, Run, metadata
@@ -24,7 +24,7 @@ from castmates.report.paper.tables import paper_tables
 from castmates.report.results import read_results
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
-from castmates.study.schedule import block_seed
+from castmates.study.schedule import launch_seed
 from tests.unit import results_maker
 from tests.unit.test_recommendation import UNMANAGED, row
 
@@ -81,7 +81,7 @@ def test_whatever_the_crate_refers_to_is_in_it(graph):
     assert graph["./"]["conformsTo"]["@id"] in graph
 
 
-def test_each_block_is_an_action_and_a_failed_one_says_so(graph):
+def test_each_launch_is_an_action_and_a_failed_one_says_so(graph):
     actions = [one for one in graph.values() if one["@type"] == "CreateAction" and one["@id"] != "#analysis"]
     assert len(actions) == 5
     assert sum(one["actionStatus"].endswith("FailedActionStatus") for one in actions) == 1
@@ -150,20 +150,20 @@ def test_a_crate_lists_nothing_outside_itself_for_removal(tmp_path):
     assert outside.read_text() == "kept"
 
 
-def test_each_run_has_its_inputs_and_its_blocks_their_files():
+def test_each_run_has_its_inputs_and_its_launches_their_files():
     def action(crate, name):
         return next(one for one in crate["@graph"] if one["@id"] == f"#{name}")
 
-    paths = ["s.yaml", "blocks/c/1/block.json", "tables/x.tex", "confirm/f/f.yaml", "confirm/f/blocks/c/1/block.json",
-             "confirm/f/blocks/c/1/windows.parquet"]  # fmt: skip
-    measured = BlockRecord({"status": "measured"})
+    paths = ["s.yaml", "launches/c/1/launch.json", "tables/x.tex", "confirm/f/f.yaml",
+             "confirm/f/launches/c/1/launch.json", "confirm/f/launches/c/1/windows.parquet"]  # fmt: skip
+    measured = LaunchRecord({"status": "measured"})
     runs = [
         Run("", ["s.yaml"], {paths[1]: measured}),
         Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: measured}),
     ]
     crate = metadata(ABOUT, [Part(path, 1, "", "") for path in paths], runs)
-    assert action(crate, "block-c/1")["result"] == {"@id": paths[1]}
-    fresh = action(crate, "block-confirm/f/c/1")
+    assert action(crate, "launch-c/1")["result"] == {"@id": paths[1]}
+    fresh = action(crate, "launch-confirm/f/c/1")
     assert (fresh["object"], fresh["result"]) == ({"@id": paths[3]}, [{"@id": path} for path in paths[4:]])
     assert action(crate, "analysis")["result"] == {"@id": "tables/x.tex"}
     assert {one["@id"] for one in action(crate, "analysis")["object"]} == {*paths} - {"tables/x.tex"}
@@ -183,8 +183,8 @@ def test_methods_tell_what_was_recorded(tmp_path):
         "was measured on the host synthetic-host",
         "processor Synthetic CPU @ 2.0 GHz",
         "L3, 32 MiB, 16 ways",
-        "Each of 5 blocks launched",
-        "3 rounds in a block, windows of 1 s and a settle time of 0.3 s",
+        "Each of 5 launches started",
+        "3 rounds a launch, windows of 1 s and a settle time of 0.3 s",
         "dlrm-train (unit of progress: step; CPU 0)",
         "CPUs that may be used 0-7",
         "Not readable there: the frequency governor.",
@@ -205,28 +205,28 @@ def test_methods_claim_nothing_that_was_not_recorded(tmp_path):
         "turbo",
         "seed",
         "Masks",
-        "Set for the blocks",
+        "Set for the launches",
         "None",
         "nan",
     ):
         assert word not in text, word
 
 
-def test_the_seed_is_told_only_where_the_blocks_derive_from_it(tmp_path):
+def test_the_seed_is_told_only_where_the_launches_derive_from_it(tmp_path):
     folder = results_maker.make(tmp_path / "s", leads=("dlrm-train",))
     study = tmp_path / "s.yaml"
     study.write_text("name: s\nleads: [dlrm-train]\nantagonists: [stream]\nseed: 11\n")
     assert "seed" not in said(read_results(folder, study))
-    for file in folder.glob("blocks/*/*/block.json"):
+    for file in folder.glob("launches/*/*/launch.json"):
         record = json.loads(file.read_text())
-        scenes = [scene["name"] for scene in record["spec"]["company"]["scenes"]]
-        record["spec"]["seed"] = block_seed(11, scenes, record["spec"]["number"])
+        scenes = [scene["name"] for scene in record["spec"]["cohort"]["scenes"]]
+        record["spec"]["seed"] = launch_seed(11, scenes, record["spec"]["number"])
         file.write_text(json.dumps(record))
     assert "derive from the seed 11" in said(read_results(folder, study))
 
 
 def test_two_launches_are_marked_as_within_launch(tmp_path):
-    text = paper_tables(results(tmp_path / "s", blocks=2))["effects.tex"]
+    text = paper_tables(results(tmp_path / "s", launches=2))["effects.tex"]
     assert "within these launches only" in text
     assert r"\dag{}" in text
 

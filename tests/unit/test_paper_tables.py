@@ -53,9 +53,9 @@ def test_the_effects_are_those_of_the_study(results, tables):
     found = cells(tables["effects.tex"])
     assert len(found) == len(effects) > 0
     for row, (_, effect) in zip(found, effects.iterrows(), strict=True):
-        wanted = [effect[f"degradation_{end}"] for end in ("pct", "low", "high")]
+        wanted = [effect[f"loss_{end}"] for end in ("pct", "low", "high")]
         assert numbers(row) == pytest.approx(wanted, abs=0.051)
-        assert row[-2:] == [str(effect["blocks"]), effect["verdict"]]
+        assert row[-2:] == [str(effect["launches"]), effect["verdict"]]
 
 
 def test_every_partition_of_every_mix_is_in_a_table(results, tables):
@@ -67,9 +67,9 @@ def test_every_partition_of_every_mix_is_in_a_table(results, tables):
 def test_attribution_and_what_members_give_together_are_there(results, tables):
     found = cells(tables["attribution.tex"])
     totals = [row for row in found if row[1] == "total"]
-    known = results.attribution[(results.attribution["part"] == "total") & (results.attribution["blocks"] > 0)]
+    known = results.attribution[(results.attribution["part"] == "total") & (results.attribution["launches"] > 0)]
     assert [float(row[2].replace("$-$", "-")) for row in totals] == pytest.approx(known["points"].tolist(), abs=0.051)
-    assert {row[-1] for row in found} <= {"a loss", "a gain", "equivalent", "unclear", "too few blocks", "no data"}
+    assert {row[-1] for row in found} <= {"loss", "gain", "no loss", "unclear", "too few launches", "no data"}
     assert (
         len(cells(tables["system.tex"]))
         == results.system.loc[results.system["partition"] == "unmanaged", "mix"].nunique()
@@ -87,12 +87,12 @@ def test_step_times_are_those_of_the_study(results, tables):
     for row, (_, wanted) in zip(found, known.iterrows(), strict=True):
         assert row[2] == wanted["quantile"]
         if wanted["refused"]:
-            assert row[3:] == ["missing", "--", str(wanted["blocks"]), "--", "--", "--"]
+            assert row[3:] == ["missing", "--", str(wanted["launches"]), "--", "--", "--"]
             continue
         ends = [wanted[name] for name in ("ms", "ms_low", "ms_high")]
         assert values(" ".join(row[3:5])) == pytest.approx(ends, rel=2e-3)
-        assert row[5] == str(wanted["blocks"])
-        ratios = [wanted[name] for name in ("ratio", "ratio_low", "ratio_high")] if wanted["blocks_paired"] else []
+        assert row[5] == str(wanted["launches"])
+        ratios = [wanted[name] for name in ("ratio", "ratio_low", "ratio_high")] if wanted["launches_paired"] else []
         assert values(" ".join(row[6:8])) == pytest.approx(ratios, abs=6e-4)
     assert {row[1] for row in found} >= {"nothing", "placebos", "stream", "ranking"}
     assert "left out below 6, 72 and 368 steps" in tables["latency.tex"]
@@ -106,7 +106,7 @@ def test_every_mix_has_its_leads_step_times_under_partitions(results, tables):
 
 
 def test_rates_and_knees_are_those_of_the_study(results, tables):
-    curves, found = results.sensitivity_curves, cells(tables["sensitivity.tex"])
+    curves, found = results.sensitivity, cells(tables["sensitivity.tex"])
     named = [row for row in found if row[0]]
     assert len(named) == len(curves.drop_duplicates(["mix", "curve"]))
     wanted = sorted(curves[["rate_pct", "rate_low", "rate_high"]].round(1).itertuples(index=False, name=None))
@@ -135,7 +135,7 @@ def test_rates_and_knees_are_those_of_the_study(results, tables):
     ],
 )
 def test_the_whole_cache_is_told_where_it_counts_as_a_number_of_ways(results, fewest, most, beside, ways, told):
-    row = {"lead": "chase", "fewest_ways": fewest, "most_ways": most, "antagonists": beside}
+    row = {"lead": "chase", "fewest_ways": fewest, "most_ways": most, "antagonists": beside, "machine": ""}
     plan = results.plan.model_copy(update={"cache": cache(ways) if ways else None})
     assert measured_ways(row, dataclasses.replace(results, plan=plan)) == told
 
@@ -157,7 +157,7 @@ def test_a_recommendation_has_its_search_and_what_fresh_launches_say(results, ta
         faster = [wanted[name] for name in ("faster", "faster_low", "faster_high")]
         assert values(row[6]) == pytest.approx(faster, abs=0.0051)
         assert row[8:] == ["4", wanted["verdict"] + ", not confirmed yet" * (wanted["verdict"] == "met")]
-    told = {"confirmed_in": "again", "confirmation": "exceeded", "confirmed_blocks": 3, "confirmed_loss_pct": 12.0}
+    told = {"confirmed_in": "again", "confirmation": "exceeded", "confirmed_launches": 3, "confirmed_loss_pct": 12.0}
     told |= {"confirmed_loss_low": 11.0, "confirmed_loss_high": 13.0}
     text = paper_tables(dataclasses.replace(results, recommendations=advice.assign(**told)))["recommendations.tex"]
     fresh = [row for row in cells(text) if row[3] == "fresh launches"]
@@ -188,7 +188,7 @@ def test_the_methods_have_the_partitions(results):
     assert "No program was started" in text
     assert "bound to the CPUs" not in text
     assert "Quantiles of step times were taken in each launch by itself" in text
-    assert "from which on it kept 95 % of its solo rate" in text
+    assert "from which on it kept 95 % of its rate alone" in text
     assert "left out where more than a tenth of the launches had fewer" in text
     assert "its 95 % interval inverts" in text
     assert "upper bound of the lead's loss, at 97.5 % or, where there are several kinds of partition, more," in text

@@ -26,7 +26,7 @@ MAIN = 90
 KINDS = [("running", ""), ("preempted", ""), ("blocked", "futex"), ("", "")]  # the last one was not recorded
 
 
-def _steps(runs: list[Ran], graph, scene: str = "solo") -> TracedSteps:
+def _steps(runs: list[Ran], graph, scene: str = "alone") -> TracedSteps:
     """Those of an executor, whose threads have the tracks 0, 1 …."""
     calls, steps = tables(graph, runs, scene)
     calls = calls.assign(thread=calls["thread"].str.removeprefix("pool/").astype("int64"))
@@ -87,7 +87,7 @@ def test_a_thread_without_states_is_unknown_and_a_foreign_graph_is_a_reason_of_i
     dice = np.random.default_rng(3)
     graph = random_graph(dice, 12, 20)
     steps = _steps([executed(graph, dice.integers(5, 200, 12), 2, dice)], graph)
-    empty, foreign = TracedSteps("solo", 2, steps.calls.iloc[:0], steps.steps), steps.calls.assign(operation="other")
+    empty, foreign = TracedSteps("alone", 2, steps.calls.iloc[:0], steps.steps), steps.calls.assign(operation="other")
     recordings = [steps, empty, TracedSteps("corun", 1, foreign, steps.steps), TracedSteps("corun", 2, *_parts(steps))]
 
     def why_unknown(recording, stretch) -> str:
@@ -96,10 +96,10 @@ def test_a_thread_without_states_is_unknown_and_a_foreign_graph_is_a_reason_of_i
     rows, without = path_states(recordings, *graph_tables(graph), {}, MAIN, why_unknown)
     assert {row["state"] for row in rows} == {"unknown"}
     assert {row["reason"] for row in rows if row["track"] == MAIN} == {
-        f"('solo', 1) of {MAIN}",
+        f"('alone', 1) of {MAIN}",
         f"('corun', 2) of {MAIN}",
     }
-    assert without.keys() == {("solo", 2), ("corun", 1)}
+    assert without.keys() == {("alone", 2), ("corun", 1)}
     assert "of the operations' time" in without["corun", 1]
 
 
@@ -131,7 +131,7 @@ def test_each_recording_without_a_path_and_each_unknown_state_has_its_reason(tmp
     graph = random_graph(np.random.default_rng(5), 15, 30)
     run = executed(graph, np.arange(1000, 16_000, 1000), 1, np.random.default_rng(7))
     sources = {
-        "solo": [{"name": "perf", "reason": "", "lost": 3}],
+        "alone": [{"name": "perf", "reason": "", "lost": 3}],
         "corun:lead@0+stream@1": [{"name": "profile", "reason": "no profile came in time"}],
     }
     about = {
@@ -146,8 +146,8 @@ def test_each_recording_without_a_path_and_each_unknown_state_has_its_reason(tmp
     monkeypatch.setattr(paths.graphs, "write", lambda *_: {"reason": ""})
     thread = int(timeline.tracks.loc[timeline.tracks["tid"].notna(), "track"].iloc[0])
     steps = _steps([run], graph)
-    outcome = SimpleNamespace(block=SimpleNamespace(company=SimpleNamespace(lead=SimpleNamespace(name="lead@0"))))
-    traced = TracedSteps("solo", 1, steps.calls.assign(thread=thread), steps.steps)
+    outcome = SimpleNamespace(launch=SimpleNamespace(cohort=SimpleNamespace(lead=SimpleNamespace(name="lead@0"))))
+    traced = TracedSteps("alone", 1, steps.calls.assign(thread=thread), steps.steps)
     timeline.about.update(paths.write(outcome, [traced], timeline, folder))
     write_record(timeline, folder)
     rows = pd.read_parquet(folder / PATHS_FILE)

@@ -8,7 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.study.model import Placement
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place
-from castmates.study.placement.rules import ask
+from castmates.study.placement.rules import rules_of
 from castmates.study.placement.search import Need
 from tests.unit.machines import layout
 
@@ -22,7 +22,7 @@ def seats(machine: str | Layout, *mixes: tuple[int, ...], **rules: object):
     """Seats of mixes that need so many CPUs: `(lead, antagonist, …)` each."""
     where = layout(machine) if isinstance(machine, str) else machine
     needs = [Need("x" + "".join(f"+a{size}" for size in mix[1:]), f"x{mix[0]}", mix) for mix in mixes]
-    return place(ask(Placement.model_validate(rules), where, "study.yaml"), needs, where, "study.yaml")
+    return place(rules_of(Placement.model_validate(rules), where, "study.yaml"), needs, where, "study.yaml")
 
 
 def cpus(machine: str | Layout, *mix: int, **rules: object) -> list[tuple[int, ...]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.placement.place import place
-from castmates.study.placement.rules import Asked
+from castmates.study.placement.rules import SeatRules
 from castmates.study.placement.search import Need, Seats
 from tests.unit.machines import MACHINES, layout
 
@@ -29,7 +29,7 @@ machines = st.one_of(st.sampled_from(sorted(MACHINES)).map(layout), invented())
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 studies = st.lists(st.tuples(st.integers(1, 2), sizes), min_size=1, max_size=3, unique=True)
 rules = st.builds(
-    Asked,
+    SeatRules,
     llc=st.sampled_from([None, None, "shared", "separate"]),
     smt=st.sampled_from([None, None, "avoid", "share", "idle-sibling"]),
     numa=st.sampled_from([None, "local", "remote"]),
@@ -41,7 +41,7 @@ def needs_of(study: list[tuple[int, tuple[int, ...]]]) -> list[Need]:
     return [Need(f"x{lead}+{others}", f"x{lead}", (lead, *others)) for lead, others in study]
 
 
-def attempt(asked: Asked, needs: list[Need], machine: Layout) -> list[Seats] | None:
+def attempt(asked: SeatRules, needs: list[Need], machine: Layout) -> list[Seats] | None:
     try:
         return place(asked, needs, machine, "study.yaml")
     except CastmatesError as refused:
@@ -104,7 +104,7 @@ def test_without_rules_only_the_impossible_is_refused(machine, study):
         odd = sum(size % 2 for size in need.cores)
         return sum(need.cores) + max(0, odd - ones) <= ones + 2 * twos
 
-    placed = attempt(Asked(), needs, machine)
+    placed = attempt(SeatRules(), needs, machine)
     assert (placed is not None) == all(map(possible, needs))
     if placed and len(machine.cores) > max(sum(need.cores) for need in needs):
         for lead in {need.lead for need in needs}:
@@ -116,5 +116,5 @@ def test_without_rules_only_the_impossible_is_refused(machine, study):
 @settings(max_examples=50, deadline=None)
 @given(machines, st.lists(sizes, min_size=1, max_size=4, unique=True))
 def test_a_lead_sits_on_the_same_cpus_in_all_its_mixes(machine, others):
-    placed = attempt(Asked(), needs_of([(1, one) for one in others]), machine)
+    placed = attempt(SeatRules(), needs_of([(1, one) for one in others]), machine)
     assert placed is None or len({mix[0].cpus for mix in placed}) == 1

@@ -1,52 +1,48 @@
-"""The plan's text has each company once, and gives the plan back."""
+"""The plan's text has each cohort once, and gives the plan back."""
 
 import json
 
 import pytest
 
-from castmates.study.plan_text import Common, plan_of, text_of, unfolded
-from tests.unit.windows_maker import company, mix, plan
+from castmates.study.plan_text import Common, plan_of, plan_text, unfolded
+from castmates.study.spec import Plan
+from tests.unit.windows_maker import cohort, mix, plan
 
-PLAN = plan([company("a-1", mix("bert@0", "stream@1")), company("b-2", mix("dlrm@0", "stream@1"))], blocks=30)
+PLAN = plan([cohort("a-1", mix("bert@0", "stream@1")), cohort("b-2", mix("dlrm@0", "stream@1"))], launches=30)
 
 
 def test_the_plan_comes_back_and_is_short():
-    text = text_of(PLAN)
+    text = plan_text(PLAN)
     assert plan_of(text) == PLAN
     content = json.loads(text)
-    assert list(content["companies"]) == ["a-1", "b-2"]
+    assert list(content["cohorts"]) == ["a-1", "b-2"]
     assert len(content["designs"]) == 1
-    assert content["blocks"][30] == {"study": "example", "company": "b-2", "number": 1, "seed": 1, "design": "design"}
-    assert unfolded(content) == PLAN.model_dump(mode="json")
+    assert content["launches"][30] == {"study": "example", "cohort": "b-2", "number": 1, "seed": 1, "design": "design"}
+    assert Plan.model_validate(unfolded(content)) == PLAN
 
 
-def test_blocks_of_one_company_share_it():
-    found = plan_of(text_of(PLAN))
-    assert len({id(block.company) for block in found.blocks}) == 2
-    assert len({id(block.design) for block in found.blocks}) == 1
+def test_launches_of_one_cohort_share_it():
+    found = plan_of(plan_text(PLAN))
+    assert len({id(launch.cohort) for launch in found.launches}) == 2
+    assert len({id(launch.design) for launch in found.launches}) == 1
     common = Common()
-    again = [common.block_of(block.model_dump(mode="json")) for block in PLAN.blocks]
-    assert tuple(again) == PLAN.blocks
-    assert len({id(block.company) for block in again}) == 2
+    again = [common.launch_of(launch.model_dump(mode="json")) for launch in PLAN.launches]
+    assert tuple(again) == PLAN.launches
+    assert len({id(launch.cohort) for launch in again}) == 2
 
 
-def test_companies_of_the_same_id_that_differ_are_told_apart():
-    first, *rest = PLAN.blocks
-    rebuilt = first.model_copy(update={"company": first.company.model_copy(update={"native_key": "rebuilt"})})
-    changed = PLAN.model_copy(update={"blocks": (rebuilt, *rest)})
-    assert plan_of(text_of(changed)) == changed
-    assert len(json.loads(text_of(changed))["companies"]) == 3
+def test_cohorts_of_the_same_id_that_differ_are_told_apart():
+    first, *rest = PLAN.launches
+    rebuilt = first.model_copy(update={"cohort": first.cohort.model_copy(update={"native_key": "rebuilt"})})
+    changed = PLAN.model_copy(update={"launches": (rebuilt, *rest)})
+    assert plan_of(plan_text(changed)) == changed
+    assert len(json.loads(plan_text(changed))["cohorts"]) == 3
 
 
-def test_a_plan_from_before_is_read_as_it_was():
-    assert plan_of(PLAN.model_dump_json()) == PLAN
-    assert unfolded(json.loads(PLAN.model_dump_json())) == PLAN.model_dump(mode="json")
-
-
-@pytest.mark.parametrize("change", [{"companies": {}}, {"designs": {"design": {}}}, {"blocks": [{"company": "x"}]}])
+@pytest.mark.parametrize("change", [{"cohorts": {}}, {"designs": {"design": {}}}, {"launches": [{"cohort": "x"}]}])
 def test_a_plan_that_lacks_something_is_none(change):
     with pytest.raises(ValueError):
-        plan_of(json.dumps(json.loads(text_of(PLAN)) | change))
+        plan_of(json.dumps(json.loads(plan_text(PLAN)) | change))
     with pytest.raises(ValueError):
         plan_of("[]")
 
@@ -54,9 +50,9 @@ def test_a_plan_that_lacks_something_is_none(change):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ({"blocks": 3}, "its 'blocks' is not a list"),
-        ({"blocks": [1]}, "one of its blocks is not a mapping"),
-        ({"blocks": [], "companies": []}, "its 'companies' is not a mapping"),
+        ({"launches": 3}, "its 'launches' is not a list"),
+        ({"launches": [1]}, "one of its launches is not a mapping"),
+        ({"launches": [], "cohorts": []}, "its 'cohorts' is not a mapping"),
     ],
 )
 def test_what_is_of_another_kind_is_no_plan(content, why):

@@ -16,7 +16,7 @@ from castmates.protocols import Sample
 from castmates.rdt.added import Driver, driver
 from castmates.rdt.choose import CacheRequest, choose, refuse_hopeless
 from castmates.rdt.nothing import NoAllocator, NoMonitor
-from castmates.report.figures.index import FIGURES, Figure, all_figures
+from castmates.report.figures.index import FIGURES, View, all_figures
 
 HERE = SimpleNamespace(name="castmates-strange", version="2.0")
 
@@ -50,9 +50,9 @@ def half(slowdowns):
     return 0.5 * slowdowns.mean()
 
 
-GOOD = Figure("strange", "Strange", "why", drawn_by="json")
-NO_MODULE = Figure("strange", "Strange", "why")
-NO_PART = Figure("strange", "Strange", "cellar", drawn_by="json")
+GOOD = View("Strange", "why", drawn_by="json")
+NO_MODULE = View("Strange", "why")
+NO_PART = View("Strange", "cellar", drawn_by="json")
 DRIVER = Driver(lambda: None, lambda: "the strange driver is asleep", lambda _say: NoAllocator("strange"))
 
 
@@ -72,7 +72,7 @@ def add(monkeypatch):
 
 def test_a_figure_stands_after_ours(add):
     add("figures", "strange", "GOOD")
-    assert list(all_figures().values()) == [*FIGURES.values(), GOOD]
+    assert list(all_figures().values()) == [*FIGURES.values(), GOOD._replace(name="strange")]
     assert all_figures()["strange"].module.__name__ == "json"
 
 
@@ -80,7 +80,7 @@ def test_a_figure_stands_after_ours(add):
     ("name", "what", "said"),
     [
         ("strange", "NOTHING", "cannot be loaded: AttributeError"),
-        ("strange", "half", "cannot be used: it is a function, and no castmates.report.figures.index.Figure"),
+        ("strange", "half", "cannot be used: it is a function, and no castmates.report.figures.index.View"),
         ("strange", "NO_MODULE", "cannot be used: it has no drawn_by"),
         ("strange", "NO_PART", "cannot be used: its part is 'cellar'"),
         ("heatmap", "GOOD", "has a name that is taken"),
@@ -117,7 +117,7 @@ def test_what_is_no_collector_is_refused(add):
 
 def test_a_metric_is_computed_for_every_launch():
     members = pd.DataFrame({"launch": [1, 1, 2, 2], "slowdown": [1.0, 3.0, 2.0, 2.0]})
-    values = system.of_launches(members, ["launch"], {"half": half})
+    values = system.launch_metrics(members, ["launch"], {"half": half})
     assert list(values["half"]) == [1.0, 1.0]
     assert list(values) == [*system.METRICS, "half"]
 
@@ -136,7 +136,7 @@ def test_a_metric_is_computed_for_every_launch():
 def test_a_metric_without_a_value_above_zero_is_refused(metric, said):
     members = pd.DataFrame({"launch": [1, 1], "slowdown": [1.0, 3.0]})
     with pytest.raises(CastmatesError, match=said):
-        system.of_launches(members, ["launch"], {"mine": metric})
+        system.launch_metrics(members, ["launch"], {"mine": metric})
 
 
 def test_an_allocator_is_chosen_by_its_name(add):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import GHZ
@@ -21,26 +20,26 @@ from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.report.text import slices
-from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, RESOURCES, frame
-from tests.unit.windows_maker import company, mix, plan, slices_of, written
+from castmates.results.columns.launch import LAUNCH_TABLES
+from castmates.results.columns.study import RESOURCES, frame
+from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
-PLAN = plan([company("c", mix("bert@0.2", "stream@1"))], blocks=3)
+PLAN = plan([cohort("c", mix("bert@0.2", "stream@1"))], launches=3)
 WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
 WATCHED = slices_of(WINDOWS)  # each is open for a second
-KEYS = ("study", "company", "block", "window", "round", "scene", "platform")
+KEYS = ("study", "cohort", "launch", "window", "round", "scene", "platform")
 
 
 def found(kind, rows_of, of_members=True):
     """The table, of rows that this function gives for every window, or once for all members of a window."""
-    source = WINDOWS if of_members else WINDOWS.drop_duplicates(["block", "window"])
+    source = WINDOWS if of_members else WINDOWS.drop_duplicates(["launch", "window"])
     rows = [
         {name: row[name] for name in KEYS} | {"member": row["member"], "subject": row["member"]} | one
         for row in source.to_dict("records")
         for one in rows_of(row)
     ]
-    filled = {kind: frame(rows, BLOCK_TABLES[kind]), "slices": WATCHED}
-    part = {name: filled.get(name, frame([], BLOCK_TABLES[name]))[columns] for name, columns in NEEDED.items()}
+    filled = {kind: frame(rows, LAUNCH_TABLES[kind]), "slices": WATCHED}
+    part = {name: filled.get(name, frame([], LAUNCH_TABLES[name]))[columns] for name, columns in NEEDED.items()}
     return resources(PLAN, WINDOWS, [part])
 
 
@@ -57,7 +56,7 @@ def is_busy(row):
 
 
 def counted(row, **changed):
-    """Cycles and time on a CPU: 3 GHz alone, 2.4 beside a neighbour, 2 beside one that uses memory."""
+    """Cycles and time on a CPU: 3 GHz alone, 2.4 beside an antagonist, 2 beside one that uses memory."""
     ghz = {"corun": 2.0, "placebo": 2.4}.get(row["kind"], 3.0)
     usual = {"source": "perf_event_open", "phase": "", "status": "counted", "running": 1.0, "scope": "thread"} | changed
     return [usual | {"event": "cycles", "value": ghz * 5e8}, usual | {"event": "task-clock", "value": 5e8}]
@@ -68,14 +67,14 @@ def test_the_clock_while_running_is_cycles_over_the_time_on_a_cpu():
     lead = {"metric": GHZ, "member": "bert@0.2"}
     corun, beside, busy = (
         row_of(table, scene=scene, baseline=baseline, **lead)
-        for scene, baseline in (("corun", "solo"), ("corun", "placebo"), ("placebo", "solo"))
+        for scene, baseline in (("corun", "alone"), ("corun", "placebo"), ("placebo", "alone"))
     )
     assert (corun["value"], corun["baseline_value"], corun["change"]) == pytest.approx((2.0, 3.0, 2 / 3))
     assert (beside["value"], beside["baseline_value"]) == pytest.approx((2.0, 2.4))
     assert (busy["value"], busy["change"], busy["unit"], busy["scope"]) == (
         pytest.approx(2.4), pytest.approx(0.8), "GHz", "member",
     )  # fmt: skip
-    assert (busy["blocks"], busy["rounds"]) == (3, 6)
+    assert (busy["launches"], busy["rounds"]) == (3, 6)
     assert row_of(table, metric=GHZ, member="stream@1", scene="corun")["baseline"] == "alone"
 
 
@@ -103,7 +102,7 @@ def test_the_clock_of_its_cpus_is_weighed_by_the_time_that_they_ran():
 
 
 def packages(row):
-    """Two packages; beside a neighbour the first draws twice as much, and its controllers move four times as much."""
+    """Two packages; beside an antagonist the first draws twice as much, and its controllers move four times as much."""
     more = 4 if row["kind"] == "corun" else 2 if row["kind"] == "placebo" else 1
     mine = {"source": "package", "t_ns": 5, "subject": "package0"}
     return [
@@ -160,21 +159,21 @@ def test_what_belongs_to_a_package_is_in_no_members_name():
     assert set(own["member"]) == {""}
     assert set(own["role"]) == {"package"}
     assert set(own["scope"]) == {"package 0", "package 1", "packages"}
-    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="solo")
+    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="alone")
     assert (power["value"], power["baseline_value"], power["change"]) == pytest.approx((120.0, 60.0, 2.0))
     assert power["unit"] == "W"
-    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="solo")
+    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="alone")
     assert other["change"] == pytest.approx(1.0)
     moved = row_of(table, metric=CONTROLLERS, scope="package 0", scene="corun", baseline="placebo")
     assert (moved["value"], moved["baseline_value"]) == pytest.approx((16e9, 8e9))
-    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="solo")["value"] == pytest.approx(
+    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="alone")["value"] == pytest.approx(
         1.6e9
     )
 
 
 def test_throttle_events_are_compared_by_their_difference_because_mostly_there_are_none():
     table = found("samples", packages, of_members=False)
-    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="solo")
+    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="alone")
     assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (
         6.0,
         0.0,
@@ -187,7 +186,7 @@ def test_throttle_events_are_compared_by_their_difference_because_mostly_there_a
 
 def test_mbm_is_held_against_the_memory_controllers():
     table = found("samples", packages, of_members=False)
-    share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="solo")
+    share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="alone")
     assert (share["value"], share["unit"], share["scope"]) == (
         pytest.approx(0.75),
         "",
@@ -206,7 +205,7 @@ def test_mbm_is_held_against_the_memory_controllers():
 
 def page_of(table):
     return Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        "synthetic", windows=WINDOWS,
         resources=table,
     )  # fmt: skip
 
@@ -219,21 +218,13 @@ def test_the_page_shows_power_apart_and_says_what_is_not_proved():
     assert (power["whose"], power["value_text"], power["unit_shown"]) == ("package 0", "120.0", "W")
     events = next(row for row in shown if row["metric"] == PACKAGE_THROTTLED)
     assert events["change_text"] == "6.00 per second"
-    assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the block's packages"
+    assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the launch's packages"
     lacking = on_page.lacking_power(page_of(table))
     assert (
         lacking
         == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
     )
     assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
-
-
-def test_tables_from_before_are_read_as_those_of_members():
-    table = found("samples", packages, of_members=False)
-    old = table[table["scope"] == "member"].drop(columns=["scope", "scene"])
-    assert list(RESOURCES)[-3:] == ["scope", "scene", "machine"]
-    assert {row["whose"] for row in on_page.power_rows(page_of(old))} <= {"bert@0.2", "stream@1"}
-    assert isinstance(old, pd.DataFrame)
 
 
 def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():
@@ -266,7 +257,7 @@ def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
 
 
 def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():
-    """Beside a neighbour the GPU waits for its host: half as busy, at 150 instead of 200 W."""
+    """Beside an antagonist the GPU waits for its host: half as busy, at 150 instead of 200 W."""
 
     def readings(row):
         busy, watts = (40.0, 150.0) if row["kind"] == "corun" else (80.0, 200.0)
@@ -280,12 +271,12 @@ def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():
         ]
 
     table = found("samples", readings, of_members=False)
-    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="solo")
+    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="alone")
     assert (used["value"], used["baseline_value"], used["change"], used["scale"]) == (
         pytest.approx(40), pytest.approx(80), pytest.approx(-40), "points",
     )  # fmt: skip
     assert (used["scope"], used["member"], used["unit"]) == ("gpu 0", "", "per cent")
-    power = row_of(table, metric="GPU power", scene="corun", baseline="solo")
+    power = row_of(table, metric="GPU power", scene="corun", baseline="alone")
     assert (power["value"], power["change"], power["scale"]) == (pytest.approx(150), pytest.approx(0.75), "ratio")
-    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="solo")["value"] == pytest.approx(50)
+    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="alone")["value"] == pytest.approx(50)
     assert "GPU clock" not in set(table["metric"]), "a reading is missing"

@@ -18,7 +18,7 @@ from castmates.analysis.prediction.pairs import LeftOut, PairModel
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
 from castmates.analysis.prediction.roles import both_roles
-from castmates.analysis.prediction.several import Combined, together
+from castmates.analysis.prediction.several import Combined, combined_loss
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
@@ -30,7 +30,7 @@ from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_
 from castmates.study.modelled import WorkingSet, WorkloadModel
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.prediction_design import design
-from castmates.study.spec import UNMANAGED, Block, Company, Member, Plan, Prediction
+from castmates.study.spec import UNMANAGED, Cohort, Launch, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]
 SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -42,7 +42,9 @@ class Known(Grid):
 
     def truth(self, mix):
         return tuple(
-            together([SENSITIVE[int(one[1:])] * PRESSING[int(other[1:])] for other in mix[:place] + mix[place + 1 :]])
+            combined_loss(
+                [SENSITIVE[int(one[1:])] * PRESSING[int(other[1:])] for other in mix[:place] + mix[place + 1 :]]
+            )
             for place, one in enumerate(mix)
         )
 
@@ -123,7 +125,7 @@ def test_what_a_dial_loses_itself_shows_nothing_of_others():
     wild = table.copy()
     wild.loc[wild["member"] == "p05@1", ["slowdown", "slowdown_low", "slowdown_high"]] *= 9.0
     known = [PredictedLosses.from_effects(each, dials=["p05"]) for each in (table, wild)]
-    assert "p05" in known[0].model.neighbours
+    assert "p05" in known[0].model.antagonists
     assert "p05" not in known[0].model.jobs
     np.testing.assert_allclose(known[0].model.logs, known[1].model.logs)
     assert known[0].of("p05", ["p00"]).source == "measured"
@@ -206,9 +208,9 @@ def member(model=None, command=(), name="dial"):
     ],
 )
 def test_what_a_dial_is_set_to_follows_from_its_command_or_its_model(one, expected):
-    company = Company(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
-    block = Block.model_construct(company=company)
-    plan = Plan.model_construct(blocks=(block,), prediction=None)
+    cohort = Cohort(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
+    launch = Launch.model_construct(cohort=cohort)
+    plan = Plan.model_construct(launches=(launch,), prediction=None)
     found = settings_of(plan, ["dial"]).get("dial")
     assert found == (None if expected is None else Dial(expected.kind, pytest.approx(expected.amount)))
     assert dials_of(plan) == ({"dial"} if "--rate" in one.command else set())
@@ -226,12 +228,12 @@ def test_what_several_do_together_follows_from_each_of_them():
 def test_losses_that_hinder_each_other_less_are_seen_where_enough_was_measured():
     """Two that take the same cache cost hardly more than the worse of them."""
     pairs = [[0.2, 0.2 + 0.01 * n] for n in range(12)]
-    shown = {(f"p{n:02d}", ("a", "b")): (logs, together(logs, 3.0)) for n, logs in enumerate(pairs)}
+    shown = {(f"p{n:02d}", ("a", "b")): (logs, combined_loss(logs, 3.0)) for n, logs in enumerate(pairs)}
     assert Combined.of(shown).power == 3.0
     assert Combined.of(dict(list(shown.items())[:3])).power == 1.0
     shown["p11", ("a", "b")] = pairs[11], 9.0  # alone it would have another power chosen
     left_out = Combined.of(shown).left_out["p11", ("a", "b")]
-    assert left_out == pytest.approx(together(pairs[11], 3.0))
+    assert left_out == pytest.approx(combined_loss(pairs[11], 3.0))
 
 
 def test_an_interval_needs_nineteen_errors_and_holds_the_next():
@@ -307,7 +309,7 @@ def plan_of(keys, drawn):
         pairs=len(drawn.pairs),
         check=drawn.check,
     )
-    return Plan(study="example", titles={}, mixes=(), controls=(), blocks=(), prediction=grid_)
+    return Plan(study="example", titles={}, mixes=(), controls=(), launches=(), prediction=grid_)
 
 
 def test_fresh_pairs_are_compared_and_not_fitted():
@@ -323,7 +325,7 @@ def test_fresh_pairs_are_compared_and_not_fitted():
     assert own.sum() >= 3
     assert plain.loc[own, "without_pct"].tolist() == pytest.approx(moved.loc[own, "without_pct"].tolist())
     assert quality(plain, CHECK).mean < 2.0
-    assert (plain.loc[plain["source"] == "predicted", "blocks"] == 0).all()
+    assert (plain.loc[plain["source"] == "predicted", "launches"] == 0).all()
     assert list(plain.columns)[-1] == "source"
 
 
@@ -349,15 +351,15 @@ def test_tables_have_the_whole_grid_and_the_profiles():
     assert (cells["partition"] == UNMANAGED).all()
     assert len(profiles) == 5 + 6
     assert {*profiles["profile"]} == {"sensitivity", "pressure"}
-    nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), blocks=()), effects_of(several))
+    nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), launches=()), effects_of(several))
     assert all(table.empty for table in nothing.values())
 
 
-def results(blocks):
+def results(launches):
     """Results of a grid of which a part was measured, in so many launches."""
     keys = PredictKeys(leads=NAMES, measure=0.4, check=4)
     drawn = design(keys, 1)
-    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(blocks=blocks)
+    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(launches=launches)
     return Results(name="example", plan=plan, **estimate_predictions(plan, effects))
 
 
@@ -368,8 +370,9 @@ def test_each_class_of_nodes_and_each_processor_has_its_own_fit():
     old = old.assign(lead=old["lead"] + "~old", mix=old["lead"] + "~old+" + old["antagonists"])
     faster = {name: old[name] ** 0.5 for name in ("slowdown", "slowdown_low", "slowdown_high")}
     new = old.assign(machine="new", lead=old["lead"].str.replace("~old", "~new"), **faster)
-    table = estimate_predictions(plan_of(keys, drawn), pd.concat([old, new]))["predictions"]
-    alone = estimate_predictions(plan_of(keys, drawn), old)["predictions"]
+    classes = tuple(NodeClass(name=name, capture="", facts=None) for name in ("old", "new"))
+    plan = plan_of(keys, drawn).model_copy(update={"machines": classes})
+    table, alone = (estimate_predictions(plan, each)["predictions"] for each in (pd.concat([old, new]), old))
     pd.testing.assert_frame_equal(table[table["machine"] == "old"].reset_index(drop=True), alone)
     assert {*table.loc[table["machine"] == "new", "lead"]} == {f"{name}~new" for name in NAMES}
 
@@ -407,7 +410,7 @@ def test_losses_in_both_roles_are_compared():
     alike = both_roles(table)
     assert alike.count == 9
     assert abs(alike.mean) < 1.5
-    less = table.assign(degradation_pct=table["degradation_pct"] - 5 * (table["role"] == "antagonist"))
+    less = table.assign(loss_pct=table["loss_pct"] - 5 * (table["role"] == "antagonist"))
     assert both_roles(less).mean == pytest.approx(alike.mean + 5)
     (said,) = role_words(less)
     assert said.startswith(f"9 losses were measured in both roles: as lead they are {alike.mean + 5:.1f} points more ")

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.errors import CastmatesError
 from castmates.linux import msr
 from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prefetch_control import AMD_CONTROL, PREFETCH_CONTROL
-from castmates.modelled.block import run_block
+from castmates.runner.modelled.launch import run_launch
 from castmates.runner.processes.prefetchers import switched
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitness
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, layout_of
-from castmates.study.reading import read
+from castmates.study.partitions.planned import masked
+from castmates.study.reading import read_keys
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import PREFETCHERS_OFF
@@ -34,8 +34,8 @@ AMD = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1
 FOUND = 0x20  # a bit that is none of the prefetchers'
 
 
-def company(**cache):
-    return plan(study(["a"], ["b"], cache=cache)).companies[0]
+def cohort(**cache):
+    return plan(study(["a"], ["b"], cache=cache)).cohorts[0]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def of_off(who):
 
 
 def begun(root, journal, who=None, say=str):
-    return switched(who or company(**BOTH), "a block", journal, say, root)
+    return switched(who or cohort(**BOTH), "a launch", journal, say, root)
 
 
 def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
@@ -75,14 +75,14 @@ def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
     assert {(share.member, share.prefetchers) for share in partition.shares} == {
         (name, "off") for name in (mix.lead, *mix.antagonists)
     }
-    assert masks_stamp([PREFETCHERS_OFF], ["measured"], {}) is None, "no mask was set"
+    assert not masked(both), "no mask is set"
     for one in ("on", ["on"]):
-        assert plan(study(["a"], ["b"], cache={"prefetchers": one})).blocks == bare.blocks
+        assert plan(study(["a"], ["b"], cache={"prefetchers": one})).launches == bare.launches
 
 
 def test_no_scene_runs_in_a_stretch_whose_prefetchers_it_did_not_ask_for():
-    (block, *_) = plan(study(["a"], ["b"], cache=BOTH)).blocks
-    for stretch in stretches(block, 0):
+    (launch, *_) = plan(study(["a"], ["b"], cache=BOTH)).launches
+    for stretch in stretches(launch, 0):
         asked = {any(share.prefetchers for share in scene.shares) for scene in stretch.scenes}
         assert asked == {any(share.prefetchers for share in stretch.shares)}
 
@@ -92,7 +92,7 @@ def test_registers_follow_the_scene_and_are_put_back(root, journal, cpuinfo, reg
     sysfs.write(root / "proc/cpuinfo", cpuinfo)
     for cpu in range(8):
         msr.write(msr.path_of(cpu, register, root), f"{FOUND:#x}")  # a file with a hole
-    who = company(**BOTH)
+    who = cohort(**BOTH)
     cpus = {cpu for member in who.members for cpu in member.cpus}
     with begun(root, journal, who) as prefetchers:
         for scene in who.scenes:  # also the placebo's, whose lead alone has a share
@@ -104,17 +104,17 @@ def test_registers_follow_the_scene_and_are_put_back(root, journal, cpuinfo, reg
     assert journal.entries() == []
 
 
-def test_a_killed_block_leaves_them_to_the_journal(root, tmp_path):
+def test_a_killed_launch_leaves_them_to_the_journal(root, tmp_path):
     journal = Journal(tmp_path / "state", replace(myself(), born=1))  # who had our number before us
     context = begun(root, journal)
-    context.__enter__().apply(of_off(company(**BOTH)).shares)
+    context.__enter__().apply(of_off(cohort(**BOTH)).shares)
     assert held(root) != [FOUND] * 8
     assert {undone.how for undone in Journal(tmp_path / "state").restore(lambda entry: entry.stale)} == {"restored"}
     assert held(root) == [FOUND] * 8
 
 
 def test_without_the_factor_no_register_is_looked_at(tmp_path, journal):
-    with begun(tmp_path, journal, company()) as prefetchers:
+    with begun(tmp_path, journal, cohort()) as prefetchers:
         assert prefetchers.read_back() == {}
 
 
@@ -151,7 +151,7 @@ def test_the_witness_sees_what_another_program_writes(root, journal):
         witness.start([])
         assert [(sample.metric, sample.value) for sample in witness.stop()] == [(OFF, 0.0)]
         witness.start([])
-        cpu = company(**BOTH).lead.cpus[0]
+        cpu = cohort(**BOTH).lead.cpus[0]
         msr.write(msr.path_of(cpu, PREFETCH_CONTROL, root), "0x2f")
         (_, changed) = witness.stop()
         assert (changed.metric, changed.note.split(" was ")[1]) == (CHANGED, "'0x2f' and not '0x20'")
@@ -167,33 +167,33 @@ def test_the_plan_says_that_no_launch_would_begin():
     where, programs = layout_of(MachineModel()), workloads("a", "b")
     host = Host(where, no_prefetching="the module is not loaded.")
     found = resolve(study(["a"], ["b"], cache=BOTH), Programs(programs, prepared(programs), "p"), host, "study.yaml")
-    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in found.notes
+    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in map(str, found.notes)
 
 
 @pytest.mark.parametrize("word", ["maybe", "[on, 1]", "[]", "{a: off}"])
 def test_other_words_are_refused_with_what_is_expected(word):
     with pytest.raises(CastmatesError, match=r"'cache.prefetchers'.*on, off, or a list of both"):
-        read(Study, f"{TEXT}cache: {{prefetchers: {word}}}\n", "study.yaml")
+        read_keys(Study, f"{TEXT}cache: {{prefetchers: {word}}}\n", "study.yaml")
 
 
 def test_bare_words_of_yaml_are_switches_and_a_knob_beside_the_factor_is_refused():
     both = f"{TEXT}cache: {{prefetchers: [on, off]}}\n"
-    assert read(Study, both, "study.yaml").cache.prefetchers == ("on", "off")
+    assert read_keys(Study, both, "study.yaml").cache.prefetchers == ("on", "off")
     with pytest.raises(CastmatesError, match=r"'machine'.*no 'prepare.prefetchers' beside 'cache.prefetchers'"):
-        read(Study, f"{both}machine: {{prepare: {{prefetchers: off}}}}\n", "study.yaml")
+        read_keys(Study, f"{both}machine: {{prepare: {{prefetchers: off}}}}\n", "study.yaml")
 
 
 def test_a_modelled_workload_loses_what_prefetchers_began_ahead(tmp_path, monkeypatch):
     with_prefetching = WORKLOADS.replace("parallel: 16,", "parallel: 16, prefetched: 75%,")
     monkeypatch.setattr("tests.unit.modelled.makers.WORKLOADS", with_prefetching)
-    (block, *_) = project_of(tmp_path, f"{STUDY}{QUIET}cache: {{prefetchers: [on, off]}}\n").plan().blocks
-    outcome = run_block(block, tmp_path, tmp_path, lambda _: None, lambda: None)
-    lead, other = (member.name for member in block.company.members)
+    (launch, *_) = project_of(tmp_path, f"{STUDY}{QUIET}cache: {{prefetchers: [on, off]}}\n").plan().launches
+    outcome = run_launch(launch, tmp_path, tmp_path, lambda _: None, lambda: None)
+    lead, other = (member.name for member in launch.cohort.members)
     rates = {
         (window.scene.partition, name): window.total(name).rate
         for window in outcome.windows for name in window.scene.active if window.scene.kind == "corun"
     }  # fmt: skip
     assert rates[PREFETCHERS_OFF, other] < 0.5 * rates[UNMANAGED, other]
-    assert rates[PREFETCHERS_OFF, lead] > rates[UNMANAGED, lead], "its neighbour presses less"
-    scene = next(s.name for s in block.company.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
+    assert rates[PREFETCHERS_OFF, lead] > rates[UNMANAGED, lead], "its antagonist presses less"
+    scene = next(s.name for s in launch.cohort.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
     assert rates[PREFETCHERS_OFF, other] == pytest.approx(outcome.truth[scene][other]["rate"], rel=0.02)

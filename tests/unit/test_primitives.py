@@ -13,7 +13,7 @@ from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
-from castmates.results.columns.primitives import PRIMITIVE_TABLES
+from castmates.results.columns.registry import TABLES
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 from tests.unit.primitives_maker import ALONE_MS, FLAGS, FLOPS, LOSS, MOVED, launches, results, tables
@@ -32,7 +32,7 @@ def one(table, **wanted):
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     for name, table in MADE.items():
-        assert set(PRIMITIVE_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
 
 
 def test_primitives_take_of_a_step_what_they_took():
@@ -42,22 +42,22 @@ def test_primitives_take_of_a_step_what_they_took():
     assert row["share"] == pytest.approx(ALONE_MS * (1 + LOSS) / STEP)
     assert (row["flops"], row["bytes"]) == (FLOPS, MOVED)
     assert row["gflops"] == pytest.approx(FLOPS / (ALONE_MS * (1 + LOSS)) / 1e6)
-    assert math.isnan(one(MADE["primitive_summary"], kind="solo", primitive="softmax")["flops"])
+    assert math.isnan(one(MADE["primitive_summary"], kind="alone", primitive="softmax")["flops"])
 
 
 def test_of_the_time_that_could_only_what_is_shown_counts_as_use():
     """Of 11 ms: 4 of a product whose code names nothing, 0.75 of 1 in a softmax that does, 2 of Eigen; 3 cannot."""
-    row = one(MADE["isa_use"], kind="solo", extension="AVX-512", type="all operations")
+    row = one(MADE["isa_use"], kind="alone", extension="AVX-512", type="all operations")
     assert row["eligible_ms"] == pytest.approx(7.0)
     assert row["eligible_share"] == pytest.approx(7 / STEP)
     assert row["used_share"] == pytest.approx(0.75 / 7)
     assert row["unknown_share"] == pytest.approx(6.25 / 7)
     assert (row["answer"], row["processor"]) == ("partly used", "has it")
-    narrow = one(MADE["isa_use"], kind="solo", extension="AVX2", type="Softmax")
+    narrow = one(MADE["isa_use"], kind="alone", extension="AVX2", type="Softmax")
     assert (narrow["answer"], narrow["wider_share"]) == ("wider ones in its place", pytest.approx(0.75))
-    eigen = one(MADE["isa_use"], kind="solo", extension="AVX-512", type="Relu")
+    eigen = one(MADE["isa_use"], kind="alone", extension="AVX-512", type="Relu")
     assert (eigen["answer"], eigen["unknown_share"]) == ("unknown", 1.0)
-    amx = one(MADE["isa_use"], kind="solo", extension="AMX", type="all operations")
+    amx = one(MADE["isa_use"], kind="alone", extension="AMX", type="all operations")
     assert (amx["answer"], amx["processor"]) == ("nothing eligible", "lacks it")
     assert not (MADE["isa_use"]["type"] == "GatherV2").any(), "what cannot is not in the table"
 
@@ -66,7 +66,7 @@ def test_use_beside_others_is_compared_once_for_each_trace_that_can_be():
     traces, rows = launches(3, np.random.default_rng(1))
     ends = ["difference", "difference_low", "difference_high"]
     eligible = isa_use(traces, rows, FLAGS).query("eligible_ms > 0 and extension != 'AMX'")
-    alone, beside = (eligible[eligible["kind"] == kind] for kind in ("solo", "corun"))
+    alone, beside = (eligible[eligible["kind"] == kind] for kind in ("alone", "corun"))
     assert alone[ends].isna().all(axis=None), "it is not compared with itself"
     assert beside[ends].notna().all(axis=None)
     traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["launch"] == 101), "threads_intra"] = 2
@@ -77,7 +77,7 @@ def test_use_beside_others_is_compared_once_for_each_trace_that_can_be():
 
 
 def test_points_sink_under_the_roofs():
-    alone, beside = (one(MADE["roofline"], kind=kind) for kind in ("solo", "corun"))
+    alone, beside = (one(MADE["roofline"], kind=kind) for kind in ("alone", "corun"))
     assert alone["intensity"] == beside["intensity"] == pytest.approx(FLOPS / MOVED)
     assert alone["gflops"] == pytest.approx(FLOPS / ALONE_MS / 1e6)
     assert alone["gflops"] / beside["gflops"] == pytest.approx(1 + LOSS)
@@ -113,8 +113,8 @@ def test_without_a_measured_roof_nothing_is_attainable():
 def test_intervals_between_launches_hold_the_truth():
     studies, count = 3000, 4
     dice = np.random.default_rng(1)
-    about = {"scene": "solo", "kind": "solo", "mix": "", "partition": "unmanaged", "member": "lead@0"}
-    about |= {"platform": "measured", "company": "c", "repetition": 1, "operation": "model/MatMul", "type": "MatMul"}
+    about = {"scene": "alone", "kind": "alone", "mix": "", "partition": "unmanaged", "member": "lead@0"}
+    about |= {"platform": "measured", "cohort": "c", "round": 1, "operation": "model/MatMul", "type": "MatMul"}
     about |= {"primitive": "matmul", "shapes": "256x384:384x512", "data_types": "src:f32 wei:f32 dst:f32", "calls": 1.0}
     rows = pd.DataFrame([about] * (studies * count)).assign(
         study=np.repeat([f"s{number}" for number in range(studies)], count),

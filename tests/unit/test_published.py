@@ -1,6 +1,6 @@
 """Published numbers, recomputed through our own functions: what others printed of the same data, we print too.
 
-Each test names where its numbers stand. A block takes the place of a patient, a batch or an instrument of the source,
+Each test names where its numbers stand. A launch takes the place of a patient, a batch or an instrument of the source,
 and the logarithms of rates that of its measured values.
 """
 
@@ -17,7 +17,7 @@ from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
 from castmates.analysis.statistics.quantities import Ratios, geometric_mean
 from castmates.analysis.statistics.welch import welch
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 # Student, "The probable error of a mean", Biometrika 6 (1908), 20: hours of sleep gained with each of two drugs by ten
 # patients; the data set `sleep` of R. Cushny and Peebles measured them.
@@ -43,22 +43,22 @@ MILES = (21, 21, 22.8, 21.4, 18.7, 18.1, 14.3, 24.4, 22.8, 19.2, 17.8, 16.4, 17.
          33.9, 21.5, 15.5, 15.2, 13.3, 19.2, 27.3, 26, 30.4, 15.8, 19.7, 15, 21.4)  # fmt: skip
 
 
-def study(losses, solo=None):
-    """A study whose co-run costs, block by block and round by round, these logarithms."""
+def study(losses, level=None):
+    """A study whose co-run costs, launch by launch and round by round, these logarithms."""
     losses = [np.atleast_1d(each) for each in losses]
-    of = plan([company("c", mix("a@0", "b@1", identity="it"))], len(losses))
+    of = plan([cohort("c", mix("a@0", "b@1", identity="it"))], len(losses))
 
-    def rate(block, number, scene, _member):
-        alone = 0.0 if solo is None else solo[block.number - 1]
-        return np.exp(alone - (losses[block.number - 1][number - 1] if scene.startswith("corun") else 0.0))
+    def rate(launch, number, scene, _member):
+        alone = 0.0 if level is None else level[launch.number - 1]
+        return np.exp(alone - (losses[launch.number - 1][number - 1] if scene.startswith("corun") else 0.0))
 
     return of, written(of, rate, rounds=len(losses[0]))
 
 
-def effect(losses, solo=None):
-    """The lead's effect against solo: estimate and ends on the log scale, and all else that stands in its row."""
-    of, windows = study(losses, solo)
-    rows = estimate_effects(of, windows, 0.02).query("role == 'lead' and baseline == 'solo'")
+def effect(losses, level=None):
+    """The lead's effect against alone: estimate and ends on the log scale, and all else that stands in its row."""
+    of, windows = study(losses, level)
+    rows = estimate_effects(of, windows, 0.02).query("role == 'lead' and baseline == 'alone'")
     (row,) = rows.to_dict("records")
     names = {"slowdown": "log", "slowdown_low": "low", "slowdown_high": "high"}
     logs = {short: float(np.log(row[name])) for name, short in names.items()}
@@ -67,7 +67,7 @@ def effect(losses, solo=None):
 
 def test_paired_students_sleep():
     """R, t.test(extra ~ group, sleep, paired = TRUE), as in Meys and de Vries, "R For Dummies" (2012)."""
-    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), solo=ONE_DRUG)
+    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), level=ONE_DRUG)
     assert found["log"] == pytest.approx(-1.58)
     assert (found["low"], found["high"]) == pytest.approx((-2.4598858, -0.7001142), abs=1e-7)
     assert found["p_value"] == pytest.approx(0.002833, abs=5e-7)
@@ -77,7 +77,7 @@ def test_paired_students_sleep():
 def test_unpaired_students_sleep():
     """R, example of t.test: t = -1.8608, df = 17.776, p-value = 0.07939, interval -3.3654832 to 0.2054832."""
     table = compare(Side(*study(OTHER_DRUG)), Side(*study(ONE_DRUG)), 0.02)
-    (row,) = table.query("role == 'lead' and baseline == 'solo'").to_dict("records")
+    (row,) = table.query("role == 'lead' and baseline == 'alone'").to_dict("records")
     assert np.log([row["ratio_low"], row["ratio_high"]]) == pytest.approx([-3.3654832, 0.2054832], abs=1e-7)
     assert row["p_value"] == pytest.approx(0.07939, abs=5e-6)
 
@@ -91,7 +91,7 @@ def test_unpaired_students_sleep():
 )
 def test_jains_processor_times(monkeypatch, confidence, differences, mean, low, high):
     """Jain, "The Art of Computer Systems Performance Analysis" (1991), examples 13.3 and 13.5; he rounds as he goes."""
-    monkeypatch.setattr(intervals, "CONFIDENCE", confidence)
+    monkeypatch.setattr(intervals.quantile, "__defaults__", ((1 + confidence) / 2,))
     found = effect(differences)
     assert [found["log"], found["low"], found["high"]] == pytest.approx([mean, low, high], abs=0.0101)
 
@@ -127,13 +127,13 @@ def test_within_a_launch_as_within_an_instrument():
 def test_welchs_degrees_of_freedom_on_miles_per_gallon():
     """NIST/SEMATECH e-Handbook, 1.3.5.3: 249 American and 79 Japanese cars, T = -12.94627, 136.8750 degrees."""
     american, japanese = (
-        pd.DataFrame({"mean": [mean], "variance": [spread**2], "blocks": [count]})
+        pd.DataFrame({"mean": [mean], "variance": [spread**2], "launches": [count]})
         for mean, spread, count in ((20.14458, 6.41470, 249), (30.48101, 6.10771, 79))
     )
     (found,) = welch(japanese, american).to_dict("records")
-    half = (found["log_high"] - found["log_low"]) / 2
+    half = (found["high"] - found["low"]) / 2
     reach = float(quantile(np.array([136.8750]))[0])
-    assert found["log"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
+    assert found["mean"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tests.unit.query_reference import KEYS, Reference, differences
 
 PATH = "path"  # tests/unit/test_path_states.py
 LEAD, OTHER = "job@0", "noise@1"
-SOLO, CORUN = "solo", f"corun:{LEAD}+{OTHER}"
+ALONE, CORUN = "alone", f"corun:{LEAD}+{OTHER}"
 MS = 1_000_000
-SCENES = (SOLO, CORUN, CORUN, SOLO)  # two recordings of each
+SCENES = (ALONE, CORUN, CORUN, ALONE)  # two recordings of each
 LOSS = (24 * MS, 25 * MS)  # in the third scene
 DETAILS = {
     "running": [""],
@@ -100,7 +100,7 @@ class Made:
         for place in range(0, len(middles) - 4, 5):
             outer, inner = middles[[place, place + 3]], middles[[place + 1, place + 2]]
             for depth, (t0, t1) in enumerate((outer, inner)):
-                name = ("step/MatMul", "step/Add" if scene == SOLO or place % 2 else "step/Copy")[depth]
+                name = ("step/MatMul", "step/Add" if scene == ALONE or place % 2 else "step/Copy")[depth]
                 operation = {"kind": "operation", "name": name, "detail": name[5:], "depth": [depth]}
                 self.making.intervals(t0_ns=[t0], t1_ns=[t1], track=track, source="torch", **operation)
         at, begin, end = self.times(30, edges[0], edges[-1]), edges[0], edges[-1]

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 
 def error(text: str, model=Study) -> str:
     with pytest.raises(CastmatesError) as caught:
-        read(model, text, "study.yaml")
+        read_keys(model, text, "study.yaml")
     return str(caught.value)
 
 
 def test_a_good_study_is_read_with_defaults():
-    study = read(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {blocks: 7}\n", "study.yaml")
-    assert study.budget.blocks == 7
+    study = read_keys(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {launches: 7}\n", "study.yaml")
+    assert study.budget.launches == 7
     assert study.budget.rounds == "auto"
 
 
@@ -32,9 +32,12 @@ def test_a_good_study_is_read_with_defaults():
     ("text", "said"),
     [
         ("name: one\nantagonist: [b]\n", "study.yaml, line 2: unknown key 'antagonist', did you mean 'antagonists'?"),
-        ("name: one\nbudget:\n  block: 3\n", "line 3: unknown key 'budget.block', did you mean 'blocks'?"),
-        ("name: one\nbudget:\n  blocks: many\n", "line 3: 'budget.blocks' is 'many', but expected"),
-        ("name: one\nbudget:\n  blocks: 0\n", "line 3: 'budget.blocks' is 0, but expected greater than or equal to 1"),
+        ("name: one\nbudget:\n  launch: 3\n", "line 3: unknown key 'budget.launch', did you mean 'launches'?"),
+        ("name: one\nbudget:\n  launches: many\n", "line 3: 'budget.launches' is 'many', but expected"),
+        (
+            "name: one\nbudget:\n  launches: 0\n",
+            "line 3: 'budget.launches' is 0, but expected greater than or equal to 1",
+        ),
         ("name: one\nleads: stream\n", "line 2: 'leads' is 'stream', but expected a valid list"),
         ("name: one\nleads: [3]\n", "line 2: 'leads.1' is 3, but expected a valid string"),
         ("name: My Study\n", "line 1: 'name' is 'My Study', but a name is made of lower-case letters"),
@@ -48,8 +51,8 @@ def test_a_good_study_is_read_with_defaults():
         ("name: one\ntitle: &x [*x]\n", "an alias (*name) stands inside its own anchor"),
         ("name: one\x01\n", "this is not valid YAML"),
         ("name: one\n1: 2\n", "line 2: the key 1 is not a word"),
-        ("name: one\nbudget: {blocks: true}\n", "'budget.blocks' is true, but expected a valid integer"),
-        ("name: one\nbudget: {blocks: '7'}\n", "'budget.blocks' is '7', but expected a valid integer"),
+        ("name: one\nbudget: {launches: true}\n", "'budget.launches' is true, but expected a valid integer"),
+        ("name: one\nbudget: {launches: '7'}\n", "'budget.launches' is '7', but expected a valid integer"),
         *(
             (f"name: one\nbudget: {{slice: {value}}}\n", "but expected seconds from 0.01 to 600, or the word auto")
             for value in ("short", "true", "0.009", "601", "'0.1'")
@@ -93,12 +96,12 @@ def test_mistakes_in_a_catalogue(text, said):
 
 
 def test_several_mistakes_are_all_told_one_a_line():
-    told = error("name: one\nbudget: {blocks: x, rounds: y}\n").splitlines()
+    told = error("name: one\nbudget: {launches: x, rounds: y}\n").splitlines()
     assert len(told) == 2
 
 
 def test_a_yaml_date_stays_a_string():
-    assert read(Study, "name: one\ntitle: 2026-01-01\n", "study.yaml").title == "2026-01-01"
+    assert read_keys(Study, "name: one\ntitle: 2026-01-01\n", "study.yaml").title == "2026-01-01"
 
 
 HEAD = "name: odd\nleads: [chase]\nantagonists: [stream]\n"
@@ -119,7 +122,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("title: !!binary x", "line 4: the tag !!binary is not supported; leave it out."),
         ("title: !!set {a, b}", "line 4: the tag !!set is not supported; leave it out."),
         (f"seed: {'9' * 5000}", "line 4: a number has 5000 characters; at most 40 can be read."),
-        (f"budget: {{blocks: {'9' * 5000}}}", "line 4: a number has 5000 characters; at most 40 can be read."),
+        (f"budget: {{launches: {'9' * 5000}}}", "line 4: a number has 5000 characters; at most 40 can be read."),
         ('title: "\\ud800"', "line 4: a text has half of a character"),
         ('"\\udfff": 1', "line 4: a text has half of a character"),
         (BOMB, "its aliases (*name) add up to more than 100000 values"),
@@ -153,7 +156,7 @@ def test_shipped_studies_with_anything_in_them_are_studies_or_sentences(file, ed
         at = place % len(text)
         text = text[:at] + piece + text[at + removed :]
     try:
-        read(Study, text, "study.yaml")
+        read_keys(Study, text, "study.yaml")
     except CastmatesError as problem:
         for sentence in str(problem).splitlines():
             assert sentence.startswith("study.yaml")

@@ -1,6 +1,7 @@
 """What is recommended: by hand, whatever the numbers are, and how often a mask is recommended that loses too much."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import system_metrics
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH, pareto_table, undominated
 from castmates.analysis.partitions.recommendation import (
     EXCEEDED,
@@ -20,8 +22,6 @@ from castmates.analysis.partitions.recommendation import (
     NOT_NEEDED,
     NOT_YET,
     OPEN,
-    TOO_FEW,
-    UNCLEAR,
     YES,
     recommendations,
     worthwhile,
@@ -35,16 +35,17 @@ from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
 
 
-def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b"):
+def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, launches=5, mix="a+b"):
     low = math.nan if math.isnan(high) else 2 * loss - high
     return {
         "study": "s", "mix": mix, "lead": "a", "antagonists": "b", "partition": partition, "lead_ways": ways,
+        "curve": re.sub(rf"^(split|lead)-{ways}", r"\1", partition),
         "lead_bytes": ways * 2.0**20 if ways else math.nan, "stage": stage,
         "source": "s" if stage == SEARCH else "fresh",
         "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
-        "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "blocks": blocks,
+        "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "launches": launches,
         "refused": 0, "why_refused": "", "design": "", "platform": "modelled", "machine": "",
-        "freedom": math.nan if math.isnan(high) else blocks - 1,
+        "freedom": math.nan if math.isnan(high) else launches - 1,
     }  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def splits(*highs):
 
 def test_a_bound_of_few_nodes_is_wider_than_that_of_as_many_launches():
     """24 launches on four nodes: the interval of the loss has three degrees of freedom, and so has the bound."""
-    sweep = [row("split-4", 4, 1.0, 1.5, blocks=24), row("cap-4", 4, 1.0, 1.5, blocks=24)]  # two kinds
+    sweep = [row("split-4", 4, 1.0, 1.5, launches=24), row("cap-4", 4, 1.0, 1.5, launches=24)]  # two kinds
     bounds = [advised(*({**one, "freedom": freedom} for one in sweep))["bound_pct"] for freedom in (23, 3)]
     assert 1.5 < bounds[0] < bounds[1]
 
@@ -81,7 +82,7 @@ def test_the_smallest_mask_whose_upper_end_keeps_the_limit():
 
 def test_the_walk_never_passes_a_mask_that_fails():
     assert advised(*splits(9, 2.9, 3.1, 1))["partition"] == "split-8"
-    few = [*splits(9, 2.9, 2.5), row("split-8", 8, 0.1, math.nan, blocks=2)]
+    few = [*splits(9, 2.9, 2.5), row("split-8", 8, 0.1, math.nan, launches=2)]
     assert advised(*few)["partition"] == "split-4"  # two launches show nothing either way
 
 
@@ -96,14 +97,14 @@ def test_where_nothing_keeps_the_limit_the_nearest_is_told():
     assert "misses it by less than 0.1 points" in sentence(advised(*splits(3.02)), "")
 
 
-def test_what_fresh_blocks_refute_is_not_said_to_keep_the_limit():
+def test_what_fresh_launches_refute_is_not_said_to_keep_the_limit():
     fresh = row("split-4", 4, 5.0, 6.0, stage=CONFIRMED)
     assert "ways (split-4, 4 MiB) seemed to keep the loss within 3 %" in sentence(advised(*splits(9, 2.9), fresh), "")
     assert "ways (split-4, 4 MiB) keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
 
 
-def test_the_last_word_is_that_of_fresh_blocks():
-    fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, blocks=6)
+def test_the_last_word_is_that_of_fresh_launches():
+    fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, launches=6)
     found = advised(*splits(9, 2.9), fresh) | WITHOUT
     said = sentence(found, "", [Paid("b", (17.2, 16.2, 18.2), (10.9, 10.2, 11.5))])
     assert said == (
@@ -116,7 +117,7 @@ def test_the_last_word_is_that_of_fresh_blocks():
     unclear = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, 3.5, stage=CONFIRMED)), "")
     assert "(split-4, 4 MiB) seemed to keep the loss within 3 %" in unclear
     assert "Not confirmed, the interval holds the limit: 2.5 %" in unclear
-    few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, blocks=2)), "cmd")
+    few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, launches=2)), "cmd")
     assert "(split-4, 4 MiB) keep the loss within 3 %: 1.9 %" in few
     assert few.endswith("Not confirmed: 2 fresh launches of fresh count, three are needed; run `cmd`.")
 
@@ -161,17 +162,17 @@ def test_more_launches_are_promised_nothing_where_a_larger_mask_fails():
 
 def test_another_design_and_other_confirming_studies_are_told():
     fresh = row("split-4", 4, 2.0, 2.9, stage=CONFIRMED) | {"design": "4 rounds, not 3"}
-    found = advised(*splits(9, 2.9), fresh, fresh | {"source": "older", "blocks": 3, "design": ""})
+    found = advised(*splits(9, 2.9), fresh, fresh | {"source": "older", "launches": 3, "design": ""})
     assert (found["confirmed_in"], found["confirmed_studies"]) == ("fresh", 2)
     said = sentence(found, "")
-    assert "in 5 fresh launches (4 rounds, not 3; 1 other confirming study with no more blocks)" in said
+    assert "in 5 fresh launches (4 rounds, not 3; 1 other confirming study with no more launches)" in said
     assert "fresh launches, while" in sentence(advised(*splits(9, 2.9), fresh | {"design": ""}), "")
 
 
 def test_what_is_lacking_is_told():
     assert advised()["verdict"] == NO_SWEEP
     assert advised(row("cap-2", None, 1.0, 1.5))["verdict"] == NO_SWEEP
-    assert advised(row("split-4", 4, 1.0, math.nan, blocks=2))["verdict"] == TOO_FEW
+    assert advised(row("split-4", 4, 1.0, math.nan, launches=2))["verdict"] == TOO_FEW
     assert recommendations(frame([], PARETO), 3.0).empty
 
 
@@ -185,14 +186,14 @@ def test_kinds_share_the_chance_of_an_error():
 
 
 @pytest.mark.parametrize(
-    ("loss", "high", "blocks", "word"),
+    ("loss", "high", "launches", "word"),
     [(2.0, 2.9, 3, YES), (2.0, 3.1, 3, UNCLEAR), (5.0, 6.0, 3, EXCEEDED), (2.0, math.nan, 2, TOO_FEW)],
 )
-def test_fresh_blocks_decide(loss, high, blocks, word):
-    fresh = row("split-4", 4, loss, high, stage=CONFIRMED, blocks=blocks)
+def test_fresh_launches_decide(loss, high, launches, word):
+    fresh = row("split-4", 4, loss, high, stage=CONFIRMED, launches=launches)
     other = row("split-6", 6, 0.1, 0.2, stage=CONFIRMED)
     found = advised(*splits(9, 2.9, 2.5), fresh, other)
-    assert (found["confirmation"], found["confirmed_in"], found["confirmed_blocks"]) == (word, "fresh", blocks)
+    assert (found["confirmation"], found["confirmed_in"], found["confirmed_launches"]) == (word, "fresh", launches)
     assert found["confirmed_loss_pct"] == loss
     assert found["loss_pct"] == pytest.approx(1.9)
 
@@ -231,11 +232,12 @@ def test_what_all_get_done_is_computed_launch_by_launch():
     effects = estimate_effects(plan, table, 0.02)
     found = pareto_table(plan, table, effects).set_index("partition").loc["split-4"]
     logs = []
-    for (_, block), own in table.groupby(["company", "block"]):
+    for (_, launch), own in table.groupby(["cohort", "launch"]):
         rates = {key: np.log(group["rate"]).mean() for key, group in own.groupby(["scene", "member"])}
         logs.append([rates["corun:dlrm+stream@split-4", member] - rates[scene, member]
-                     for member, scene in (("dlrm@0", "solo"), ("stream@1", "alone:stream@1"))])  # fmt: skip
-        assert block
+                     for member, scene in (("dlrm@0", "alone"), ("stream@1", "antagonist-alone:stream@1"))]
+    )  # fmt: skip
+        assert launch
     stp = np.log(np.exp(logs).sum(axis=1))
     half = stats.t.ppf(0.975, len(stp) - 1) * stp.std(ddof=1) / math.sqrt(len(stp))
     assert found["stp"] == pytest.approx(math.exp(stp.mean()))
@@ -250,10 +252,10 @@ def test_what_all_get_done_is_computed_launch_by_launch():
 def test_a_launch_without_a_member_is_left_out_of_what_all_get_done():
     plan = made(atoms())
     table = windows(plan, noise=0.02)
-    lost = (table["block"] == 1) & (table["scene"] == "corun:dlrm+stream@split-4") & (table["member"] == "stream@1")
+    lost = (table["launch"] == 1) & (table["scene"] == "corun:dlrm+stream@split-4") & (table["member"] == "stream@1")
     table.loc[lost, "valid"] = False
     found = pareto_table(plan, table, estimate_effects(plan, table, 0.02)).set_index("partition")
-    rest = table[table["block"] != 1]
+    rest = table[table["launch"] != 1]
     without = pareto_table(plan, rest, estimate_effects(plan, rest, 0.02)).set_index("partition")
     assert found.loc["split-4", "stp"] == pytest.approx(without.loc["split-4", "stp"])
     assert found.loc["split-4", "stp"] != found.loc["split-2", "stp"]
@@ -262,8 +264,8 @@ def test_a_launch_without_a_member_is_left_out_of_what_all_get_done():
 def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others_keep_is_unknown():
     plan = made(atoms())
     table = windows(plan, noise=0.02)
-    lean = plan.model_copy(update={"blocks": tuple(map(without_antagonists_alone, plan.blocks))})
-    rest = table[table["kind"] != "alone"]
+    lean = plan.model_copy(update={"launches": tuple(map(without_antagonists_alone, plan.launches))})
+    rest = table[table["kind"] != "antagonist-alone"]
     whole, effects = (estimate_effects(of, own, 0.02) for of, own in ((plan, table), (lean, rest)))
     assert set(effects["role"]) == {"lead"}
     leads = whole[whole["role"] == "lead"].reset_index(drop=True)
@@ -274,15 +276,15 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
     with_others = pareto_table(plan, table, whole)
     pd.testing.assert_frame_equal(*(each.drop(columns=of_others, errors="ignore") for each in (found, with_others)))
     assert found[["kept_pct", "stp"]].isna().all(axis=None)
-    said = sentence(recommendations(found, 20.0).iloc[0], "castmates confirm x.yaml")
+    said = sentence(recommendations(found, 20.0).iloc[0], "castmates sweep x.yaml --confirm")
     assert "unknown: no launch measured every member both alone and together" in said
 
 
-def without_antagonists_alone(block):
-    members = {member.name: member for member in block.company.members}
-    scenes = scenes_of(block.company.mixes, members, antagonists_alone=False)
-    assert {block.company.lead.name} == {scene.active[0] for scene in scenes}
-    return block.model_copy(update={"company": block.company.model_copy(update={"scenes": scenes})})
+def without_antagonists_alone(launch):
+    members = {member.name: member for member in launch.cohort.members}
+    scenes = scenes_of(launch.cohort.mixes, members, antagonists_alone=False)
+    assert {launch.cohort.lead.name} == {scene.active[0] for scene in scenes}
+    return launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"scenes": scenes})})
 
 
 MIXES, WAYS = 3000, np.arange(1, 12)
@@ -291,7 +293,7 @@ KEPT = 0.8  # by the antagonist
 
 
 def sweep(stage, rng, launches=5):
-    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' solo."""
+    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' `alone`."""
     rows = []
     for kind in ("split", "split-high"):
         shape = (MIXES, launches, len(WAYS))
@@ -308,7 +310,8 @@ def sweep(stage, rng, launches=5):
         names = [f"split-{count}{kind.removeprefix('split')}" for count in WAYS]
         about = {
             "mix": np.repeat(np.arange(MIXES).astype(str), len(WAYS)), "partition": np.tile(names, MIXES),
-            "lead_ways": np.tile(WAYS, MIXES), "blocks": launches, "study": "s", "lead": "a", "antagonists": "b",
+            "curve": kind, "lead_ways": np.tile(WAYS, MIXES), "launches": launches, "study": "s",
+            "lead": "a", "antagonists": "b",
             "platform": "modelled", "machine": "", "stage": stage, "source": stage, "design": "",
             "freedom": launches - 1,
         }  # fmt: skip
@@ -317,7 +320,7 @@ def sweep(stage, rng, launches=5):
 
 
 def test_a_mask_that_loses_too_much_is_seldom_recommended():
-    """3000 mixes of 5 launches, 11 masks of two kinds, fresh blocks of all; the loss crosses 3 % after 6 ways."""
+    """3000 mixes of 5 launches, 11 masks of two kinds, fresh launches of all; the loss crosses 3 % after 6 ways."""
     rng = np.random.default_rng(3)
     table = pd.concat([sweep(SEARCH, rng), sweep(CONFIRMED, rng)], ignore_index=True)
     found = recommendations(table, 3.0)
@@ -325,7 +328,7 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
     assert wrong <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / MIXES)
     met = found[found["verdict"] == MET]
     assert len(met) > 0.9 * MIXES
-    # Why fresh blocks are wanted: the estimate of what was chosen is too good on average, and its interval misses more.
+    # Why fresh launches are wanted: the estimate of what was chosen is too good on average; its interval misses more.
     chosen = CROSSING[met["lead_ways"].to_numpy(dtype=int) - 1]
     assert (-np.log1p(-met["loss_pct"] / 100) - chosen).mean() < -0.0005
     truths = {"loss": -100 * np.expm1(-chosen), "kept": 100 * KEPT, "stp": np.exp(-chosen) + KEPT}
@@ -343,18 +346,18 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
 @pytest.mark.parametrize(
     ("low", "loss", "high", "judged", "verdict", "words"),
     [
-        (8.0, 9.0, 10.0, "slower", NOT_MET, "split-4 comes nearest with 6.0 %"),
-        (1.0, 4.0, 7.0, "slower", OPEN, "4.0 % [1.0, 7.0], which is not proven to be more than 3 %"),
+        (8.0, 9.0, 10.0, "loss", NOT_MET, "split-4 comes nearest with 6.0 %"),
+        (1.0, 4.0, 7.0, "loss", OPEN, "4.0 % [1.0, 7.0], which is not proven to be more than 3 %"),
         (3.5, 9.0, 14.0, "unclear", OPEN, "9.0 % [3.5, 14.0], but after Holm's adjustment this loss, or what"),
         (-2.0, -1.0, 0.5, "unclear", NOT_NEEDED, "it gains 1.0 % [\N{MINUS SIGN}0.5, 2.0], within 3 %"),
-        (math.nan, 9.0, math.nan, "too few blocks", NOT_MET, "split-4 comes nearest"),
+        (math.nan, 9.0, math.nan, "too few launches", NOT_MET, "split-4 comes nearest"),
     ],
 )
 def test_where_no_mask_keeps_the_limit_the_loss_without_one_has_to_be_proven_all_the_same(
     low, loss, high, judged, verdict, words
 ):
-    bare = {"mix": "a+b", "platform": "modelled", "machine": "", "role": "lead", "baseline": "solo",
-            "partition": "unmanaged", "degradation_pct": loss, "degradation_low": low, "degradation_high": high,
+    bare = {"mix": "a+b", "platform": "modelled", "machine": "", "role": "lead", "baseline": "alone",
+            "partition": "unmanaged", "loss_pct": loss, "loss_low": low, "loss_high": high,
             "verdict": judged}  # fmt: skip
     found = recommendations(frame([UNMANAGED, row("split-4", 4, 6.0, 7.0)], PARETO), 3.0)
     (advice,) = worthwhile(found, pd.DataFrame([bare]).reindex(columns=list(EFFECTS))).to_dict("records")
@@ -366,7 +369,7 @@ def test_where_no_mask_keeps_the_limit_the_loss_without_one_has_to_be_proven_all
 def at_knee(knee, *rows):
     """The advice without a limit, where the knee of the splits is at so many ways; None for no knee."""
     found = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "member": "a@0", "curve": "split",
-             "platform": "modelled", "machine": "", "knee": knee, "points": len(rows), "blocks": 5, "fewest_ways": 2,
+             "platform": "modelled", "machine": "", "knee": knee, "points": len(rows), "launches": 5, "fewest_ways": 2,
              "most_ways": 8}  # fmt: skip
     knees = frame([found], KNEES)
     return recommendations(frame([UNMANAGED, *rows], PARETO), None, knees).to_dict("records")[0] | WITHOUT
@@ -381,8 +384,8 @@ def test_a_knee_is_an_estimate():
     assert "the best one is split-2 with 3.0 % [2.0, 4.0] lost" in missed
 
 
-LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["slower", "unclear", "equivalent"]))
-MASKS = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["faster", "faster", "unclear", "slower"]))
+LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["loss", "unclear", "no loss"]))
+MASKS = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["gain", "gain", "unclear", "loss"]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -396,15 +399,15 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
         low, high = loss - half, loss + half
         slow = {f"slowdown{end}": 1 / (1 - value / 100) for end, value in (("", loss), ("_low", low), ("_high", high))}
         return who | slow | {"partition": partition, "baseline": baseline, "role": role, "member": member,
-                             "degradation_pct": loss, "degradation_low": low, "degradation_high": high,
+                             "loss_pct": loss, "loss_low": low, "loss_high": high,
                              "verdict": verdict}  # fmt: skip
 
     names = [f"split-{ways}" for ways in range(1, len(masks) + 1)]
-    rows = [effect("unmanaged", "solo", *bare)]
+    rows = [effect("unmanaged", "alone", *bare)]
     for name, (loss, half, verdict) in zip(names, masks, strict=True):
-        rows += [effect(name, "solo", loss, half, "slower"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
+        rows += [effect(name, "alone", loss, half, "loss"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
     rows += [
-        effect(name, "alone", price + place, 1.0, "slower", "antagonist", f"b{number}@{number}")
+        effect(name, "alone", price + place, 1.0, "loss", "antagonist", f"b{number}@{number}")
         for place, name in enumerate(("unmanaged", *names))
         for number, price in enumerate(prices, start=1)
     ]
@@ -421,7 +424,7 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
         "fewest_ways": 1,
         "most_ways": len(masks),
         "points": len(masks),
-        "blocks": 5,
+        "launches": 5,
     }
     knees = frame([who | counts | {"study": "s", "curve": "split", "member": "a@0", "verdict": "known"}], KNEES)
     found = recommendations(frame(search, PARETO), limit, knees if limit is None else None)
@@ -431,14 +434,14 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
     if not is_advised(advice):
         assert "run" not in said, "there is nothing to confirm"
         return
-    assert (bare[2], masks[int(advice["lead_ways"]) - 1][2]) == ("slower", "faster")
+    assert (bare[2], masks[int(advice["lead_ways"]) - 1][2]) == ("loss", "gain")
     assert bare[0] - bare[1] > most
     assert limit is None or advice["loss_high"] <= limit + 1e-9
     assert limit is not None or advice["lead_ways"] == ways
     for one in effects[
         (effects["role"] == "antagonist") & effects["partition"].isin([advice["partition"], "unmanaged"])
     ].itertuples():
-        size = f"{number(abs(one.degradation_pct))} %"
+        size = f"{number(abs(one.loss_pct))} %"
         assert size in said, (one.member, one.partition)
     assert len(paid(advice, effects)) == len(prices)
     assert {name for name in names if f"({name}," in said} == {advice["partition"]}

@@ -6,25 +6,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.system import BASELINES, system_metrics
+from castmates.analysis.effects.system import ALONE, system_metrics
 from castmates.analysis.explanations.latency import latencies
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import Results
 from castmates.report.text import latency, system
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], blocks=4)
+OF = plan([cohort("c", mix("bert@0", "stream@1")), cohort("d", mix("bert@0", "chase@2"))], launches=4)
 BIASED, OTHER = "bert+stream", "bert+chase"
-SCENES = ["solo", "placebo:1", "alone:stream@1", "alone:chase@2", f"corun:{BIASED}", f"corun:{OTHER}"]
+SCENES = [
+    "alone",
+    "placebo:1",
+    "antagonist-alone:stream@1",
+    "antagonist-alone:chase@2",
+    f"corun:{BIASED}",
+    f"corun:{OTHER}",
+]
 
 
 def windows(lost, member="", **how):
     """Five rounds in each of four launches; of each scene (and member) the first so many windows are rejected."""
 
-    def rate(block, number, scene, name):
-        first = (block.number - 1) * 5 + number <= lost.get(scene, 0)
+    def rate(launch, number, scene, name):
+        first = (launch.number - 1) * 5 + number <= lost.get(scene, 0)
         return None if first and member in ("", name) else 1.0
 
     return written(OF, rate, rounds=5, **how)
@@ -49,7 +55,7 @@ def test_a_scene_is_flagged_with_all_its_quantiles():
     assert found["possibly_biased"].sum() == 3
 
 
-@pytest.mark.parametrize("lost", [{}, {"solo": 8, "alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
+@pytest.mark.parametrize("lost", [{}, {"alone": 8, "antagonist-alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
 def test_what_is_lost_alike_or_by_the_baseline_is_no_flag(lost):
     assert not system_metrics(OF, windows(lost))["possibly_biased"].any()
     assert flagged(latencies(OF, windows(lost), []), "kind") <= {"placebo"} - set(lost)
@@ -64,7 +70,7 @@ def test_the_flag_of_one_platform_is_not_that_of_another():
 def test_nothing_measured_is_no_flag():
     assert not system_metrics(OF, windows({})[:0])["possibly_biased"].any()
     only = windows({})
-    assert not system_metrics(OF, only[only["company"] == "c"])["possibly_biased"].any()
+    assert not system_metrics(OF, only[only["cohort"] == "c"])["possibly_biased"].any()
 
 
 @settings(max_examples=5, deadline=None)
@@ -72,7 +78,7 @@ def test_nothing_measured_is_no_flag():
 def test_all_tables_go_by_one_rule(lost, member):
     table = windows(lost, member)
     effects = estimate_effects(OF, table, 0.02)
-    effects = effects[effects["baseline"].isin(BASELINES)].set_index(["mix", "member"])["possibly_biased"]
+    effects = effects[effects["baseline"] == ALONE].set_index(["mix", "member"])["possibly_biased"]
     found = system_metrics(OF, table).drop_duplicates("mix").set_index("mix")["possibly_biased"]
     assert found.to_dict() == effects.groupby("mix").any().to_dict()
     steps = latencies(OF, table, []).query("kind == 'corun'").drop_duplicates(["mix", "member"])
@@ -84,7 +90,7 @@ def test_the_page_marks_both_tables_and_says_why():
     def made(lost):
         table = windows(lost)
         return Results(
-            "synthetic", *(frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)), table,
+            "synthetic", windows=table,
             system=system_metrics(OF, table), latency=latencies(OF, table, []),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`castmates replay` short of measuring: what is opened and refused, what is written, verdicts and words."""
+"""`castmates sweep --replay` short of measuring: what is opened and refused, what is written, verdicts and words."""
 
 import json
 import math
@@ -43,10 +43,10 @@ STUDY = {
         "random": {"count": 1, "from": ["tree-like"]},
     },
     "place": {"jobs": {"never-measured": 2}},
-    "budget": {"blocks": 3, "rounds": 2, "window": 0.5},
+    "budget": {"launches": 3, "rounds": 2, "window": 0.5},
     "cache": {"sweeps": [{"split": ["4"]}, {"lead_ways": ["2"]}]},
     "controls": None,
-    "margin": 0.05,
+    "margin": "5%",
     "workloads": {
         "dlrm": {"like": "chase", "title": "another"},
         **{name: {"like": "stream", "tags": ["tree-like"]} for name in ("oak", "elm", "ash")},
@@ -55,8 +55,8 @@ STUDY = {
 }
 
 
-def loss(block, number, scene, member):
-    return 100 * math.exp(0.002 * block.number * number - (0.3 + 0.001 * block.number) * scene.startswith("corun"))
+def loss(launch, number, scene, member):
+    return 100 * math.exp(0.002 * launch.number * number - (0.3 + 0.001 * launch.number) * scene.startswith("corun"))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def publish(place: Path) -> Path:
 
 
 def replay(*arguments):
-    return CliRunner().invoke(app, ["replay", *map(str, arguments), "--only-write"])
+    return CliRunner().invoke(app, ["sweep", "--replay", *map(str, arguments), "--only-write"])
 
 
 def refused(*arguments) -> str:
@@ -119,27 +119,27 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
         study, plan = again(named)
         assert (study.study.name, study.study.margin) == ("small-replay", 0.05)
         assert questions(plan) == questions(project), named
-        ours, theirs = ({block.company.canonical() for block in one.blocks} for one in (plan, project))
-        assert ours == theirs, "equal companies, so that nothing but the seeds is another"
-        seeds |= {block.seed for block in plan.blocks}
-        assert not {block.seed for block in plan.blocks} & {block.seed for block in project.blocks}
-        assert len(plan.blocks) == len(project.blocks)
-    assert len(seeds) == len(project.blocks), "the same replay, however it is named"
+        ours, theirs = ({launch.cohort.canonical() for launch in one.launches} for one in (plan, project))
+        assert ours == theirs, "equal cohorts, so that nothing but the seeds is another"
+        seeds |= {launch.seed for launch in plan.launches}
+        assert not {launch.seed for launch in plan.launches} & {launch.seed for launch in project.launches}
+        assert len(plan.launches) == len(project.launches)
+    assert len(seeds) == len(project.launches), "the same replay, however it is named"
     catalogue = yaml.safe_load(Path("results/small-replay/replay/workloads/published.yaml").read_text())["workloads"]
     assert catalogue["dlrm"]["title"] == "another"
 
 
 @pytest.mark.landing
-def test_a_block_is_its_company_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
+def test_a_launch_is_its_cohort_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
     publish(Path("crate"))
-    for company in project.companies:
-        study, plan = again(f"crate/blocks/{company.id}/1", "--blocks", "4")
-        assert study.study.name == f"small-replay-{company.id.rpartition('-')[2]}"
-        assert {mix.name for mix in plan.mixes} == {mix.name for mix in company.mixes}
-        tried = {each.name for mix in company.mixes for each in mix.partitions}
+    for cohort in project.cohorts:
+        study, plan = again(f"crate/launches/{cohort.id}/1", "--launches", "4")
+        assert study.study.name == f"small-replay-{cohort.id.rpartition('-')[2]}"
+        assert {mix.name for mix in plan.mixes} == {mix.name for mix in cohort.mixes}
+        tried = {each.name for mix in cohort.mixes for each in mix.partitions}
         assert {each.name for mix in plan.mixes for each in mix.partitions} == tried
-        assert {block.design.rounds for block in plan.blocks} == {2}
-        assert {block.number for block in plan.blocks} == {1, 2, 3, 4}
+        assert {launch.design.rounds for launch in plan.launches} == {2}
+        assert {launch.number for launch in plan.launches} == {1, 2, 3, 4}
     _, plan = again("crate", "--lead", "dlrm")
     assert questions(plan) == {each for each in questions(project) if each[0].startswith("dlrm")}
 
@@ -152,9 +152,9 @@ def test_what_cannot_be_replayed_is_refused_in_a_sentence(project):
         "nowhere": "there is nothing here",
         "empty": "there is no published study here",
         "crate.zip": "nothing is unpacked here; unpack it yourself",
-        "crate.zip/blocks/c/1": "nothing is unpacked here",
-        "crate/data": "inside a study and is no block",
-        "crate/blocks/chase-00000000/1": "there is no block 'chase-00000000/1' (companies: chase-",
+        "crate.zip/launches/c/1": "nothing is unpacked here",
+        "crate/data": "inside a study and no launch",
+        "crate/launches/chase-00000000/1": "there is no launch 'chase-00000000/1' (cohorts: chase-",
     }.items():
         assert words in refused(named), named
     assert "no such lead (there are: chase, dlrm)" in refused("crate", "--lead", "bert")
@@ -191,7 +191,7 @@ def test_a_crate_without_its_study_is_refused(project):
 def test_a_workload_that_is_another_program_here_is_named_before_it_is_measured(project):
     publish(Path("crate"))
     text = Path("crate/replay/workloads/published.yaml").read_text()
-    assert len(read_published(find_published(Path("crate"))).records) == len(project.blocks)
+    assert len(read_published(find_published(Path("crate"))).records) == len(project.launches)
     changed = text.replace("parallel: 1.0", "parallel: 2.0")
     assert changed != text
     Path("crate/replay/workloads/published.yaml").write_text(changed)
@@ -212,15 +212,15 @@ def test_a_workload_that_is_another_program_here_is_named_before_it_is_measured(
         ([0.2001, 0.2, 0.1999], 0.5, "agrees"),  # proven, and within the margin all the same
         ([0.2001, 0.2, 0.1999], 0.02, "differs"),
         ([0.02, 0.2, 0.1], 0.02, "unclear"),
-        ([0.1, 0.1], 0.5, "too few blocks"),
+        ([0.1, 0.1], 0.5, "too few launches"),
     ],
 )
 def test_verdicts(losses, margin, verdict):
     table = replayed(compare(side(LOSSES_A), side(losses), margin), margin)
-    row = table[(table["member"] == "dlrm") & (table["baseline"] == "solo")].iloc[0]
+    row = table[(table["member"] == "dlrm") & (table["baseline"] == "alone")].iloc[0]
     assert row["verdict"] == verdict
     assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p_value"]), nan_ok=True), "over all effects"
-    assert math.isnan(row["joint_slowdown_low"]) is (verdict in ("differs", "too few blocks"))
+    assert math.isnan(row["joint_slowdown_low"]) is (verdict in ("differs", "too few launches"))
     if verdict == "agrees":
         assert row["joint_slowdown_low"] < row["joint_slowdown"] < row["joint_slowdown_high"]
 
@@ -228,17 +228,23 @@ def test_verdicts(losses, margin, verdict):
 def test_the_words_name_what_differs_and_a_published_number_that_its_windows_do_not_give(project):
     there = read_measured(Path("results/small"))
     plan = project.model_copy(update={"study": "again"})
-    blocks = tuple(block.model_copy(update={"seed": block.seed + 1}) for block in plan.blocks)
-    plan = plan.model_copy(update={"blocks": blocks})
+    launches = tuple(launch.model_copy(update={"seed": launch.seed + 1}) for launch in plan.launches)
+    plan = plan.model_copy(update={"launches": launches})
 
-    def more(block, number, scene, member):
-        return loss(block, number, scene, member) * (0.7 if scene == "corun:dlrm+stream" and member[0] == "d" else 1)
+    def more(launch, number, scene, member):
+        return loss(launch, number, scene, member) * (0.7 if scene == "corun:dlrm+stream" and member[0] == "d" else 1)
 
     study_folder.write(Path("results/again"), plan, written(plan, more, platform="modelled"))
     here = read_measured(Path("results/again"))
     (lead,) = {mix.lead for mix in project.mixes if mix.name == "chase+stream"}
     stated = pd.DataFrame(
-        {"mix": ["chase+stream"], "member": [lead], "baseline": ["solo"], "partition": ["unmanaged"], "slowdown": [2.0]}
+        {
+            "mix": ["chase+stream"],
+            "member": [lead],
+            "baseline": ["alone"],
+            "partition": ["unmanaged"],
+            "slowdown": [2.0],
+        }
     )
     found = replay_of(there, here, 0.05, "a/crate", effects=stated)
     assert found.status == 3

@@ -8,11 +8,11 @@ from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
-from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
-from tests.unit.windows_maker import company, mix, plan, slices_of, written
+from castmates.results.columns.launch import LAUNCH_TABLES
+from castmates.results.columns.study import frame
+from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
-PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)
+PLAN = plan([cohort("c", mix("bert@0", "stream@1"))], launches=3)
 WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
 WATCHED = slices_of(WINDOWS)
 WINDOWS["open_ns"] = -(10**10)  # other slices of the same window were open long before
@@ -21,15 +21,15 @@ MISSES = "LLC-load-misses per 1000 instructions"
 
 
 def tables(kind, rows_of):
-    """One of a block's tables, with the rows that this function gives for every window; the others are empty."""
+    """One of a launch's tables, with the rows that this function gives for every window; the others are empty."""
     rows = [
-        {name: row[name] for name in ("study", "company", "block", "window", "round", "scene", "member", "platform")}
+        {name: row[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member", "platform")}
         | one
         for row in WINDOWS.to_dict("records")
         for one in rows_of(row)
     ]
-    filled = {kind: frame([row | {"subject": row["member"]} for row in rows], BLOCK_TABLES[kind]), "slices": WATCHED}
-    return {name: filled.get(name, frame([], BLOCK_TABLES[name]))[columns] for name, columns in NEEDED.items()}
+    filled = {kind: frame([row | {"subject": row["member"]} for row in rows], LAUNCH_TABLES[kind]), "slices": WATCHED}
+    return {name: filled.get(name, frame([], LAUNCH_TABLES[name]))[columns] for name, columns in NEEDED.items()}
 
 
 def found(kind, rows_of):
@@ -43,7 +43,7 @@ def corun(row):
 
 def test_readings_count_while_the_watched_slice_was_open():
     def readings(row):
-        held = (2 if corun(row) else 8) * MIB * (1 + 0.1 * row["block"] * corun(row))
+        held = (2 if corun(row) else 8) * MIB * (1 + 0.1 * row["launch"] * corun(row))
         usual = {"source": "resctrl", "metric": "llc_occupancy"}
         return [
             usual | {"t_ns": -5, "value": 1e12},  # while it settled
@@ -60,9 +60,9 @@ def test_readings_count_while_the_watched_slice_was_open():
     logs = np.log([2 * MIB * factor for factor in (1.1, 1.2, 1.3)])
     low, high = stats.ttest_1samp(logs, 0).confidence_interval()
     assert (row["value"], row["value_low"], row["value_high"]) == pytest.approx(tuple(np.exp([logs.mean(), low, high])))
-    assert (row["baseline_value"], row["baseline_low"], row["baseline"]) == pytest.approx((8 * MIB, 8 * MIB, "solo"))
+    assert (row["baseline_value"], row["baseline_low"], row["baseline"]) == pytest.approx((8 * MIB, 8 * MIB, "alone"))
     assert row["change_high"] == pytest.approx(np.exp(high) / (8 * MIB))
-    assert (row["blocks"], row["rounds"], row["scale"], row["unit"]) == (3, 6, "ratio", "bytes")
+    assert (row["launches"], row["rounds"], row["scale"], row["unit"]) == (3, 6, "ratio", "bytes")
     assert table.loc[("stream@1", BANDWIDTH), "change"] == pytest.approx(3.0)
     assert table.loc[("stream@1", BANDWIDTH), "baseline"] == "alone"
 
@@ -103,7 +103,7 @@ def test_shares_of_slots_differ_by_points():
 def test_the_page_says_what_was_not_measured():
     table = found("samples", lambda _: [{"source": "pqos", "metric": "llc_occupancy", "t_ns": 1, "value": 3.0 * MIB}])
     whole = Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        "synthetic", windows=WINDOWS,
         resources=table.reset_index(),
     )  # fmt: skip
     row = on_page.rows(whole)[0]
@@ -115,7 +115,7 @@ def test_the_page_says_what_was_not_measured():
 
 
 def test_nothing_measured_is_no_row():
-    none = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
+    none = {name: frame([], LAUNCH_TABLES[name])[columns] for name, columns in NEEDED.items()}
     assert resources(PLAN, WINDOWS, [none]).empty
     assert resources(PLAN, WINDOWS[:0], []).empty
     rejected = WINDOWS.assign(valid=False)

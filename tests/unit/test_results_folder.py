@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from castmates.results.columns.block import table_file
-from castmates.results.confirming import block_files, folder_of, study_files
+from castmates.results.columns.launch import table_file
+from castmates.results.confirming import folder_of, launch_files, study_files
 from castmates.results.folder import StudyFolder
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import cohort, mix, plan
 
 ROOT = Path(__file__).parents[2]
 # A name of a file of ours, or a folder of ours joined to a path, written out.
 SPELLED = re.compile(
-    r"""["'/](?:block|plan|machine|pilot)\.json["']"""
-    r"""|/ f?["'](?:blocks|tables|figures|looks|mixes|bundles|confirm)\b"""
-    r"""|["'](?:blocks|tables|figures|looks|mixes|bundles|confirm)/["'{*]"""
+    r"""["'/](?:launch|plan|machine|pilot)\.json["']"""
+    r"""|/ f?["'](?:launches|tables|figures|looks|mixes|bundles|confirm)\b"""
+    r"""|["'](?:launches|tables|figures|looks|mixes|bundles|confirm)/["'{*]"""
 )
 KNOWS = "results/"
 # A paper's folder has names that are the same. What the report reads still goes to `results/`.
@@ -26,10 +26,10 @@ OTHERS = ("report/paper/", "report/results.py")
     "line",
     [
         'folder / "plan.json"',
-        'results.glob("blocks/*/*/block.json")',
-        'folder / "blocks" / block.path',
+        'results.glob("launches/*/*/launch.json")',
+        'folder / "launches" / launch.path',
         'place / f"looks/{number}.json"',
-        'f"blocks/{company}/{number}"',
+        'f"launches/{cohort}/{number}"',
     ],
 )
 def test_a_spelled_path_is_noticed(line):
@@ -55,27 +55,27 @@ def folder(tmp_path):
     return StudyFolder(tmp_path / "results" / "example")
 
 
-def measure(folder, block):
-    file = folder.record_file(block)
+def measure(folder, launch):
+    file = folder.record_file(launch)
     file.parent.mkdir(parents=True)
     file.write_text("{}")
 
 
-def test_a_block_is_measured_when_its_record_is_there(folder):
-    planned = plan([company("c", mix("x@0", "a@1"))], blocks=3)
-    measure(folder, planned.blocks[1])
-    (folder.block("c/1") / table_file("windows")).parent.mkdir()
-    (folder.block("c/1") / table_file("windows")).touch()
-    assert folder.measured(planned).blocks == planned.blocks[1:2]
-    assert folder.places(planned) == [folder.path / "blocks/c" / number for number in "123"]
+def test_a_launch_is_measured_when_its_record_is_there(folder):
+    planned = plan([cohort("c", mix("x@0", "a@1"))], launches=3)
+    measure(folder, planned.launches[1])
+    (folder.launch("c/1") / table_file("windows")).parent.mkdir()
+    (folder.launch("c/1") / table_file("windows")).touch()
+    assert folder.measured(planned).launches == planned.launches[1:2]
+    assert folder.places(planned) == [folder.path / "launches/c" / number for number in "123"]
 
 
-def test_every_company_is_there_once_in_the_order_of_the_blocks():
-    planned = plan([company("d", mix("x@0", "a@1")), company("c", mix("x@0", "b@1"))], blocks=2)
-    assert [each.id for each in planned.companies] == ["d", "c"]
+def test_every_cohort_is_there_once_in_the_order_of_the_launches():
+    planned = plan([cohort("d", mix("x@0", "a@1")), cohort("c", mix("x@0", "b@1"))], launches=2)
+    assert [each.id for each in planned.cohorts] == ["d", "c"]
 
 
-def test_confirming_studies_are_found_with_their_blocks(folder):
+def test_confirming_studies_are_found_with_their_launches(folder):
     assert study_files(folder) == []
     file = folder.confirming_file("example-confirm-1")
     file.parent.mkdir(parents=True)
@@ -83,5 +83,5 @@ def test_confirming_studies_are_found_with_their_blocks(folder):
     assert study_files(folder) == [file]
     fresh = folder_of(file, folder)
     assert fresh.path == folder.path.with_name("example-confirm-1")
-    measure(fresh, plan([company("c", mix("x@0", "a@1"))], blocks=1).blocks[0])
-    assert block_files(folder) == [f"{fresh}/blocks/c/1/{name}" for name in ("block.json", "windows.parquet")]
+    measure(fresh, plan([cohort("c", mix("x@0", "a@1"))], launches=1).launches[0])
+    assert launch_files(folder) == [f"{fresh}/launches/c/1/{name}" for name in ("launch.json", "windows.parquet")]

@@ -1,4 +1,4 @@
-"""Two rings around a block, on large machines: the other CPUs of its caches, and of its packages."""
+"""Two rings around a launch, on large machines: the other CPUs of its caches, and of its packages."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def reasons(topology, busy, takers=(), limits=None, cpu=0, runner=()):
     samples += [Sample(0, "cputime", f"cpu{quiet}", metric, 0.0) for quiet in beside.quiet for metric in METRICS]
     samples += [Sample(0, "culprits", place, "foreign_s", seconds, who) for place, seconds, who in takers]
     load = Load({LEAD: (cpu,)}, beside, frozenset(runner), limits or Limits())
-    return load.reasons([LEAD], Readings(samples, SECONDS))
+    return list(map(str, load.reasons([LEAD], Readings(samples, SECONDS))))
 
 
 METRICS = ("user_s", "system_s", "irq_s", "steal_s")
@@ -90,9 +90,9 @@ def test_the_other_package_is_not_blamed(epyc):
     assert both.caches == (*range(8), *range(16, 24))
 
 
-def test_a_limit_that_a_study_sets_belongs_to_what_is_measured_and_the_usual_one_changes_no_older_block():
+def test_a_limit_that_a_study_sets_belongs_to_what_is_measured_and_the_usual_one_changes_no_older_launch():
     usual, strict = (
-        makers.plan(makers.study(["a"], ["b"], **keys)).blocks[0]
+        makers.plan(makers.study(["a"], ["b"], **keys)).launches[0]
         for keys in ({}, {"limits": {"package_cpus": 0.2, "foreign_traffic": "200 MB"}})
     )
     assert "package_cpus" not in usual.canonical()

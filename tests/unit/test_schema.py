@@ -10,8 +10,8 @@ from castmates.cli.main import app
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.model import Attribution, Machine, Placement, Prepare, Study, Workload
-from castmates.study.reading import read
-from castmates.study.schema import SCHEMAS, text_of
+from castmates.study.reading import read_keys
+from castmates.study.schema import SCHEMAS, schema_text
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 FILES = sorted(CONFIG.rglob("*.yaml"))
@@ -20,8 +20,8 @@ STUDIES = [CONFIG / "config.yaml", *sorted((CONFIG / "studies").glob("*.yaml"))]
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schemas_are_fresh(name):
-    assert (CONFIG / "schemas" / name).read_text() == text_of(name), "run `make schemas`"
-    assert "description" in json.loads(text_of(name))["properties"][next(iter(SCHEMAS[name].model_fields))]
+    assert (CONFIG / "schemas" / name).read_text() == schema_text(name), "run `make schemas`"
+    assert "description" in json.loads(schema_text(name))["properties"][next(iter(SCHEMAS[name].model_fields))]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -31,7 +31,7 @@ def test_shipped_files_are_valid_and_name_their_schema(file):
     schema = (file.parent / first.partition("=")[2]).resolve()
     assert schema.is_file()
     model = SCHEMAS[schema.name]
-    read(model, file.read_text(), file.name)
+    read_keys(model, file.read_text(), file.name)
 
 
 def test_config_readme_explains_every_key():

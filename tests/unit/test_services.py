@@ -20,21 +20,23 @@ from castmates.report.answer.pairs import pairs
 from castmates.report.text import services as words
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import tables_of
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.catalogue import check_latency, gather
+from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
-from tests.unit import windows_maker
+from tests.unit import makers, windows_maker
 from tests.unit.test_services_coverage import windows_of as queues_of
-from tests.unit.windows_maker import company, mix
+from tests.unit.windows_maker import cohort, mix
 
 S = 10**9
 
 
-def plan_of(loads_of=(1000, 2000), blocks=4):
+def plan_of(loads_of=(1000, 2000), launches=4):
     """Services of these loads beside stream."""
 
     def serving(made, load):
@@ -47,8 +49,8 @@ def plan_of(loads_of=(1000, 2000), blocks=4):
         )
         return made.model_copy(update={"members": (lead, *made.members[1:])})
 
-    made = [serving(company(f"c{load}", mix(f"redis-{load}@0", "stream@1")), load) for load in loads_of]
-    return windows_maker.plan(made, blocks)
+    made = [serving(cohort(f"c{load}", mix(f"redis-{load}@0", "stream@1")), load) for load in loads_of]
+    return windows_maker.plan(made, launches)
 
 
 def windows_of(plan, p99, answered=lambda *_: 1.0):
@@ -56,7 +58,7 @@ def windows_of(plan, p99, answered=lambda *_: 1.0):
     rows = windows_maker.written(plan, lambda *_: 1.0)
     lead = rows["role"] == "lead"
     load = rows["member"].str.extract(r"redis-(\d+)")[0].astype(float)
-    of = [[block, scene, member] for block, scene, member in rows[["block", "scene", "member"]].to_numpy()]
+    of = [[launch, scene, member] for launch, scene, member in rows[["launch", "scene", "member"]].to_numpy()]
     value = pd.Series([p99(*each) for each in of]).where(lead)
     share = pd.Series([answered(*each) for each in of])
     rows = rows.assign(
@@ -152,11 +154,11 @@ def test_a_ring_that_was_overrun_says_how_much_is_lost(tmp_path):
 
 def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     plan = plan_of()
-    windows = windows_of(plan, lambda block, scene, _: 0.001 * (1 + block / 100) * (2 if "corun" in scene else 1))
+    windows = windows_of(plan, lambda launch, scene, _: 0.001 * (1 + launch / 100) * (2 if "corun" in scene else 1))
     effects = estimate_effects(plan, windows, margin=0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
-    assert set(rows["verdict"]) == {"slower"}
+    assert set(rows["verdict"]) == {"loss"}
     assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
         "redis-1000@0": "p99 of latency", "redis-2000@0": "p99 of latency", "stream@1": "rate",
     }  # fmt: skip
@@ -200,13 +202,13 @@ def test_one_window_with_a_bound_is_not_left_out_of_its_launch():
 
 def test_each_processor_saturates_by_itself_and_places_are_kept_apart():
     """Two models are never pooled: what one of them answers says nothing of the other."""
-    plan = plan_of((1000,), blocks=6)
-    lead = plan.companies[0].lead
-    windows = windows_of(plan, lambda *_: 0.001, lambda block, *_: 0.6 if block > 3 else 1.0)
-    windows = windows.assign(processor=np.where(windows["block"] > 3, "small", "large"))
+    plan = plan_of((1000,), launches=6)
+    lead = plan.cohorts[0].lead
+    windows = windows_of(plan, lambda *_: 0.001, lambda launch, *_: 0.6 if launch > 3 else 1.0)
+    windows = windows.assign(processor=np.where(windows["launch"] > 3, "small", "large"))
     kept = without_saturated(pooled(plan, windows), windows)
     judged = kept[kept["member"] == lead.name]
-    assert (judged["rate"].isna() == (judged["block"] > 3)).all()
+    assert (judged["rate"].isna() == (judged["launch"] > 3)).all()
     assert kept[kept["member"] != lead.name].equals(windows[windows["member"] != lead.name])
     near = plan_of((1000,)).model_copy(
         update={"mixes": tuple(each.model_copy(update={"name": f"{each.name}:smt"}) for each in plan.mixes)}
@@ -219,8 +221,8 @@ def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
     plan = plan_of()
     windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
     effects = estimate_effects(plan, without_saturated([plan], windows), margin=0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")].set_index("lead")
-    assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")].set_index("lead")
+    assert rows["verdict"].to_dict() == {"redis-1000": "no loss", "redis-2000": "no data"}
     results = results_of(plan, without_saturated([plan], windows))
     assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
 
@@ -235,13 +237,13 @@ def test_what_is_but_a_bound_counts_for_a_loss_and_for_no_baseline():
 
 def test_services_that_differ_in_more_than_their_load_are_two():
     plan = plan_of()
-    other = plan.blocks[-1].company
+    other = plan.launches[-1].cohort
     lead = other.members[0].model_copy(update={"command": (*other.members[0].command, "--keys", "5")})
     changed = other.model_copy(update={"members": (lead, *other.members[1:])})
-    blocks = tuple(
-        block.model_copy(update={"company": changed}) if block.company == other else block for block in plan.blocks
+    launches = tuple(
+        launch.model_copy(update={"cohort": changed}) if launch.cohort == other else launch for launch in plan.launches
     )
-    table = services(plan.model_copy(update={"blocks": blocks}), windows_of(plan, lambda *_: 0.001))
+    table = services(plan.model_copy(update={"launches": launches}), windows_of(plan, lambda *_: 0.001))
     assert set(table["service"]) == {"redis-1000", "redis-2000"}
 
 
@@ -255,7 +257,7 @@ def test_services_that_differ_in_more_than_their_load_are_two():
     ],
 )
 def test_a_service_is_called_what_its_loads_have_in_common(names, called):
-    lead = plan_of((1000,)).companies[0].lead
+    lead = plan_of((1000,)).cohorts[0].lead
     assert set(_names({f"{name}@0": lead for name in names}).values()) == {called}
 
 
@@ -265,8 +267,8 @@ def test_a_service_is_called_what_its_loads_have_in_common(names, called):
 def measured(ms, high, saturated=(), beside=""):
     rows = [
         {
-            "study": "s", "service": "redis", "role": "lead", "kind": "corun" if beside else "solo", "load": load,
-            "antagonists": beside, "partition": "unmanaged", "platform": "measured", "machine": "", "blocks": 5,
+            "study": "s", "service": "redis", "role": "lead", "kind": "corun" if beside else "alone", "load": load,
+            "antagonists": beside, "partition": "unmanaged", "platform": "measured", "machine": "", "launches": 5,
             "saturated": load in saturated, "p99_ms": m, "p99_ms_high": h,
         }
         for load, m, h in zip((1000.0, 2000.0, 4000.0, 8000.0), ms, high, strict=True)
@@ -309,6 +311,19 @@ def test_a_limit_without_a_service_is_refused():
         check_latency(Study(leads=["x"], **limited), catalogue, "s.yaml, line 4")
 
 
+def test_a_study_without_a_limit_has_no_table_of_loads(tmp_path):
+    folder, plan = StudyFolder(tmp_path), plan_of()
+    assert "services" in tables_of(plan, folder)
+    assert "loads" not in tables_of(plan, folder)
+    assert "loads" in tables_of(plan.model_copy(update={"latency_limits": {"p99": 2.0}}), folder)
+
+
+def test_the_plan_has_the_limits_of_its_study():
+    limited = {"recommend": {"latency": {"p99": "500 us"}}}
+    assert makers.plan(makers.study(["x"], ["a"], **limited)).latency_limits == {"p99": 0.5}
+    assert makers.plan(makers.study(["x"], ["a"])).latency_limits == {}
+
+
 def test_limits_are_times():
     assert RecommendKeys(latency={"p99": "500 us", "p50": "0.1 s"}).limits_ms == {"p99": 0.5, "p50": 100.0}
     for wrong in ({"p99": 2}, {"p99": "0 ms"}, {"p99": "2 min"}, {"p90": "2 ms"}):
@@ -322,8 +337,8 @@ def test_limits_are_times():
 @pytest.mark.parametrize(("busy", "share"), [(0.75, 1.0), (1.25, 0.8)])
 def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
     windows = queues_of(busy, 6, np.random.default_rng(2))
-    solo = windows[windows["scene"] == "solo"]
-    found = solo["answered"].sum() / solo["offered"].sum()
+    alone = windows[windows["scene"] == "alone"]
+    found = alone["answered"].sum() / alone["offered"].sum()
     assert found == pytest.approx(share, abs=0.03)
     assert (found < KEEPS_UP) == (share < 1)
 
@@ -334,20 +349,21 @@ def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
 def results_of(plan, windows, limits=None):
     table = services(plan, windows)
     effects = estimate_effects(plan, windows, margin=0.02)
-    solo = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    alone = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     return SimpleNamespace(
         services=table, loads=loads(table, limits or {}), effects=effects, margin=0.02, extended=(),
         platforms=["measured"],
-        against_solo={lead: rows.to_dict("records") for lead, rows in solo.groupby("lead", sort=False)},
-        service_workloads={"redis-1000", "redis-2000"}, blocks=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
-        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan, sensitivity=("", ""),
+        against_alone={lead: rows.to_dict("records") for lead, rows in alone.groupby("lead", sort=False)},
+        service_workloads={"redis-1000", "redis-2000"}, launches=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
+        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan,
+        sensitivity_stamp=("", ""),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("times", [2.0, 1.0])
 def test_the_first_screen_speaks_of_latency_although_the_rate_is_unchanged(times, monkeypatch):
     plan = plan_of()
-    windows = windows_of(plan, lambda block, scene, _: 0.001 * (1 + block / 1e4) * (times if "corun" in scene else 1))
+    windows = windows_of(plan, lambda launch, scene, _: 0.001 * (1 + launch / 1e4) * (times if "corun" in scene else 1))
     results = results_of(plan, windows)
     monkeypatch.setattr("castmates.report.answer.headline.nothing_left", lambda _: False)
     found = pairs(results)
@@ -355,12 +371,12 @@ def test_the_first_screen_speaks_of_latency_although_the_rate_is_unchanged(times
     said = headline(results, found, {})
     if times == 2.0:
         assert said == (
-            "Two pairs answer their slowest requests later, by p99: redis-1000 beside stream (2.0 times as long) and "
+            "Two mixes answer their slowest requests later, by p99: redis-1000 beside stream (2.0 times as long) and "
             "redis-2000 beside stream (2.0 times as long)."
         )
         assert found[0].note == "p99 2.000 ms, alone 1.000 ms"
     else:
-        assert said == "No loss: both pairs stay within 2 % of the speed alone."
+        assert said == "No loss: both mixes stay within 2 % of the speed alone."
     assert words.SPEED in below(results, found)
 
 
@@ -403,15 +419,13 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
 def test_keys_that_contradict_each_other_are_refused(keys, why):
     study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
     with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
-        gather([], study, "s.yaml", ())
+        gather_catalogue([], study, "s.yaml", ())
 
 
-def test_only_a_service_is_another_member_than_before():
-    """Blocks that were measured before the key was there stay what they are."""
+def test_only_a_service_has_requests_and_a_load():
     plan = plan_of((1000,), 1)
-    lead, other = plan.blocks[0].company.members
-    assert lead.model_dump()["requests"] is True
-    assert "requests" not in other.model_dump()
+    lead, other = plan.launches[0].cohort.members
+    assert (lead.requests, other.requests) == (True, False)
     assert same_service(lead) != same_service(other)
     assert [load_of(lead), load_of(other)] == [1000.0, None]
     words = ("openloop", "--load", "2.5K")

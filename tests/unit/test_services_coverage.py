@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from castmates.analysis.explanations.latency import request_quantiles
 from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.request_quantiles import of_launches
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
@@ -51,10 +51,10 @@ def a_window(rng, service_s):
 def windows_of(busy, launches, rng):
     """All windows of so many launches, in which the service is so busy alone, and busier beside stream."""
     rows = []
-    for block in range(launches):
+    for launch in range(launches):
         alone = busy / LOAD * np.exp(rng.normal(0, DIFFER))
-        for scene, service_s in (("solo", alone), ("corun:x", alone * np.exp(rng.normal(0.1, DIFFER)))):
-            place = {"platform": "measured", "company": "c", "block": block, "scene": scene, "member": "redis@0"}
+        for scene, service_s in (("alone", alone), ("corun:x", alone * np.exp(rng.normal(0.1, DIFFER)))):
+            place = {"platform": "measured", "cohort": "c", "launch": launch, "scene": scene, "member": "redis@0"}
             rows += [place | {"valid": True} | a_window(rng, service_s) for _ in range(ROUNDS)]
     return pd.DataFrame(rows)
 
@@ -62,33 +62,33 @@ def windows_of(busy, launches, rng):
 def ends(logs):
     """The intervals of studies of so many launches, and what all launches show."""
     values = logs.rename("difference").to_frame().reset_index()
-    values["study"] = values["block"] // LAUNCHES
+    values["study"] = values["launch"] // LAUNCHES
     return estimate(values.dropna(), ["study"]), values["difference"].mean()
 
 
 def held(logs):
     """The share of studies whose interval holds what all launches show."""
     found, truth = ends(logs)
-    return float(((found["log_low"] <= truth) & (truth <= found["log_high"])).mean())
+    return float(((found["low"] <= truth) & (truth <= found["high"])).mean())
 
 
 @cache
 def studies_of(busy):
     """All windows, and the quantiles of each launch."""
     windows = windows_of(busy, STUDIES * LAUNCHES, np.random.default_rng(20261126))
-    return windows, of_launches(windows).set_index(["scene", "company", "block"])
+    return windows, request_quantiles(windows).set_index(["scene", "cohort", "launch"])
 
 
 @cache
 def covered(busy):
     """The share of intervals that hold the truth, by column."""
-    place = ["company", "block"]
+    place = ["cohort", "launch"]
     windows, launches = studies_of(busy)
     shares = {}
     for name, share in QUANTILES.items():
         logs = np.log(launches[str(share)])
         shares[f"{name}_ms_low"] = held(logs["corun:x"])
-        shares[f"{name}_ratio_low"] = held(logs["corun:x"] - logs["solo"])
+        shares[f"{name}_ratio_low"] = held(logs["corun:x"] - logs["alone"])
     answered = np.log(windows["answered"] / windows["offered"]).groupby([windows[name] for name in ("scene", *place)])
     shares["share_low"] = held(answered.mean()["corun:x"])
     return shares
@@ -110,7 +110,7 @@ def test_the_share_that_is_answered(busy):
 def test_how_often_a_latency_lies_above_its_upper_end(busy):
     """More often than in 2.5 % of studies, as docs/services.md has it: slow launches differ more than quick ones."""
     found, truth = ends(np.log(studies_of(busy)[1]["0.99"]["corun:x"]))
-    assert 0.02 <= (truth > found["log_high"]).mean() <= 0.07
+    assert 0.02 <= (truth > found["high"]).mean() <= 0.07
 
 
 def test_a_load_that_exceeds_the_limit_is_seldom_named():

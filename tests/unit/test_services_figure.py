@@ -1,4 +1,4 @@
-"""The figure of services: a curve for each neighbour, and no latency where a service is saturated."""
+"""The figure of services: a curve for each antagonist, and no latency where a service is saturated."""
 
 from dataclasses import replace
 
@@ -22,18 +22,19 @@ from tests.unit.test_services import plan_of, windows_of
 LOADS = (1000, 2000, 4000)
 
 
-def results(blocks=4):
+def results(launches=4):
     """A service under three loads, of which the largest saturates it beside stream."""
-    plan = plan_of(LOADS, blocks)
+    plan = plan_of(LOADS, launches)
 
-    def p99(block, scene, member):
+    def p99(launch, scene, member):
         load = float(member.partition("-")[2].partition("@")[0] or 1)
-        return 1e-6 * load * (1 + block / 50) * (3 if "corun" in scene else 1)
+        return 1e-6 * load * (1 + launch / 50) * (3 if "corun" in scene else 1)
 
     windows = windows_of(plan, p99, lambda _, scene, member: 0.8 if "corun" in scene and "4000" in member else 1.0)
     table = services(plan, windows)
     return replace(
-        of_shares(atoms(), blocks=blocks), plan=plan, windows=windows, services=table, loads=loads(table, {"p99": 5.0}),
+        of_shares(atoms(), launches=launches), plan=plan, windows=windows, services=table,
+        loads=loads(table, {"p99": 5.0}),
         effects=estimate_effects(plan, windows, margin=0.02), latency=latencies(plan, windows, []),
     )  # fmt: skip
 
@@ -59,7 +60,7 @@ def test_each_load_has_its_latencies_and_a_saturated_one_has_a_cross():
 def test_a_page_has_the_figure_and_rows_of_services_alone():
     made = results()
     assert "services" in shown(made)
-    assert "services" not in shown(of_shares(atoms(), blocks=3))
+    assert "services" not in shown(of_shares(atoms(), launches=3))
     rows = {(row["beside"], row["load"]): row for row in words.rows(made)}
     assert set(rows) == {(beside, f"{load:,}") for beside in ("alone", "beside stream") for load in LOADS}
     row = rows["beside stream", "4,000"]
@@ -73,7 +74,7 @@ def test_a_page_has_the_figure_and_rows_of_services_alone():
 def test_a_paper_says_what_the_rate_of_a_service_is():
     said = "The rate of an open-loop service is one over the 99th percentile"
     assert said in " ".join(methods._of_steps_and_shares(results()))
-    assert said not in " ".join(methods._of_steps_and_shares(of_shares(atoms(), blocks=3)))
+    assert said not in " ".join(methods._of_steps_and_shares(of_shares(atoms(), launches=3)))
 
 
 def test_launches_whose_records_were_lost_are_counted_with_the_reason():

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from castmates.runner.rounds.settling import BINS, MORE, Response, Settling, curve_of, last_off
 from castmates.runner.rounds.slices import Slice
+from castmates.study.reasons import Reason, ReasonKind
 from castmates.study.spec import Scene
 
-SCENE = Scene(name="solo", kind="solo", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
+SCENE = Scene(name="alone", kind="alone", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
 BESIDE = SCENE.model_copy(update={"name": "corun:lead+stream", "kind": "corun"})
 WATCHED = 0.6
 
@@ -44,7 +45,7 @@ def settling_of(seconds: float, longest: float) -> Settling:
 
 def test_a_steady_rate_needs_no_longer_settle_time():
     settling = settling_of(0.05, 2.0)
-    assert settling.learn(round_of(0.0, 1.0, noise=0.05)) == ""
+    assert settling.learn(round_of(0.0, 1.0, noise=0.05)) is None
     assert settling.seconds == 0.05
     assert settling.steady_after <= 0.05
 
@@ -52,7 +53,7 @@ def test_a_steady_rate_needs_no_longer_settle_time():
 @pytest.mark.parametrize("factor", [1.3, 0.75])
 def test_a_beginning_at_another_rate_is_left_out_and_costs_no_slice(factor):
     settling = settling_of(0.05, 2.0)
-    assert settling.learn(round_of(0.2, factor, noise=0.05)) == ""
+    assert settling.learn(round_of(0.2, factor, noise=0.05)) is None
     assert 0.2 <= settling.steady_after <= 0.2 + 3 * WATCHED / BINS  # the mean of a few bins is judged
     assert settling.seconds == MORE * settling.steady_after
     assert settling.slowest == "lead@0"
@@ -61,24 +62,24 @@ def test_a_beginning_at_another_rate_is_left_out_and_costs_no_slice(factor):
 def test_slices_that_are_too_short_to_become_steady_do_not_count_and_the_next_are_longer():
     settling = settling_of(0.05, 2.0)
     said = settling.learn(round_of(0.4, 1.5))
-    assert said == "not settled: the rate of lead@0 did not become steady in the first half of 0.60 s"
+    assert str(said) == "not settled: the rate of lead@0 did not become steady in the first half of 0.60 s"
     assert (settling.seconds, settling.steady_after, settling.unsteady) == (WATCHED, None, False)
 
 
 def test_the_second_time_it_waits_as_long_as_it_may_and_then_calls_it_unsteady():
     settling = settling_of(0.05, 1.0)
     for expected in (WATCHED, 1.0):
-        assert settling.learn(round_of(0.4, 1.5)).startswith("not settled: ")
+        assert settling.learn(round_of(0.4, 1.5)).kind == ReasonKind.NOT_SETTLED
         assert (settling.seconds, settling.unsteady) == (expected, False)
-    assert settling.learn(round_of(0.4, 1.5)) == ""  # longer than the longest is not waited
+    assert settling.learn(round_of(0.4, 1.5)) is None  # longer than the longest is not waited
     assert (settling.seconds, settling.about()["unsteady"]) == (1.0, True)
 
 
 def test_what_is_left_out_is_never_more_than_the_longest_settle_time():
     settling = settling_of(0.05, 0.15)
-    assert settling.learn(round_of(0.2, 1.5)) == ""
+    assert settling.learn(round_of(0.2, 1.5)) is None
     assert (settling.seconds, settling.unsteady) == (0.15, False)
-    assert settling.learn(round_of(0.2, 1.5)) == ""
+    assert settling.learn(round_of(0.2, 1.5)) is None
     assert (settling.seconds, settling.about()["unsteady"]) == (0.15, True)
 
 
@@ -97,16 +98,16 @@ def test_curves_of_slices_that_were_too_short_stay_on_record():
 
 def test_what_is_not_wanted_is_not_looked_for():
     settling = settling_of(0.05, 0.0)
-    assert settling.learn(round_of(0.4, 1.5)) == ""
+    assert settling.learn(round_of(0.4, 1.5)) is None
     assert settling.responses == {}
 
 
 def test_rejected_slices_show_nothing():
     slices = round_of(0.2, 1.3)
     for one in slices:
-        one.reasons.append("steal: much")
+        one.reasons.append(Reason(ReasonKind.STEAL, "much"))
     settling = settling_of(0.05, 2.0)
-    assert settling.learn(slices) == ""
+    assert settling.learn(slices) is None
     assert (settling.seconds, settling.responses) == (0.05, {})
 
 
@@ -114,7 +115,7 @@ def test_one_scene_that_settles_slowly_is_found_among_many_that_do_not():
     settling = settling_of(0.05, 2.0)
     for number in range(3):
         slow = slice_of(0.2, 1.5, noise=0.05, seed=77 + number, scene=BESIDE)
-        assert settling.learn([*round_of(0.0, 1.0, noise=0.05, seed=number), slow]) == ""
+        assert settling.learn([*round_of(0.0, 1.0, noise=0.05, seed=number), slow]) is None
     assert settling.seconds > 0.1
     assert settling.slowest == "lead@0 in corun:lead+stream"
 
@@ -134,7 +135,7 @@ def test_a_machine_whose_speed_wanders_is_not_taken_for_one_that_settles():
 def test_a_faint_slow_beginning_is_found_when_rounds_add_up():
     settling, found = settling_of(0.05, 2.0), []
     for seed in range(20):
-        assert settling.learn(round_of(0.2, 1.04, noise=0.1, seed=seed, count=2)) == ""
+        assert settling.learn(round_of(0.2, 1.04, noise=0.1, seed=seed, count=2)) is None
         found.append(settling.seconds)
     assert found[0] == 0.05
     assert 0.15 < found[-1] < 0.4
@@ -189,7 +190,7 @@ def test_one_odd_bin_late_in_the_slice_is_not_looked_at():
     response = Response()
     for number in range(12):
         response.add([0.001 * number] * (BINS - 2) + [0.5, 0.5])
-    assert last_off({"solo": response}) == (-1, "")
+    assert last_off({"alone": response}) == (-1, "")
 
 
 def test_an_antagonist_that_settles_slowly_has_more_left_out_of_its_own_slices_alone():
@@ -198,7 +199,7 @@ def test_an_antagonist_that_settles_slowly_has_more_left_out_of_its_own_slices_a
     for number, each in enumerate(slices):
         each.since_switch["stream@1"] = records(0.2, 1.3, 0.05, seed=500 + number)
         each.since_switch["slow@2"] = records(0.5, 1.3, 0.05, seed=900 + number)
-    assert settling.learn(slices) == ""
+    assert settling.learn(slices) is None
     assert settling.seconds == settling.seconds_of("lead@0") == 0.05
     assert 0.2 <= settling.seconds_of("stream@1") <= 0.4
     assert settling.seconds_of("slow@2") == WATCHED / 2

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from castmates import project
 from castmates.cli.main import app
 from castmates.machine.capture.capture import record
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from tests.unit import machines, sysfs
 
 ROOT = Path(__file__).parents[2]
@@ -34,5 +34,5 @@ def test_the_study_of_phases_has_phases_counts_slots_and_layers(monkeypatch):
     (lead,) = loaded.study.leads
     assert loaded.workloads[lead].phases
     assert loaded.study.counters.profile > 0
-    names = figure_names(loaded.study, False, phases=True)
+    names = figures_of(loaded.plan(), loaded.results)
     assert {"phases", "phase_counts", "topdown_phases", "layers", "counters_evolution", "evolution"} <= set(names)

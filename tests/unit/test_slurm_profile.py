@@ -48,12 +48,12 @@ def test_measured_jobs_take_whole_nodes_and_nothing_serialises_the_cluster(here)
     here("sbatch")
     made = profile()
     # The rule itself asks for exclusive nodes, with those that it stays away from (test_slurm_nodes.py).
-    assert set(made["set-resources"]["measure_block"]) == {"mem_mb"}
+    assert set(made["set-resources"]["measure_launch"]) == {"mem_mb"}
     assert "--exclusive" in made["set-resources"]["describe_machine"]["slurm_extra"]
-    for rule in ("measure_block", "describe_machine"):
+    for rule in ("measure_launch", "describe_machine"):
         assert made["set-resources"][rule]["mem_mb"] == 0  # which the plugin leaves out, so that the variable counts
     assert os.environ["SBATCH_MEM_PER_NODE"] == "0"
-    assert "resources" not in made  # `machine` would let one block run at a time
+    assert "resources" not in made  # `machine` would let one launch run at a time
     assert made["latency-wait"] > 60  # what an NFS client may keep of a folder
     assert made["rerun-triggers"] == ["mtime", "params"]
     assert made["slurm-status-command"] == "squeue"  # without accounts

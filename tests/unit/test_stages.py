@@ -5,10 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.stages import input_stages
-from castmates.results.columns.operations import INPUT_STAGES, PROFILE_TABLES
-from castmates.results.columns.study import frame
-from castmates.results.profiles import read_profile
+from castmates.analysis.tables.input_stages import INPUT_STAGES, input_stages
 from castmates.traces.operations import read_trace
 from castmates.traces.stages import read_stages
 from castmates.workloads.tfmodels.xspace import STEP
@@ -77,10 +74,10 @@ def test_a_trace_without_an_input_pipeline_has_no_stages(tmp_path):
 
 
 def test_a_stage_that_a_trace_lacks_did_nothing_in_it():
-    about = COMMON | {"scene": "solo", "kind": "solo", "mix": ""}
+    about = COMMON | {"scene": "alone", "kind": "alone", "mix": ""}
     stages, steps = [], []
     for launch, repetition in ((1, 1), (1, 2), (2, 1)):
-        trace = about | {"launch": launch, "repetition": repetition}
+        trace = about | {"launch": launch, "round": repetition}
         steps += [trace | {"part": "traced"}] * STEPS + [trace | {"part": "after"}]
         own = {"calls": STEPS, "own_ns": STEPS * 1_000_000, "function_ns": 0, "threads": 1}
         stages.append(trace | own | {"depth": 1, "stage": "Prefetch", "waits": True})
@@ -93,10 +90,3 @@ def test_a_stage_that_a_trace_lacks_did_nothing_in_it():
     assert table["work_ms"].to_dict() == pytest.approx({"Prefetch": 0.0, "Prefetch/Map": 1.5})  # one of two launches
     assert table["share"].to_dict() == pytest.approx({"Prefetch": 0.0, "Prefetch/Map": 1.0})
     assert (table["launches"] == 2).all()
-
-
-def test_launches_of_earlier_versions_have_no_stages(tmp_path):
-    for name, columns in PROFILE_TABLES.items():
-        if name != "traced_stages":
-            frame([], columns).to_parquet(tmp_path / f"{name}.parquet")
-    assert read_profile(tmp_path).stages.empty

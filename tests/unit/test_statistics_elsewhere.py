@@ -6,14 +6,14 @@ import pytest
 
 from castmates.analysis.statistics.intervals import estimate, holm
 from castmates.analysis.statistics.power import detectable, half_width
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.welch import one_sample, welch
 
 pytestmark = pytest.mark.needs("statsmodels")
 SAMPLES = [(0.1, 0.12, 0.07), (-0.02, 0.3, 0.11, 0.08, 0.25), tuple(np.random.default_rng(7).normal(0.05, 0.02, 12))]
 
 
 def side(values):
-    return pd.DataFrame({"mean": [np.mean(values)], "variance": [np.var(values, ddof=1)], "blocks": [len(values)]})
+    return pd.DataFrame({"mean": [np.mean(values)], "variance": [np.var(values, ddof=1)], "launches": [len(values)]})
 
 
 @pytest.mark.parametrize("values", SAMPLES)
@@ -21,12 +21,12 @@ def test_the_interval_of_a_mean(values):
     from statsmodels.stats.weightstats import DescrStatsW
 
     theirs = DescrStatsW(values)
-    own = alone(side(values)).iloc[0]
-    assert (own["log_low"], own["log_high"]) == pytest.approx(theirs.tconfint_mean(0.05))
+    own = one_sample(side(values)).iloc[0]
+    assert (own["low"], own["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     # A launch of one round each: the headline is that of the launches.
-    pairs = pd.DataFrame({"row": 1, "company": "c", "block": range(len(values)), "difference": values})
+    pairs = pd.DataFrame({"row": 1, "cohort": "c", "launch": range(len(values)), "difference": values})
     found = estimate(pairs, ["row"]).iloc[0]
-    assert (found["log_low"], found["log_high"]) == pytest.approx(theirs.tconfint_mean(0.05))
+    assert (found["low"], found["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     assert found["p_value"] == pytest.approx(theirs.ttest_mean(0.0)[1])
     low, high = theirs.tconfint_mean(0.05)
     assert half_width(np.var(values, ddof=1), len(values)) == pytest.approx(np.sinh((high - low) / 2))
@@ -38,7 +38,7 @@ def test_the_difference_of_two_groups(one, other):
 
     theirs = CompareMeans(DescrStatsW(SAMPLES[other]), DescrStatsW(SAMPLES[one]))
     found = welch(side(SAMPLES[one]), side(SAMPLES[other])).iloc[0]
-    assert (found["log_low"], found["log_high"]) == pytest.approx(theirs.tconfint_diff(0.05, usevar="unequal"))
+    assert (found["low"], found["high"]) == pytest.approx(theirs.tconfint_diff(0.05, usevar="unequal"))
     assert found["p_value"] == pytest.approx(theirs.ttest_ind(usevar="unequal")[1])
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations import steps
 from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
 
@@ -16,16 +16,16 @@ MS = 10**6
 
 
 def windows(*rows):
-    """(company, block, window, scene, member, valid) of each."""
-    names = ("company", "block", "window", "scene", "member", "valid")
-    usual = {"platform": "measured", "kind": "solo", "round": 1, "position": 1, "open_ns": 0, "close_ns": 1}
+    """(cohort, launch, window, scene, member, valid) of each."""
+    names = ("cohort", "launch", "window", "scene", "member", "valid")
+    usual = {"platform": "measured", "kind": "alone", "round": 1, "position": 1, "open_ns": 0, "close_ns": 1}
     usual |= {"beats": 9, "units": 1.0} | one_slice(True)
     return frame([usual | dict(zip(names, row, strict=True)) for row in rows], WINDOWS)
 
 
 def beats(*rows):
-    """(company, block, window, member, milliseconds, units so far) of each; a window has one slice."""
-    table = pd.DataFrame(rows, columns=["company", "block", "window", "member", "t_ns", "units"])
+    """(cohort, launch, window, member, milliseconds, units so far) of each; a window has one slice."""
+    table = pd.DataFrame(rows, columns=["cohort", "launch", "window", "member", "t_ns", "units"])
     return table.assign(t_ns=(table["t_ns"] * MS).astype("int64"), slice=table["window"])
 
 
@@ -42,7 +42,7 @@ def test_the_least_steps_for_each_quantile():
 
 def test_a_step_lies_between_two_beats_of_one_valid_window():
     made = windows(
-        ("c", 1, 1, "solo", "a@0", True), ("c", 1, 2, "solo", "a@0", True), ("c", 1, 3, "solo", "a@0", False),
+        ("c", 1, 1, "alone", "a@0", True), ("c", 1, 2, "alone", "a@0", True), ("c", 1, 3, "alone", "a@0", False),
         ("c", 1, 4, "corun:m", "a@0", True), ("c", 1, 4, "corun:m", "b@1", True),
     )  # fmt: skip
     table = found(
@@ -59,11 +59,11 @@ def test_a_step_lies_between_two_beats_of_one_valid_window():
         ),
     )  # fmt: skip
     said = table.set_index(["scene", "member"])[["steps", "units", "0.5"]].T.to_dict("list")
-    assert said == {("solo", "a@0"): [3, 1, 10.0], ("corun:m", "a@0"): [1, 1, 40.0], ("corun:m", "b@1"): [1, 100, 5.0]}
+    assert said == {("alone", "a@0"): [3, 1, 10.0], ("corun:m", "a@0"): [1, 1, 40.0], ("corun:m", "b@1"): [1, 100, 5.0]}
 
 
 def test_no_step_spans_two_slices_of_a_window():
-    made = windows(("c", 1, 1, "solo", "a@0", True))
+    made = windows(("c", 1, 1, "alone", "a@0", True))
     times = (0, 10, 20, 500, 510, 900, 1300)
     table = beats(*(("c", 1, 1, "a@0", t, number) for number, t in enumerate(times)))
     told = found(made, table.assign(slice=[1, 1, 1, 4, 4, 7, 9]), (0.0, 1.0))
@@ -71,13 +71,13 @@ def test_no_step_spans_two_slices_of_a_window():
 
 
 def test_a_step_with_another_number_of_units_is_left_out_and_counted():
-    made = windows(("c", 1, 1, "solo", "a@0", True))
+    made = windows(("c", 1, 1, "alone", "a@0", True))
     table = found(made, beats(*(("c", 1, 1, "a@0", t, u) for t, u in ((0, 0), (30, 3), (40, 4), (50, 5), (60, 6)))))
     assert (table["steps"][0], table["odd"][0], table["units"][0], table["0.5"][0]) == (3, 1, 1, 10.0)
 
 
 def test_without_windows_or_beats_there_is_nothing():
-    made = windows(("c", 1, 1, "solo", "a@0", True))
+    made = windows(("c", 1, 1, "alone", "a@0", True))
     assert found(made, beats()).empty
     assert found(made, beats(("c", 1, 1, "a@0", 1, 1))).empty
     assert found(windows(), beats(("c", 1, 1, "a@0", 1, 1), ("c", 1, 1, "a@0", 2, 2))).empty
@@ -104,13 +104,15 @@ def test_both_ways_of_ordering_agree(monkeypatch):
 
 
 def test_names_may_be_categories_in_any_order():
-    made = windows(("c", 1, 1, "solo", "b@0", True), ("c", 1, 1, "solo", "a@1", True), ("d", 1, 1, "solo", "a@1", True))
+    made = windows(
+        ("c", 1, 1, "alone", "b@0", True), ("c", 1, 1, "alone", "a@1", True), ("d", 1, 1, "alone", "a@1", True)
+    )
     told = beats(
         ("c", 1, 1, "b@0", 0, 1), ("c", 1, 1, "b@0", 10, 2), ("c", 1, 1, "a@1", 20, 1), ("c", 1, 1, "a@1", 50, 2),
         ("d", 1, 1, "a@1", 60, 1), ("d", 1, 1, "a@1", 65, 2), ("d", 1, 1, "x@2", 70, 1), ("d", 1, 1, "x@2", 75, 2),
     )  # fmt: skip
     coded = told.assign(
-        company=pd.Categorical(told["company"], ["z", "d", "c"]),
+        cohort=pd.Categorical(told["cohort"], ["z", "d", "c"]),
         member=pd.Categorical(told["member"], ["x@2", "a@1", "b@0"]),
     )
     plain = found(made, told)

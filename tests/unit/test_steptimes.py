@@ -7,30 +7,29 @@ from castmates.analysis.explanations.latency import latencies
 from castmates.report.figures import steptimes
 from castmates.report.figures.steptimes_axes import SHARES, ticks
 from castmates.report.results import Results
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from tests.unit.test_latency import heartbeats
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 NAMES = ("stream", "chase", "compute", "a-rather-long-antagonist-name", "sort", "matrix", "list")
 
 
-def results(folder, blocks=3, antagonists=1, beats=140):
+def results(folder, launches=3, antagonists=1, beats=140):
     """A study on disk as far as the figure reads it; nothing in it was measured."""
     mixes = [mix("bert@0", f"{name}@1") for name in NAMES[:antagonists]]
-    made = plan([company("c", *mixes)], blocks)
+    made = plan([cohort("c", *mixes)], launches)
     windows = written(made, lambda *_: 1.0, rounds=1)
     slow = {f"corun:bert+{name}": 1.2 + 0.2 * place for place, name in enumerate(NAMES)}
     steps = heartbeats(
-        windows, lambda row: int(10**7 * slow.get(row["scene"], 1.0) * (1 + 0.01 * row["block"])), lambda _: beats
+        windows, lambda row: int(10**7 * slow.get(row["scene"], 1.0) * (1 + 0.01 * row["launch"])), lambda _: beats
     )
-    for block in made.blocks:
-        place = folder / "blocks" / block.path
+    for launch in made.launches:
+        place = folder / "launches" / launch.path
         place.mkdir(parents=True)
-        (place / "block.json").write_text("{}")
-        steps[steps["block"] == block.number].to_parquet(place / "steps.parquet")
+        (place / "launch.json").write_text("{}")
+        steps[steps["launch"] == launch.number].to_parquet(place / "steps.parquet")
     return Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), windows,
+        "synthetic", windows=windows,
         latency=latencies(made, windows, [steps] if len(steps) else []), folder=StudyFolder(folder),
     )  # fmt: skip
 
@@ -39,21 +38,21 @@ def test_every_condition_has_its_launches_its_mean_line_and_its_quantiles(tmp_pa
     figure, source = steptimes.draw(results(tmp_path))
     upper, lower = figure.axes
     assert upper.get_title("left") == "bert"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["solo", "placebo", "beside stream"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alone", "placebo", "beside stream"]
     lines = source.groupby(["scene", "what"]).size()
-    assert lines["solo", "launch"] == 3 * len(SHARES)
+    assert lines["alone", "launch"] == 3 * len(SHARES)
     assert lines["corun:bert+stream", "interval"] == 3
     marks = source[source["what"] == "interval"].set_index(["scene", "share"])
     assert marks.loc[("corun:bert+stream", 0.5), "ms"] == pytest.approx(12 * 1.02, rel=1e-3)
-    assert marks.loc[("solo", 0.99), "refused"].startswith("p99 needs 368 steps")
+    assert marks.loc[("alone", 0.99), "refused"].startswith("p99 needs 368 steps")
     assert "too few steps" in [text.get_text() for text in lower.texts]
     assert "p99 is missing" in steptimes.caption(results(tmp_path / "again"))
 
 
 def test_many_launches_and_antagonists_are_capped_and_it_is_said(tmp_path):
-    found = results(tmp_path, blocks=10, antagonists=7, beats=8)
+    found = results(tmp_path, launches=10, antagonists=7, beats=8)
     figure, source = steptimes.draw(found)
-    assert sorted(source.loc[source["scene"] == "solo", "block"].dropna().unique()) == [1, 2, 4, 5, 6, 7, 9, 10]
+    assert sorted(source.loc[source["scene"] == "alone", "launch"].dropna().unique()) == [1, 2, 4, 5, 6, 7, 9, 10]
     drawn = {text.get_text() for text in figure.legends[0].get_texts()}
     assert len(drawn) == 2 + steptimes.DRAWN["corun"]
     assert "beside stream" not in drawn  # changes the median least

@@ -21,19 +21,19 @@ from castmates.report.page.page import page
 from castmates.report.paper.folder import Folder
 from castmates.report.paper.paper import write_paper
 from castmates.report.results import read_results
-from castmates.results.columns.block import BLOCK_TABLES, table_file
+from castmates.results.columns.launch import LAUNCH_TABLES, table_file
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
-from castmates.results.measured import found_blocks
+from castmates.results.measured import found_launches
 from castmates.results.records import forget_useless
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.terminal.console import SafeConsole
 from castmates.workloads import packages, programs
 from tests.unit import drawings, results_maker, study_folder
 from tests.unit.test_page import parsed
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ROOT = Path(__file__).resolve().parents[2]
 EVIL = "<script>alert(1)</script>"
@@ -47,7 +47,7 @@ OUTSIDE = ["..", "../../outside", "/tmp/outside", "a/../../outside", "", ".", "a
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/b", "..", ".hidden", "a b", "a\nb", "A"])
 def test_a_study_cannot_name_a_folder_outside_of_results(name):
     with pytest.raises(CastmatesError, match="name"):
-        read(Study, f"name: {json.dumps(name)}\n", "study.yaml")
+        read_keys(Study, f"name: {json.dumps(name)}\n", "study.yaml")
 
 
 def test_a_title_does_not_steer_the_terminal(tmp_path, monkeypatch):
@@ -123,26 +123,26 @@ def test_names_in_results_do_not_lead_out_of_their_folder(name):
         with pytest.raises(CastmatesError, match="no name of a file"):
             place(name)
     with pytest.raises(CastmatesError, match="no name of a file"):
-        folder.block(f"{name}/1")
+        folder.launch(f"{name}/1")
 
 
-def test_a_plan_of_a_stranger_reads_no_block_outside_of_its_folder(tmp_path):
-    one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
+def test_a_plan_of_a_stranger_reads_no_launch_outside_of_its_folder(tmp_path):
+    one = plan([cohort("c", mix("a@0", "b@1"))], launches=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
     text = (folder / "plan.json").read_text()
-    (folder / "plan.json").write_text(text.replace('"id":"c"', '"id":"../../elsewhere"'))
+    (folder / "plan.json").write_text(text.replace('"id": "c"', '"id": "../../elsewhere"'))
     done = CliRunner().invoke(app, ["compare", str(folder), str(folder)])
     assert "no name of a file" in str(done.exception)
 
 
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside"])
 def test_a_paper_is_written_into_its_folder_alone(tmp_path, name):
-    results = results_maker.make(tmp_path / "results/theirs", blocks=3)
+    results = results_maker.make(tmp_path / "results/theirs", launches=3)
     file = results / "plan.json"
     content = json.loads(file.read_text())
     content["study"] = name
-    for block in content["blocks"]:
-        block["study"] = name
+    for launch in content["launches"]:
+        launch["study"] = name
     file.write_text(json.dumps(content))
     study = tmp_path / "study.yaml"
     study.write_text("name: theirs\nleads: [a]\nantagonists: [b]\n")
@@ -154,22 +154,22 @@ def test_a_paper_is_written_into_its_folder_alone(tmp_path, name):
     assert not (tmp_path / "outside").exists()
 
 
-LINKS = [".sweep.lock", "report", "tables/effects.parquet", "blocks/c", "blocks/c/1/block.json", "figures/x.svg"]
+LINKS = [".sweep.lock", "report", "tables/effects.parquet", "launches/c", "launches/c/1/launch.json", "figures/x.svg"]
 
 
 @pytest.mark.parametrize("where", LINKS)
 def test_a_link_in_results_is_refused_and_its_target_kept(tmp_path, where):
     precious = tmp_path / "precious"
     precious.mkdir()
-    (precious / "block.json").write_text('{"status": "failed"}')
+    (precious / "launch.json").write_text('{"status": "failed"}')
     results = StudyFolder(tmp_path / "results/theirs")
     link = results.path / where
     link.parent.mkdir(parents=True)
-    link.symlink_to(precious / "block.json" if "." in link.name else precious)
+    link.symlink_to(precious / "launch.json" if "." in link.name else precious)
     for use in (refuse_links, hold_sweep_lock, lambda folder: list(forget_useless(folder))):
         with pytest.raises(CastmatesError, match=f"{link} is a link"):
             use(results)
-    assert (precious / "block.json").read_text() == '{"status": "failed"}'
+    assert (precious / "launch.json").read_text() == '{"status": "failed"}'
     elsewhere = tmp_path / "linked"
     elsewhere.symlink_to(results.path)
     link.unlink()
@@ -177,7 +177,7 @@ def test_a_link_in_results_is_refused_and_its_target_kept(tmp_path, where):
 
 
 def test_a_paper_publishes_nothing_that_a_link_leads_to(tmp_path):
-    results = results_maker.make(tmp_path / "results/theirs", blocks=3)
+    results = results_maker.make(tmp_path / "results/theirs", launches=3)
     (tmp_path / "secret").write_text("secret")
     (results / "tables/secret.csv").symlink_to(tmp_path / "secret")
     with pytest.raises(CastmatesError, match="is a link"):
@@ -186,28 +186,28 @@ def test_a_paper_publishes_nothing_that_a_link_leads_to(tmp_path):
 
 
 def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
-    """Snakemake would launch the block again, with the commands that the record brings along."""
-    one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
+    """Snakemake would launch the launch again, with the commands that the record brings along."""
+    one = plan([cohort("c", mix("a@0", "b@1"))], launches=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
-    assert found_blocks(StudyFolder(folder)).measured == []
-    for name in BLOCK_TABLES:
-        (folder / "blocks/c/1" / table_file(name)).touch()
-    assert [block.path for block in found_blocks(StudyFolder(folder)).measured] == ["c/1"]
+    assert found_launches(StudyFolder(folder)).measured == []
+    for name in LAUNCH_TABLES:
+        (folder / "launches/c/1" / table_file(name)).touch()
+    assert [launch.path for launch in found_launches(StudyFolder(folder)).measured] == ["c/1"]
 
 
 def results_full_of(evil, place):
     """Results with this text wherever a text of a stranger's may stand."""
     folder = results_maker.make(place, leads=["a"], antagonists=["b"], machine=machine_of(evil))
-    for table, column in (("windows", "reasons"), ("blocks", "reason")):
+    for table, column in (("windows", "blamed"), ("launches", "reason")):
         file = folder / f"tables/{table}.parquet"
         rows = pd.read_parquet(file)
-        rows[column] = f"CPU time of others: {evil} took 40 %"
+        rows[column] = evil
         rows["valid" if table == "windows" else column] = False if table == "windows" else evil
         rows.to_parquet(file)
     content = json.loads((folder / "plan.json").read_text())
     content["titles"] = dict.fromkeys(content["titles"], evil)
     (folder / "plan.json").write_text(json.dumps(content))
-    for record in folder.glob("blocks/*/*/block.json"):
+    for record in folder.glob("launches/*/*/launch.json"):
         text = json.loads(record.read_text())
         record.write_text(json.dumps(text | {"status": "failed", "reason": evil, "host": evil}))
     return folder

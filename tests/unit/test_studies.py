@@ -7,30 +7,35 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.cli.main import app
+from castmates.cli.retry import discard
 from castmates.errors import CastmatesError
 from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
-from tests.unit.windows_maker import company, mix, plan
+from castmates.study.plan_text import plan_text
+from tests.unit.windows_maker import cohort, mix, plan
 
-PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
+PLAN = plan([cohort("c", mix("ranking@0", "stream@1"))], launches=1)
 STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
 HOME = Path(__file__).parents[2]
-OWN = ("plan", "status", "sweep", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
+OWN = (  # take a study's file
+    "plan", "plan --pilot", "sweep", "sweep --retry", "sweep --confirm", "show --progress", "show --partitions",
+    "internals run c/1",
+)  # fmt: skip
 ANY = ("paper", "show", "open", "compare {} results/golden")  # take what was measured
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
-    """A project with one study that has a plan and a failed block."""
+    """A project with one study that has a plan and a failed launch."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("config/studies", "results/golden/blocks/c/1", "folder"):
+    for folder in ("config/studies", "results/golden/launches/c/1", "folder"):
         (tmp_path / folder).mkdir(parents=True)
     for folder in ("config/workloads", "envs"):
         (tmp_path / folder).symlink_to(HOME / folder)
     (tmp_path / "config/studies/mine.yaml").write_text(STUDY)
-    (tmp_path / "results/golden/plan.json").write_text(PLAN.model_dump_json())
-    (tmp_path / "results/golden/blocks/c/1/block.json").write_text(json.dumps({"status": "failed"}))
+    (tmp_path / "results/golden/plan.json").write_text(plan_text(PLAN))
+    (tmp_path / "results/golden/launches/c/1/launch.json").write_text(json.dumps({"status": "failed"}))
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))
     return tmp_path
@@ -59,15 +64,13 @@ def test_what_is_no_study_is_one_sentence_everywhere(command, given, sentence):
     assert "\n" not in str(done.exception)
 
 
-def test_a_results_folder_stands_for_its_study_file(project):
-    done = ask("retry", "results/golden/")
-    assert done.output == ("discarded (failed): results/golden/blocks/c/1\n1 block discarded in results/golden\n"), (
-        done.exception
+def test_a_results_folder_stands_for_its_study_file(project, capsys):
+    discard(study_file(project / "results/golden"), changed=False)
+    assert capsys.readouterr().out == (
+        "discarded (failed): results/golden/launches/c/1\n1 launch discarded in results/golden\n"
     )
-    with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
-        raise ask("recommend", "results/golden").exception
-    with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
-        raise ask("confirm", project / "results/golden").exception
+    with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: no partition was measured"):
+        raise ask("show {} --partitions", "results/golden").exception
 
 
 @pytest.mark.parametrize(
@@ -103,8 +106,8 @@ def test_no_file_or_several_of_that_name_are_told(project):
 def test_a_copy_of_results_is_not_taken_for_the_study_s_own(project):
     (project / "results/golden").rename(project / "folder/golden")
     with pytest.raises(CastmatesError, match=r"results of config/studies/mine.yaml are in results/golden"):
-        raise ask("retry", "folder/golden").exception
-    assert (project / "folder/golden/blocks/c/1").is_dir()
+        raise ask("sweep {} --retry", "folder/golden").exception
+    assert (project / "folder/golden/launches/c/1").is_dir()
     assert str(find(project / "folder/golden")[1]) == "config/studies/mine.yaml"
 
 
@@ -150,7 +153,7 @@ def test_confirming_studies_are_found_too(project):
         ),
     ],
 )
-def test_neighbours_that_find_no_place_are_one_sentence_before_anything_starts(
+def test_antagonists_that_find_no_place_are_one_sentence_before_anything_starts(
     command, machine, rule, sentence, project, monkeypatch
 ):
     monkeypatch.setattr(snakemake, "sweep", lambda *_: pytest.fail("Snakemake was started"))
@@ -163,10 +166,10 @@ def test_neighbours_that_find_no_place_are_one_sentence_before_anything_starts(
     assert str(done.exception) == f"far.yaml: the mix {sentence}"
 
 
-def test_fewer_neighbours_are_measured_where_more_find_no_place(project):
+def test_fewer_antagonists_are_measured_where_more_find_no_place(project):
     mix = "{lead: chase, antagonists: [stream], count: [1, 40]}"
     (project / "many.yaml").write_text(f"name: many\nplatform: modelled\nmodel: {{cores: 4}}\nmixes: [{mix}]\n")
-    outline = json.loads(ask("plan {} --json", "many.yaml").output)
+    outline = json.loads(ask("plan {} --format json", "many.yaml").output)
     assert outline["notes"] == [
         "mixes: left out: the mix chase+40 stream asks for 41 cores (1 + 40 × 1), but only 4 CPUs (0-3) may be used "
         "here."

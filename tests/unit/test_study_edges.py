@@ -3,7 +3,7 @@
 import pytest
 
 from castmates import project
-from castmates.analysis.statistics.power import blocks_for, half_width
+from castmates.analysis.statistics.power import half_width, launches_for
 from castmates.errors import CastmatesError
 from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
@@ -12,7 +12,7 @@ from castmates.study.model import Placement
 from castmates.study.partitions.amounts import Notes, rate_text, rates_from
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.placement.place import place
-from castmates.study.placement.rules import ask
+from castmates.study.placement.rules import rules_of
 from castmates.study.placement.search import Need
 from tests.unit.caches import cache
 from tests.unit.machines import layout
@@ -30,7 +30,7 @@ def parent():
 def test_rates_become_eighths_of_a_gigabyte_without_a_rest():
     notes = Notes()
     assert rates_from(["2 GB/s", "125 MB/s", "10 GB/s"], EIGHTHS, "key", notes) == [16, 1, 80]
-    assert not notes.sentences
+    assert not notes.remarks
 
 
 MEBIBYTES = Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
@@ -51,7 +51,7 @@ def test_mebibytes_are_no_megabytes(text, rate):
 def test_a_rate_above_the_most_is_left_out_and_those_behind_it_stay():
     notes = Notes()
     assert rates_from(["11 GB/s", "1 GB/s", "1 GB/s"], EIGHTHS, "key", notes) == [8]
-    assert list(notes.sentences) == ["key: 11 GB/s left out: the most here is 80 1/8 GB/s."]
+    assert list(map(str, notes.remarks)) == ["key: 11 GB/s left out: the most here is 80 1/8 GB/s."]
 
 
 def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():
@@ -62,7 +62,7 @@ def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():
 
 def test_antagonists_take_fresh_cores_before_they_share_one_with_each_other():
     where = layout("synthetic-xeon-2s")
-    rules = ask(Placement(smt="share"), where, "study.yaml")
+    rules = rules_of(Placement(smt="share"), where, "study.yaml")
     (seats,) = place(rules, [Need("x+a+b+c", "x", (1, 1, 1, 1))], where, "study.yaml")
     lead, *others = ({where.by_id[cpu].core for cpu in seat.cpus} for seat in seats)
     assert others[0] == lead
@@ -84,7 +84,7 @@ def test_partitions_that_are_not_named_are_counted(parent):
         mix_under(plan, "vision+database", "split-99")
 
 
-def test_the_most_blocks_are_still_allowed_and_one_more_is_not():
+def test_the_most_launches_are_still_allowed_and_one_more_is_not():
     wanted = half_width(1e-4, 7)
-    assert blocks_for(1e-4, wanted, most=7) == 7
-    assert blocks_for(1e-4, wanted, most=6) is None
+    assert launches_for(1e-4, wanted, most=7) == 7
+    assert launches_for(1e-4, wanted, most=6) is None

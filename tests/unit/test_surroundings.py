@@ -1,4 +1,4 @@
-"""What lies beside a block's CPUs, on invented machines."""
+"""What lies beside a launch's CPUs, on invented machines."""
 
 import pytest
 from hypothesis import given
@@ -18,13 +18,13 @@ def test_siblings_are_quiet_and_the_rest_of_the_cache_is_around(xeon):
     assert surroundings(xeon, [0]) == Surroundings((4,), (Domain("l3:0", 4, (1, 5)),), caches=(0,))
 
 
-def test_a_block_on_two_sockets_has_two_domains(xeon):
+def test_a_launch_on_two_sockets_has_two_domains(xeon):
     both = surroundings(xeon, [0, 2])
     assert both.quiet == (4, 6)
     assert both.neighbours == {"l3:0": (1, 5), "l3:1": (3, 7)}
 
 
-def test_a_block_that_holds_the_whole_domain_has_no_neighbours(xeon):
+def test_a_launch_that_holds_the_whole_domain_has_no_neighbours(xeon):
     assert surroundings(xeon, [0, 4, 1, 5]) == Surroundings(caches=(0,))
     # siblings are watched strictly, not as neighbours
     assert surroundings(xeon, [0, 1]) == Surroundings((4, 5), caches=(0,))

@@ -15,14 +15,14 @@ from castmates.study.cache_keys import CacheKeys
 from castmates.study.model import Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, cuts
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.caches import cache
 
 
 def made(*sweeps: dict, on=None, **keys) -> tuple[dict[str, Cut], list[str]]:
     notes = Notes()
     found = cuts(CacheKeys.model_validate({"sweeps": list(sweeps), **keys}), on or cache(), "study.yaml", notes)
-    return {cut.name: cut for cut in found}, list(notes.sentences)
+    return {cut.name: cut for cut in found}, list(map(str, notes.remarks))
 
 
 def hexes(found: dict[str, Cut]) -> dict[str, tuple[str | None, ...]]:
@@ -98,6 +98,25 @@ def test_caps_lie_at_the_other_end():
         "cap-10": (None, "ffc", "ffc"),
         "cap-10-lead-4": ("00f", "ffc", "ffc"),
     }
+
+
+@pytest.mark.parametrize(
+    ("sweep", "name", "curve"),
+    [
+        ({"split": 4}, "split-4", "split"),
+        ({"split": 4, "position": "high"}, "split-4-high", "split-high"),
+        ({"split": 4, "position": 4}, "split-4-at-4", "split-at-4"),
+        ({"split": 4, "bandwidth": {"antagonists": "40%"}}, "split-4-antagonists-mb40", "split-antagonists-mb40"),
+        ({"split": 4, "name": "v-4"}, "v-4-split-4", "v-4-split"),
+        ({"lead_ways": 4}, "lead-4", "lead"),
+        ({"overlap": 2, "lead": 6}, "overlap-2-lead-6", "overlap-2-lead"),
+        ({"overlap": 6, "lead": 6}, "overlap-6-lead-6", "overlap-6-lead"),
+        ({"antagonist_cap": 4, "lead": 4}, "cap-4-lead-4", "cap-4-lead"),
+        ({"masks": {"lead": "f", "antagonists": "ff0"}, "name": "mine-4"}, "mine-4", "mine-4"),
+    ],
+)
+def test_a_curve_is_called_as_its_partitions_without_the_ways_of_the_lead(sweep, name, curve):
+    assert [(cut.name, cut.curve) for cut in made(sweep)[0].values()] == [(name, curve)]
 
 
 def test_everybody_else_may_have_everything():
@@ -300,7 +319,7 @@ def test_two_partitions_of_one_name_must_be_the_same():
 def test_a_mistake_is_one_sentence(sweep, expected):
     text = yaml.safe_dump({"name": "s", "cache": {"sweeps": [sweep]}})
     with pytest.raises(CastmatesError) as caught:
-        read(Study, text, "study.yaml")
+        read_keys(Study, text, "study.yaml")
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 

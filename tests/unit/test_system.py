@@ -15,18 +15,18 @@ from castmates.analysis.effects.system import (
     METRICS,
     STP,
     UNFAIRNESS,
-    of_launches,
+    launch_metrics,
     system_metrics,
 )
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 SLOWDOWNS = st.lists(st.floats(0.5, 50), min_size=1, max_size=8)
-PAIR = plan([company("c", mix("bert@0", "stream@1"))], blocks=4)
-TRIO = plan([company("c", mix("bert@0", "stream@1", "chase@2"))], blocks=3)
+PAIR = plan([cohort("c", mix("bert@0", "stream@1"))], launches=4)
+TRIO = plan([cohort("c", mix("bert@0", "stream@1", "chase@2"))], launches=3)
 
 
 def metrics(slowdowns):
-    return of_launches(pd.DataFrame({"launch": 1, "slowdown": slowdowns}), ["launch"]).iloc[0].to_dict()
+    return launch_metrics(pd.DataFrame({"launch": 1, "slowdown": slowdowns}), ["launch"]).iloc[0].to_dict()
 
 
 def test_analytic_two_members():
@@ -79,12 +79,12 @@ def test_the_order_of_the_members_says_nothing(slowdowns, dice):
 
 
 def rates(losses, without=()):
-    """Rates of members that are slower by these factors in the co-run, by block; `without` has no valid co-run."""
+    """Rates of members that are slower by these factors in the co-run, by launch; `without` has no valid co-run."""
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         if not scene.startswith("corun"):
             return 8.0
-        return None if (block.number, member) in without else 8.0 / losses[member][block.number - 1]
+        return None if (launch.number, member) in without else 8.0 / losses[member][launch.number - 1]
 
     return rate
 
@@ -102,7 +102,7 @@ def test_one_value_per_launch_then_t_on_the_log_scale():
     assert (found.loc[STP, "low"], found.loc[STP, "high"]) == pytest.approx((np.exp(low), np.exp(high)))
     assert found.index.tolist() == list(METRICS)
     assert found.loc[HARMONIC, "low"] == pytest.approx(1 / found.loc[ANTT, "high"])
-    assert set(found["blocks"]) == {4}
+    assert set(found["launches"]) == {4}
     assert set(found["members"]) == {2}
     assert set(found["platform"]) == {"measured"}
 
@@ -111,13 +111,13 @@ def test_a_launch_in_which_a_member_has_no_pair_is_counted_and_left_out():
     losses = {"bert@0": [1.1, 9.0, 1.1, 1.1], "stream@1": [1.5, 9.0, 1.5, 1.5]}
     found = rows(PAIR, losses, without={(2, "stream@1")})
     assert found.loc[STP, "value"] == pytest.approx(1 / 1.1 + 1 / 1.5)
-    assert (found.loc[STP, "blocks"], found.loc[STP, "blocks_incomplete"]) == (3, 1)
+    assert (found.loc[STP, "launches"], found.loc[STP, "launches_incomplete"]) == (3, 1)
 
 
 def test_a_launch_in_which_no_member_has_a_pair_is_counted_too():
     losses = {"bert@0": [1.1] * 4, "stream@1": [1.5] * 4}
     found = rows(PAIR, losses, without={(2, "bert@0"), (2, "stream@1")})
-    assert (found.loc[STP, "blocks"], found.loc[STP, "blocks_incomplete"]) == (3, 1)
+    assert (found.loc[STP, "launches"], found.loc[STP, "launches_incomplete"]) == (3, 1)
 
 
 def test_two_launches_give_no_interval_and_none_no_value():
@@ -127,7 +127,7 @@ def test_two_launches_give_no_interval_and_none_no_value():
     assert found[["low", "high"]].isna().all().all()
     found = rows(TRIO, losses, without={(one, "chase@2") for one in (1, 2, 3)})
     assert found["value"].isna().all()
-    assert (found.loc[STP, "blocks"], found.loc[STP, "blocks_incomplete"]) == (0, 3)
+    assert (found.loc[STP, "launches"], found.loc[STP, "launches_incomplete"]) == (0, 3)
 
 
 def test_ends_stay_where_the_metric_can_be():
@@ -145,5 +145,5 @@ def test_platforms_stay_apart_and_a_plan_without_coruns_has_no_rows():
     found = system_metrics(PAIR, both).set_index(["platform", "metric"])["value"]
     assert found["modelled", STP] == pytest.approx(1.0)
     assert found["measured", STP] == pytest.approx(1 / 1.1 + 1 / 1.5)
-    alone = plan([company("c", mix("bert@0", "stream@1"))], blocks=1)
+    alone = plan([cohort("c", mix("bert@0", "stream@1"))], launches=1)
     assert system_metrics(alone.model_copy(update={"mixes": ()}), windows).empty

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.system import METRICS, of_launches, over_launches
+from castmates.analysis.effects.system import METRICS, launch_metrics, mean_metrics
 from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
@@ -22,34 +22,35 @@ MIXES = {
     "two alike": (0.1, 0.1),
     "four, graded": (0.02, 0.1, 0.2, 0.4),
 }
-CONDITIONS = [(mix, blocks) for mix in MIXES for blocks in (3, 5, 10)]
+CONDITIONS = [(mix, launches) for mix in MIXES for launches in (3, 5, 10)]
 ALIKE = ("unfairness", "max slowdown", "Jain")  # noise alone moves these where members are alike
 
 
-def launches(losses, studies, blocks, rng):
-    """Members' slowdowns: a row per study, block and member."""
-    shape = (studies, blocks, len(losses))
+def launch_rates(losses, studies, launches, rng):
+    """Members' slowdowns: a row per study, launch and member."""
+    shape = (studies, launches, len(losses))
     logs = np.array(losses) + rng.normal(0, COMMON, (*shape[:2], 1)) + rng.normal(0, OWN, shape)
-    study, block, _ = np.indices(shape).reshape(3, -1)
-    table = {"study": study, "company": "c", "block": block, "slowdown": np.exp(logs).ravel()}
-    return of_launches(pd.DataFrame(table), ["study", "company", "block"])
+    study, launch, _ = np.indices(shape).reshape(3, -1)
+    table = {"study": study, "cohort": "c", "launch": launch, "slowdown": np.exp(logs).ravel()}
+    return launch_metrics(pd.DataFrame(table), ["study", "cohort", "launch"])
 
 
 @cache
 def truths(mix):
     """What launches show on average, and what the mean slowdowns give."""
     losses = MIXES[mix]
-    many = over_launches(launches(losses, 1, MANY, np.random.default_rng(SEED)), ["study"]).set_index("metric")["value"]
-    exact = of_launches(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
+    launched = launch_rates(losses, 1, MANY, np.random.default_rng(SEED))
+    many = mean_metrics(launched, ["study"]).set_index("metric")["value"]
+    exact = launch_metrics(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
     return many, exact
 
 
 @cache
-def covered(mix, blocks):
+def covered(mix, launches):
     """By metric: how often the interval holds each of the two truths."""
     many, exact = truths(mix)
-    values = launches(MIXES[mix], STUDIES, blocks, np.random.default_rng(SEED + blocks))
-    found = over_launches(values, ["study"])
+    values = launch_rates(MIXES[mix], STUDIES, launches, np.random.default_rng(SEED + launches))
+    found = mean_metrics(values, ["study"])
     shares = {}
     for name, truth in (("launches", many), ("mean slowdowns", exact)):
         value = found["metric"].map(truth)
@@ -58,9 +59,9 @@ def covered(mix, blocks):
     return shares
 
 
-@pytest.mark.parametrize(("mix", "blocks"), CONDITIONS)
-def test_intervals_hold_what_launches_show_on_average(mix, blocks):
-    shares = covered(mix, blocks)["launches"]
+@pytest.mark.parametrize(("mix", "launches"), CONDITIONS)
+def test_intervals_hold_what_launches_show_on_average(mix, launches):
+    shares = covered(mix, launches)["launches"]
     skewed = ALIKE if mix == "two alike" else ()
     for metric in METRICS:
         assert shares[metric] >= (0.88 if metric in skewed else 0.93), metric
@@ -82,11 +83,11 @@ def test_where_members_are_alike_noise_alone_looks_unfair():
 
 def table():
     """The figures as the rows of a Markdown table."""
-    rows = [f"| mix | blocks | {' | '.join(METRICS)} |", "|" + " --- |" * (len(METRICS) + 2)]
-    for mix, blocks in CONDITIONS:
-        shares = covered(mix, blocks)
+    rows = [f"| mix | launches | {' | '.join(METRICS)} |", "|" + " --- |" * (len(METRICS) + 2)]
+    for mix, launches in CONDITIONS:
+        shares = covered(mix, launches)
         cells = (f"{100 * shares['launches'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
-        rows.append(f"| {mix} | {blocks} | {' | '.join(cells)} |")
+        rows.append(f"| {mix} | {launches} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

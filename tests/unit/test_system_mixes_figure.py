@@ -8,27 +8,25 @@ import pytest
 from castmates.analysis.effects.system import system_metrics
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.report.figures import system_mixes
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.report.results import Results
 from castmates.report.text import over_mixes
-from castmates.study.mix_sets import MixSets
-from castmates.study.model import Study
 from tests.unit.legible import problems
 from tests.unit.test_over_mixes import drawn_study
 from tests.unit.windows_maker import written
 
 
 @cache
-def results(blocks, count=40, sizes=range(1, 4)):
+def results(launches, count=40, sizes=range(1, 4)):
     """Results of random mixes that were measured in so many launches."""
-    design = drawn_study(count, sizes, blocks)
+    design = drawn_study(count, sizes, launches)
     dice = np.random.default_rng(1)
     windows = written(design, lambda *about: noisy(dice, *about), rounds=2)
     tables = {"system": system_metrics(design, windows), "system_over_mixes": system_over_mixes(design, windows)}
     return Results(name="example", plan=design, windows=windows, **tables)
 
 
-def noisy(dice, _block, _number, scene, who):
+def noisy(dice, _launch, _number, scene, who):
     if not scene.startswith("corun"):
         return 100.0
     beside = [name for name in scene.removeprefix("corun:").split("+") if name != who.partition("@")[0]]
@@ -43,17 +41,17 @@ def test_the_figure_is_legible_and_has_every_mix_once_in_order(count, sizes):
     for metric in ("STP", "ANTT"):
         own = source[source["metric"] == metric]
         assert len(own) == own["mix"].nunique() == count
-        assert own.groupby("neighbours")["value"].is_monotonic_increasing.all()
+        assert own.groupby("antagonists")["value"].is_monotonic_increasing.all()
     assert len(drawn.axes) == 2
     assert system_mixes.caption(made).count("3 launches") == 1
 
 
-def test_sentences_quote_one_number_of_neighbours_at_a_time():
+def test_sentences_quote_one_number_of_antagonists_at_a_time():
     made = results(3)
     words = over_mixes.sentences(made)
     assert len(words) == 3
     assert all("STP" in line and "ANTT" in line and "could have been drawn" in line for line in words)
-    row = next(row for row in over_mixes.rows(made) if row["metric"] == "STP" and row["neighbours"] == 2)
+    row = next(row for row in over_mixes.rows(made) if row["metric"] == "STP" and row["antagonists"] == 2)
     assert row["these"] in words[1]
     assert row["everything"] in words[1]
     one_size = over_mixes.sentences(results(3, 12, range(1, 2)))
@@ -68,6 +66,6 @@ def test_too_few_launches_have_means_and_no_intervals():
 
 
 def test_a_study_has_the_figure_if_it_makes_mixes():
-    keys = MixSets.model_validate({"random": {"count": 3, "from": ["a", "b"]}})
-    assert "system_mixes" in figure_names(Study(name="s", mixes=keys), partitioned=False)
-    assert "system_mixes" not in figure_names(Study(name="s"), partitioned=False)
+    made = results(3)
+    assert "system_mixes" in figures_of(made.plan, made.folder)
+    assert "system_mixes" not in figures_of(made.plan.model_copy(update={"sets": ()}), made.folder)

@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.preview.duration import ANALYSIS
 from castmates.results.folder import StudyFolder
 from castmates.runner import progress
+from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
 from castmates.terminal import words
 from castmates.terminal.live import region
 from castmates.terminal.notes import Inbox, Note, read_note, recorded
 from castmates.terminal.prepared import lacks
+from castmates.terminal.preview.duration import ANALYSIS
 from castmates.terminal.sweep import Analysis, Sweep
 from tests.unit.makers import plan, study
 from tests.unit.rounds.makers import slice_of, window_of
@@ -22,18 +23,18 @@ LONG, SHORT = 30.0, 10.0
 
 
 @pytest.fixture
-def blocks():
+def launches():
     """Two launches of each of two programs."""
-    made = plan(study(["slow", "quick"], ["a", "b"], budget={"blocks": 2, "rounds": 3}))
-    return sorted(made.blocks, key=lambda block: (block.company.lead.workload, block.number))
+    made = plan(study(["slow", "quick"], ["a", "b"], budget={"launches": 2, "rounds": 3}))
+    return sorted(made.launches, key=lambda launch: (launch.cohort.lead.workload, launch.number))
 
 
-def seconds_of(block) -> float:
-    return LONG if block.company.lead.workload == "slow" else SHORT
+def seconds_of(launch) -> float:
+    return LONG if launch.cohort.lead.workload == "slow" else SHORT
 
 
-def note_of(block, **facts) -> Note:
-    return Note("test", block.path, **({"state": "ended", "rounds": 3} | facts))
+def note_of(launch, **facts) -> Note:
+    return Note("test", launch.path, **({"state": "ended", "rounds": 3} | facts))
 
 
 def test_the_time_of_the_report_leaves_out_launches_that_are_made_between_its_jobs():
@@ -49,11 +50,11 @@ def test_the_time_of_the_report_leaves_out_launches_that_are_made_between_its_jo
     assert analysis.seconds(900) == 30
 
 
-def test_the_bar_and_the_time_left_weigh_launches_by_their_expected_seconds(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
+def test_the_bar_and_the_time_left_weigh_launches_by_their_expected_seconds(launches):
+    sweep = Sweep(launches, seconds_of, 1)
     assert (sweep.total, sweep.share(0)) == (4, 0)
     assert sweep.seconds_left(0) == 2 * LONG + 2 * SHORT + ANALYSIS
-    quick, slow = blocks[0], blocks[2]
+    quick, slow = launches[0], launches[2]
     sweep.begin(quick, 100)
     assert sweep.share(105) == pytest.approx(5 / 80)
     sweep.end(quick.path, 110)
@@ -64,33 +65,33 @@ def test_the_bar_and_the_time_left_weigh_launches_by_their_expected_seconds(bloc
     assert (sweep.done, sweep.total) == (1, 4)
 
 
-def test_what_takes_twice_as_long_leaves_twice_as_long(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
+def test_what_takes_twice_as_long_leaves_twice_as_long(launches):
+    sweep = Sweep(launches, seconds_of, 1)
     at = 0.0
-    for block in blocks[:3]:
-        sweep.begin(block, at)
-        at += 2 * seconds_of(block)
-        sweep.end(block.path, at)
+    for launch in launches[:3]:
+        sweep.begin(launch, at)
+        at += 2 * seconds_of(launch)
+        sweep.end(launch.path, at)
     left = sweep.seconds_left(at) - ANALYSIS
     assert 1.6 * LONG < left <= 2 * LONG, "the expectation still weighs as much as one launch"
 
 
-def test_launches_side_by_side_share_the_time(blocks):
-    sweep = Sweep(blocks, lambda _: SHORT, 2)
+def test_launches_side_by_side_share_the_time(launches):
+    sweep = Sweep(launches, lambda _: SHORT, 2)
     assert sweep.seconds_left(0) == 2 * SHORT + ANALYSIS
-    for block in blocks[:2]:
-        sweep.begin(block, 0)
-    for block in blocks[:2]:
-        sweep.end(block.path, SHORT)
+    for launch in launches[:2]:
+        sweep.begin(launch, 0)
+    for launch in launches[:2]:
+        sweep.end(launch.path, SHORT)
     assert sweep.seconds_left(SHORT) == pytest.approx(SHORT + ANALYSIS, rel=0.2)
 
 
-def test_a_launch_that_failed_and_is_begun_again_is_one_launch(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
-    first, second = blocks[:2]
-    for block in (first, second):
-        sweep.begin(block, 0)
-        sweep.end(block.path, SHORT, failed=True)
+def test_a_launch_that_failed_and_is_begun_again_is_one_launch(launches):
+    sweep = Sweep(launches, seconds_of, 1)
+    first, second = launches[:2]
+    for launch in (first, second):
+        sweep.begin(launch, 0)
+        sweep.end(launch.path, SHORT, failed=True)
     assert (sweep.done, sweep.failed, sweep.total) == (2, 2, 4)
     sweep.begin(first, SHORT)
     assert (sweep.done, sweep.failed, sweep.total) == (1, 1, 4)
@@ -99,27 +100,27 @@ def test_a_launch_that_failed_and_is_begun_again_is_one_launch(blocks):
     assert sweep.share(2 * SHORT) == pytest.approx(2 * SHORT / (2 * SHORT + 2 * LONG))
 
 
-def test_what_a_launch_of_another_machine_came_to_stands_in_its_record(blocks, tmp_path):
-    folder, block = StudyFolder(tmp_path / "test"), blocks[0]
-    sweep = Sweep(blocks, seconds_of, 1)
-    sweep.begin(block, 0)
-    assert sweep.lacks_result(block.path)
-    assert recorded(folder, block) is None
+def test_what_a_launch_of_another_machine_came_to_stands_in_its_record(launches, tmp_path):
+    folder, launch = StudyFolder(tmp_path / "test"), launches[0]
+    sweep = Sweep(launches, seconds_of, 1)
+    sweep.begin(launch, 0)
+    assert sweep.lacks_result(launch.path)
+    assert recorded(folder, launch) is None
     record = {"status": "ok", "reason": None, "rounds": 3, "windows": 20, "windows_rejected": 2}
-    file = folder.block(block.path) / "block.json"
+    file = folder.launch(launch.path) / "launch.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(record | {"seconds": {"total": 12.0}}))
-    sweep.note(recorded(folder, block))
-    assert not sweep.lacks_result(block.path)
-    launch = sweep.end(block.path, 12)
-    assert words.result_words(launch) == "18 windows kept, 2 rejected"
+    sweep.note(recorded(folder, launch))
+    assert not sweep.lacks_result(launch.path)
+    progress = sweep.end(launch.path, 12)
+    assert words.result_words(progress) == "18 windows kept, 2 rejected"
     file.write_text("{}")
-    assert recorded(folder, block) is None
+    assert recorded(folder, launch) is None
 
 
-def test_windows_are_counted_once_whatever_notes_come(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
-    first, second = blocks[:2]
+def test_windows_are_counted_once_whatever_notes_come(launches):
+    sweep = Sweep(launches, seconds_of, 1)
+    first, second = launches[:2]
     sweep.note(note_of(first, kept=1))
     sweep.begin(first, 0)
     for kept in (3, 5, 6):
@@ -135,38 +136,45 @@ def test_windows_are_counted_once_whatever_notes_come(blocks):
     assert (sweep.windows.kept, sweep.failed, sweep.done) == (6, 1, 2), "nothing of a failed job was recorded"
 
 
-def test_a_launch_is_a_line(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
-    sweep.begin(blocks[0], 0)
+def test_a_launch_is_a_line(launches):
+    sweep = Sweep(launches, seconds_of, 1)
+    sweep.begin(launches[0], 0)
     sweep.note(
-        note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
+        note_of(launches[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
     )
-    launch = sweep.end(blocks[0].path, 36)
-    assert words.launch_line(launch, 2, 1, 4, 130) == (
+    progress = sweep.end(launches[0].path, 36)
+    assert words.progress_line(progress, 2, 1, 4, 130) == (
         "1/4  quick 1/2  39 windows kept, 6 rejected (other programs 6: python3, bash)  36 s  about 2 min left"
     )
-    launch.note = note_of(blocks[0], status="failed", reason="quick ended with status 1")
-    assert "  failed: quick ended with status 1  " in words.launch_line(launch, 2, 1, 4, 130)
+    progress.note = note_of(launches[0], status="failed", reason="quick ended with status 1")
+    assert "  failed: quick ended with status 1  " in words.progress_line(progress, 2, 1, 4, 130)
 
 
-def test_the_region_names_what_is_measured_now(blocks):
-    sweep = Sweep(blocks, seconds_of, 1)
-    job, of = "building tfmodels", {blocks[0].company.id: 2, blocks[2].company.id: 2}
+def test_the_region_names_what_is_measured_now(launches):
+    sweep = Sweep(launches, seconds_of, 1)
+    job, of = "building tfmodels", {launches[0].cohort.id: 2, launches[2].cohort.id: 2}
     assert [str(line) for line in region(sweep, of, job, 0, 100)] == [" Preparing   building tfmodels"]
-    sweep.begin(blocks[0], 0)
-    sweep.note(note_of(blocks[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
+    sweep.begin(launches[0], 0)
+    sweep.note(note_of(launches[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
     _, now, windows = region(sweep, of, "", 5, 100)
     assert str(now) == "   quick beside a, b   launch 1 of 2   round 2 of 3"
     assert str(windows) == "   14 windows kept, 7 rejected (hypervisor 7)"
 
 
+def foreign(who):
+    return Reason(ReasonKind.FOREIGN_LOAD, f"others took 9% of CPU 0 (limit 2%), mostly {who}", who)
+
+
 def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
     spoilt = slice_of(200)
-    spoilt.reasons = ["foreign load: others took 9% of CPU 0 (limit 2%), mostly python3"]
+    spoilt.reasons = [foreign("python3")]
     few = window_of([slice_of(0), spoilt])
-    few.reasons = ["too few cycles: 1 of 2 are left (limit 80%; foreign load)"]
+    few.reasons = [Reason(ReasonKind.TOO_FEW_CYCLES, "1 of 2 are left (limit 80%; foreign load)")]
     whole = window_of([slice_of(0)])
-    whole.reasons = ["foreign load: others took 3% of CPU 1 (limit 2%), among them bash", "steal: much"]
+    whole.reasons = [
+        foreign("bash"),
+        Reason(ReasonKind.STEAL, "much"),
+    ]
     because, who = progress.grouped([few, whole, window_of([slice_of(0)])])
     assert (dict(because), dict(who)) == ({"foreign load": 2, "steal": 1}, {"python3": 1, "bash": 1})
     assert progress.summary([few, whole]) == "2 rejected (foreign load ×2, steal; python3, bash)"
@@ -175,8 +183,11 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
 
 def test_who_is_not_visible_takes_time_too_and_the_little_that_is_seen_does_not_stand_for_it():
     beside, alone = window_of([slice_of(0)]), window_of([slice_of(0)])
-    unseen = "foreign load: others took 57% of CPU 0 (limit 5%), by a process that is not visible here"
-    beside.reasons = [unseen, "foreign load: others took 19% of CPU 1 (limit 5%), among them python (pid 837)"]
+    unseen = foreign(NOT_VISIBLE)
+    beside.reasons = [
+        unseen,
+        foreign("python (pid 837)"),
+    ]
     alone.reasons = [unseen]
     _, who = progress.grouped([beside, alone])
     assert who.most_common() == [("a process that is not visible here", 2), ("python (pid 837)", 1)]
@@ -191,18 +202,18 @@ def inbox(monkeypatch):
     assert progress.VARIABLE not in os.environ
 
 
-def test_nobody_needs_to_listen(monkeypatch, blocks):
+def test_nobody_needs_to_listen(monkeypatch, launches):
     monkeypatch.setenv(progress.VARIABLE, "castmates-nobody")
-    progress.launching(blocks[0])
+    progress.launching(launches[0])
 
 
-def test_notes_arrive(inbox, blocks):
-    block = blocks[0]
+def test_notes_arrive(inbox, launches):
+    launch = launches[0]
     outcome = SimpleNamespace(
-        block=block, windows=[window_of([slice_of(0)])], rounds=1, status="measured", reason="", total_seconds=1.5
+        launch=launch, windows=[window_of([slice_of(0)])], rounds=1, status="measured", reason="", total_seconds=1.5
     )
-    progress.waiting(block, "Waiting for the machine")
-    progress.launching(block)
+    progress.waiting(launch, "Waiting for the machine")
+    progress.launching(launch)
     progress.rounds_begin(outcome)
     progress.round_ended(outcome, 1)
     progress.ended(outcome)
@@ -210,12 +221,12 @@ def test_notes_arrive(inbox, blocks):
     assert [(note.state, note.round, note.kept) for note in notes] == [
         ("waiting", 0, 0), ("launching", 0, 0), ("measuring", 0, 0), ("measuring", 1, 1), ("ended", 0, 1),
     ]  # fmt: skip
-    assert {(note.study, note.block) for note in notes} == {(block.study, block.path)}
+    assert {(note.study, note.launch) for note in notes} == {(launch.study, launch.path)}
 
 
-def test_a_full_inbox_holds_nobody_up(inbox, blocks):
+def test_a_full_inbox_holds_nobody_up(inbox, launches):
     for _ in range(2000):
-        progress.launching(blocks[0])
+        progress.launching(launches[0])
     assert 0 < len(inbox.notes()) < 2000
 
 
@@ -230,9 +241,9 @@ def test_who_waits_is_woken(inbox):
 @pytest.mark.parametrize(
     "message",
     [
-        b"", b"{", b"[]", b'{"study": "s"}', b'{"study": "s", "block": "b", "state": "ended", "kept": "many"}',
-        b'{"study": "s", "block": "b", "state": "ended", "who": 3}', b'{"study": 1, "block": "b", "state": "ended"}',
-        b'{"study": "s", "block": "b", "state": "ended", "more": 1}',
+        b"", b"{", b"[]", b'{"study": "s"}', b'{"study": "s", "launch": "b", "state": "ended", "kept": "many"}',
+        b'{"study": "s", "launch": "b", "state": "ended", "who": 3}', b'{"study": 1, "launch": "b", "state": "ended"}',
+        b'{"study": "s", "launch": "b", "state": "ended", "more": 1}',
     ],
 )  # fmt: skip
 def test_anything_else_is_no_note(message):
@@ -240,7 +251,7 @@ def test_anything_else_is_no_note(message):
 
 
 def test_a_note_cannot_command_the_terminal():
-    note = read_note(rb'{"study": "s", "block": "b", "state": "ended", "who": {"\u001b[2Jx": 1}, "reason": "a\nb"}')
+    note = read_note(rb'{"study": "s", "launch": "b", "state": "ended", "who": {"\u001b[2Jx": 1}, "reason": "a\nb"}')
     assert (dict(note.who), note.reason) == ({"[2Jx": 1}, "ab")
 
 

@@ -12,6 +12,7 @@ import yaml
 from castmates.workloads import inputs, phase_file
 from castmates.workloads.phases import Writer as PhaseWriter
 from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
+from tests.unit.phases.written_ranges import phases_of
 
 REPOSITORY = Path(__file__).parents[2]
 CATALOGUE = REPOSITORY / "config" / "workloads" / "tfmodels.yaml"
@@ -97,8 +98,8 @@ def test_every_flag_becomes_a_fact(data):
         ("--model dlrm --precision mixed_bfloat16", "float32 alone"),
         ("--model bert --rows 5", "the bert model has none"),
         ("--model bert --phases --xla", "leave one out"),
-        ("--model bert --source records", "castmates build-inputs tfmodels-tokens makes some"),
-        ("--model transformer", "castmates build-inputs tfmodels-sentences makes both"),
+        ("--model bert --source records", "castmates internals build-inputs tfmodels-tokens makes some"),
+        ("--model transformer", "castmates internals build-inputs tfmodels-sentences makes both"),
         ("--model bert --data /nowhere/*.tfrecord", "no file matches --data '/nowhere/*.tfrecord'"),
         ("--model transformer --data {here}", "sentencepiece.model is missing"),
         ("--model mobilenetv2 --mode infer --precision int8", "--precision int8 needs --engine lite"),
@@ -134,7 +135,7 @@ def test_the_phases_of_each_step_are_written_and_their_medians_kept(tmp_path):
         written.step([10, 10 + 1_000_000 * number, *(1_000_000 * (number + end) + 10 for end in (2, 5, 9))])
     assert written.medians_ms() == {"input": 1.0, "forward": 2.0, "backward": 3.0, "optimizer": 4.0}
     reader = phase_file.Reader(tmp_path / "phases")
-    found = list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    found = phases_of(reader)
     assert [one.name for one in found[:4]] == ["input", "forward", "backward", "optimizer"]
     assert [one.step for one in found] == [0] * 4 + [1] * 4 + [2] * 4
     assert all(after.begin_ns == before.end_ns for before, after in itertools.pairwise(found[:4]))
@@ -150,7 +151,7 @@ def test_steps_whose_marks_cannot_be_are_counted_and_not_written(tmp_path):
     assert (written.steps, written.unclear) == (4, 2)
     reader = phase_file.Reader(tmp_path / "phases")
     assert reader.dropped == 4
-    found = list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    found = phases_of(reader)
     assert [(one.step, one.begin_ns, one.end_ns) for one in found[2:]] == [
         (1, 0, 10_000_000),
         (1, 10_000_000, 10_000_000),

@@ -4,7 +4,6 @@ import pytest
 
 from castmates.machine.throttle_steps import equal_steps
 from castmates.rdt.resctrl.capabilities import read_cache
-from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
@@ -18,7 +17,8 @@ CPU = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "85", "stepping"
 def sweep(rates, bandwidth):
     notes = Notes()
     keys = CacheKeys.model_validate({"sweeps": [{"bandwidth": {"antagonists": rates}}]})
-    return [cut.name for cut in cuts(keys, cache(shareable=0, bandwidth=bandwidth), "s.yaml", notes)], notes.sentences
+    found = cuts(keys, cache(shareable=0, bandwidth=bandwidth), "s.yaml", notes)
+    return [cut.name for cut in found], list(map(str, notes.remarks))
 
 
 def test_equal_steps_are_measured_once_with_a_sentence():
@@ -50,9 +50,3 @@ def test_the_cache_of_such_a_machine_knows_it(tmp_path):
     for path, text in tree.items():
         sysfs.write(tmp_path / "sys/fs/resctrl" / path, text)
     assert read_cache(tmp_path).bandwidth == SKYLAKE
-
-
-def test_a_plan_from_before_reads_and_writes_as_it_did():
-    assert "becomes" not in PERCENT.model_dump()
-    assert Bandwidth.model_validate(PERCENT.model_dump()) == PERCENT
-    assert Bandwidth.model_validate_json(SKYLAKE.model_dump_json()) == SKYLAKE

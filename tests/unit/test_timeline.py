@@ -1,4 +1,4 @@
-"""The figure `timeline`: one block chosen by a rule, its windows, masks and samples as they are. Synthetic results."""
+"""The figure `timeline`: one launch chosen by a rule, its windows, masks and samples as they are. Synthetic results."""
 
 import dataclasses
 
@@ -8,8 +8,8 @@ import pytest
 
 from castmates.report.figures import timeline as timeline_figure
 from castmates.report.figures.timeline_rows import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
-from castmates.results.columns.block import SAMPLES
-from castmates.results.columns.study import frame
+from castmates.results.columns.launch import SAMPLES
+from castmates.results.columns.study import STAMPS, frame
 from castmates.results.folder import StudyFolder
 from tests.unit.partition_maker import LEAD, STREAM, atoms
 from tests.unit.test_figure_partitions import results
@@ -19,11 +19,11 @@ MIB = 2**20
 
 
 class Watched:
-    """Results whose blocks have samples: the lead holds a MiB for each way, the stream two, in every window."""
+    """Results whose launches have samples: the lead holds a MiB for each way, the stream two, in every window."""
 
     def __init__(self, tmp_path, missing=None):
         self.one = results(atoms(ways=(2, 4), caps=(), sensitivity=()), noise=0.02)
-        self.one = dataclasses.replace(self.one, folder=StudyFolder(tmp_path))
+        self.one = dataclasses.replace(self.one, folder=StudyFolder(tmp_path), stamps=frame([], STAMPS))
         self.one.windows["schemata"] = np.where(
             self.one.windows["partition"] == "split-2",
             np.where(self.one.windows["role"] == "lead", "MB:0=100 L3:0=003", "MB:0=100 L3:0=ffc"), "L3:0=fff",
@@ -31,10 +31,10 @@ class Watched:
         begin = self.one.windows["window"] * 13 * 10**8
         self.one.windows["switch_ns"], self.one.windows["open_ns"] = begin, begin + 10**8
         self.one.windows["close_ns"] = begin + 12 * 10**8
-        for (company, block), rows in self.one.windows.groupby(["company", "block"]):
-            place = tmp_path / "blocks" / company / str(block)
+        for (cohort, launch), rows in self.one.windows.groupby(["cohort", "launch"]):
+            place = tmp_path / "launches" / cohort / str(launch)
             place.mkdir(parents=True)
-            (place / "block.json").write_text("{}")
+            (place / "launch.json").write_text("{}")
             frame(list(self._samples(rows, missing)), SAMPLES).to_parquet(place / "samples.parquet")
             slices_of(rows).to_parquet(place / "slices.parquet")
 
@@ -44,19 +44,19 @@ class Watched:
             for at in np.linspace(begin, end, 5).astype(int):
                 for member, amount in ((LEAD, 1.0), (STREAM, 2.0)):
                     gone = number == missing and member == STREAM
-                    head = {"study": "sweep", "company": window["company"].iloc[0], "window": number, "t_ns": at,
-                            "block": window["block"].iloc[0], "source": "resctrl", "subject": member,
+                    head = {"study": "sweep", "cohort": window["cohort"].iloc[0], "window": number, "t_ns": at,
+                            "launch": window["launch"].iloc[0], "source": "resctrl", "subject": member,
                             "note": "Unavailable" if gone else "", "platform": "measured"}  # fmt: skip
                     yield head | {"metric": OCCUPANCY, "value": np.nan if gone else amount * MIB}
                     yield head | {"metric": BANDWIDTH, "value": amount * 1e9}
 
 
-def test_the_block_is_the_one_with_the_median_total_rate(tmp_path):
+def test_the_launch_is_the_one_with_the_median_total_rate(tmp_path):
     one = Watched(tmp_path).one
     lead = one.windows[one.windows["role"] == "lead"]
     lead = lead[lead["valid"]]
-    order = lead.groupby("block")["rate"].agg(lambda rates: 1 / (1 / rates).mean()).sort_values().index
-    assert representative(one) == (lead["company"].iloc[0], order[1], 4)  # of four the lower one in the middle
+    order = lead.groupby("launch")["rate"].agg(lambda rates: 1 / (1 / rates).mean()).sort_values().index
+    assert representative(one) == (lead["cohort"].iloc[0], order[1], 4)  # of four the lower one in the middle
 
 
 def test_samples_windows_and_masks_stand_on_one_clock(tmp_path):

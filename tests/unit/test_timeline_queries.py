@@ -22,7 +22,7 @@ from tests.unit.timeline_maker import made
 STATES = ("running", "runnable", "preempted", "blocked")
 THREADS = 30
 BEGIN, END = 1_000, 9_000  # of what is recorded, of 10,000 ns
-SOLO, CORUN = "solo", "corun:a+b"
+ALONE, CORUN = "alone", "corun:a+b"
 
 
 def asked(folder, *queries):
@@ -59,7 +59,7 @@ def drawn(tmp_path_factory):
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
     half = (BEGIN + END) // 2
     for kind in ("scene", "recording"):
-        making.intervals(t0_ns=[BEGIN, half], t1_ns=[half, END], track=run, kind=kind, name=[SOLO, CORUN])
+        making.intervals(t0_ns=[BEGIN, half], t1_ns=[half, END], track=run, kind=kind, name=[ALONE, CORUN])
     begins, ends = [500, 1500, 6000], [1500, 2500, 7000]
     making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="step", name="step", value=[1, 2, 3])
     for number in range(THREADS):
@@ -130,7 +130,7 @@ def small(tmp_path_factory):
     making.about = {"lead": "a@0", "mix": "a+b", "sources": [{"name": "perf", "events": {"state": 6}, "lost": 7}]}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
     thread = making.track("thread", "pool-1", member, member="a@0", tid=7, pid=7)
-    making.intervals(t0_ns=[0, second], t1_ns=[second, 2 * second], track=run, kind="recording", name=[SOLO, CORUN])
+    making.intervals(t0_ns=[0, second], t1_ns=[second, 2 * second], track=run, kind="recording", name=[ALONE, CORUN])
     parts = [  # until, state, detail
         (100, "running", ""), (400, "blocked", "futex"), (500, "runnable", "b@1"), (900, "running", ""),
         (1000, "preempted", "b@1"), (1400, "blocked", "futex"), (1900, "runnable", "b@1"), (2000, "running", ""),
@@ -151,7 +151,7 @@ def test_wake_ups_have_the_time_until_the_thread_ran(small):
     (table,) = asked(small, "SELECT t_ns, latency_us, woken_by, scene FROM wakeups ORDER BY t_ns")
     assert table["latency_us"].iloc[[0, 2]].tolist() == [100_000, 500_000]
     assert pd.isna(table["latency_us"].iloc[1])  # it ran already
-    assert table["scene"].tolist() == [SOLO, SOLO, CORUN]
+    assert table["scene"].tolist() == [ALONE, ALONE, CORUN]
 
 
 def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
@@ -160,7 +160,7 @@ def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
     futex = table[table["reason"] == "futex"].iloc[0]
     assert (futex["alone_ms_per_s"], futex["beside_ms_per_s"]) == (300, 400)
     assert futex["alone_ms_per_step"] == pytest.approx(50)  # 6 steps in the second
-    assert locks.set_index("scene")["woken_by"].to_dict() == {SOLO: "b@1", CORUN: "c"}
+    assert locks.set_index("scene")["woken_by"].to_dict() == {ALONE: "b@1", CORUN: "c"}
 
 
 @pytest.mark.parametrize("rows", ["none", "one", "many"])
@@ -245,7 +245,7 @@ def test_parameters_are_checked():
 
 def test_the_command_writes_every_format(small, tmp_path):
     run = CliRunner()
-    query = ["query", str(small), "SELECT trace, source, lost, NULL::DOUBLE AS x FROM sources"]
+    query = ["trace", "query", str(small), "SELECT trace, source, lost, NULL::DOUBLE AS x FROM sources"]
     assert run.invoke(app, query).stdout.splitlines() == ['"trace","source","lost","x"', '"a+b","perf",7,']
     assert (
         '{"trace": "a+b", "source": "perf", "lost": 7, "x": null}'
@@ -253,11 +253,13 @@ def test_the_command_writes_every_format(small, tmp_path):
     )
     assert run.invoke(app, [*query, "--output", str(tmp_path / "x.parquet")]).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["lost"].tolist() == [7]
-    table = run.invoke(app, ["query", str(small), "--named", "intervals", "--format", "table", "--limit", "2"]).stdout
+    table = run.invoke(
+        app, ["trace", "query", str(small), "--named", "intervals", "--format", "table", "--limit", "2"]
+    ).stdout
     assert "blocked:futex" in table
     assert "2 rows; there are more" in table
-    assert "time-on-cpu" in run.invoke(app, ["query", str(small)]).stdout
-    assert "latency_us" in run.invoke(app, ["query", "--list"]).stdout
+    assert "time-on-cpu" in run.invoke(app, ["trace", "query", str(small)]).stdout
+    assert "latency_us" in run.invoke(app, ["trace", "query", "--list"]).stdout
 
 
 def test_what_is_no_trace_is_a_sentence(small, tmp_path):
@@ -278,7 +280,7 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     timeline = made(100)
     timeline.about.update(status="failed", reason="stream ended")
     write(timeline, place)
-    asked_for = ["query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
+    asked_for = ["trace", "query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
     answer = CliRunner().invoke(app, asked_for)
     assert answer.exit_code != 0
     assert isinstance(answer.exception, CastmatesError | SystemExit)
@@ -293,7 +295,7 @@ def test_readings_belong_to_the_phase_that_has_all_of_the_time_since_the_one_bef
     making = Making()
     making.about = {"lead": "a@0"}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
-    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="recording", name=[SOLO, CORUN])
+    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="recording", name=[ALONE, CORUN])
     for name, begins in (("input", [10, 50, 110, 190]), ("compute", [20, 60, 120, 160])):
         ends = [begin + (10 if name == "input" else 30) for begin in begins]
         making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="phase", name=name)
@@ -316,7 +318,7 @@ def test_a_thread_that_has_ended_counts_for_nothing_in_pools(tmp_path):
     making = Making()
     making.about = {"lead": "a@0"}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
-    making.intervals(t0_ns=[0], t1_ns=[400], track=run, kind="recording", name=[SOLO])
+    making.intervals(t0_ns=[0], t1_ns=[400], track=run, kind="recording", name=[ALONE])
     making.intervals(t0_ns=[0, 100, 200, 300], t1_ns=[100, 200, 300, 400], track=member, kind="step", name="step")
     for number, last in enumerate((400, 100)):
         track = making.track("thread", f"w {number}", member, member="a@0", tid=number)

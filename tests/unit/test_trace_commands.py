@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.cli.main import app
-from castmates.cli.open import _traced
+from castmates.cli.trace_open import _opened
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.linux import tracing_rights
@@ -41,7 +41,7 @@ THERE = ["dlrm+gups", "dlrm+stream", "dlrm+stream@split-4", "dlrm+stream@split-8
 
 @pytest.fixture
 def traced(tmp_path, monkeypatch):
-    """A study file, and what a first `castmates trace` of it left: a trace, and no plan."""
+    """A study file, and what a first `castmates trace record` of it left: a trace, and no plan."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "catalogue").mkdir()
     (tmp_path / "study.yaml").write_text(STUDY)
@@ -51,7 +51,7 @@ def traced(tmp_path, monkeypatch):
 
 
 def run(*words: str):
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(app, ["trace", *words])
 
 
 @pytest.mark.parametrize("named", ["study.yaml", "results/first"])
@@ -59,9 +59,9 @@ def test_a_trace_that_no_sweep_made_is_found_by_every_command_for_traces(traced,
     asked = run("query", named, "stream", "SELECT DISTINCT trace FROM intervals")
     assert asked.stdout.splitlines() == ['"trace"', '"lead+stream"']
     assert run("query", named, "lead beside stream", "SELECT DISTINCT trace FROM intervals").stdout == asked.stdout
-    assert run("convert", named, "lead beside stream", "--to", "chrome").exit_code == 0
+    assert run("convert", named, "lead beside stream", "--format", "chrome").exit_code == 0
     assert (tmp_path / "lead+stream.json").is_file()
-    assert (_traced(find_traces(tmp_path / named)[0], "stream") / "trace.pftrace").is_file()
+    assert (_opened(find_traces(tmp_path / named)[0], "stream") / "trace.pftrace").is_file()
     assert run("flame", named, "lead stream", "--scene", "corun").exit_code == 0
     assert list(traced.trace("lead+stream").glob("flame-*.svg"))
     with pytest.raises(CastmatesError, match=r"traces alone .*castmates sweep"):
@@ -72,14 +72,19 @@ def test_a_trace_that_no_sweep_made_is_found_by_every_command_for_traces(traced,
 def test_a_study_without_a_trace_needs_a_trace_and_no_sweep(traced, words):
     Path("other.yaml").write_text(STUDY.replace("first", "second"))
     said = str(run(words[0], "other.yaml", *words[1:]).exception)
-    assert "this study has no trace in results/second yet; make one with `castmates trace other.yaml MIX`." in said
+    assert (
+        "this study has no trace in results/second yet; make one with `castmates trace record other.yaml MIX`." in said
+    )
 
 
 def test_an_unknown_mix_is_the_same_sentence_everywhere(traced):
     for words in (("query", "study.yaml", "gups", "SELECT 1 AS x"), ("convert", "study.yaml", "gups"),
-                  ("flame", "study.yaml", "gups"), ("open", "study.yaml", "--trace", "gups")):  # fmt: skip
+                  ("flame", "study.yaml", "gups"), ("open", "study.yaml", "gups")):  # fmt: skip
         said = str(run(*words).exception)
-        assert "there is no trace of gups (there are traces of lead+stream); make one with `castmates trace`." in said
+        assert (
+            "there is no trace of gups (there are traces of lead+stream); make one with `castmates trace record`."
+            in said
+        )
 
 
 @pytest.mark.parametrize(
@@ -107,10 +112,10 @@ def test_a_trace_is_found_by_words_that_only_one_has(words, found):
 @pytest.mark.parametrize("to", ["tables", "ctf", "perfetto", "chrome"])
 def test_a_converted_trace_of_a_study_does_not_become_another_trace_of_it(traced, tmp_path, to):
     before = sorted(traced.traces.iterdir())
-    assert run("convert", "study.yaml", "stream", "--to", to).exit_code == 0
-    assert run("convert", str(traced.trace("lead+stream")), "--to", to).exit_code == 0, "and it may be replaced"
-    among = run("convert", "study.yaml", "stream", "--to", to, "--output", str(traced.traces / "other"))
-    assert "where only `castmates trace` writes; give another --output" in str(among.exception)
+    assert run("convert", "study.yaml", "stream", "--format", to).exit_code == 0
+    assert run("convert", str(traced.trace("lead+stream")), "--format", to).exit_code == 0, "and it may be replaced"
+    among = run("convert", "study.yaml", "stream", "--format", to, "--output", str(traced.traces / "other"))
+    assert "where only `castmates trace record` writes; give another --output" in str(among.exception)
     assert sorted(traced.traces.iterdir()) == before
     assert len(list(tmp_path.iterdir())) == 4, "study.yaml, its catalogue, results, and what was written here"
 
@@ -123,14 +128,14 @@ def test_a_folder_that_bears_another_name_than_its_trace_is_none_of_the_study(tr
 def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, monkeypatch):
     whole = plan(study(["plain"], ["stream"], trace={"mixes": ["plain+stream"]}), programs=workloads("plain", "stream"))
     launch = whole.traces[0]
-    company = launch.company.model_copy(update={"machine": "milan"})
+    cohort = launch.cohort.model_copy(update={"machine": "milan"})
     machines = (NodeClass(name="milan", capture="milan.json.gz", facts=FACTS),)
     built = []
     monkeypatch.setattr(trace_launch.environments, "build", lambda *words: built.append(words))
     project = type("Project", (), {"results": StudyFolder(tmp_path / "s")})
     with pytest.raises(OtherNode, match="nodes of the class 'milan'"):
         trace_launch.trace_now(
-            project, whole.model_copy(update={"machines": machines}), launch.model_copy(update={"company": company})
+            project, whole.model_copy(update={"machines": machines}), launch.model_copy(update={"cohort": cohort})
         )
     assert built == []
     assert not (tmp_path / "s").exists(), "nor is anything written"
@@ -145,62 +150,67 @@ def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, m
     ],
 )
 def test_a_wrong_option_is_named_as_it_was_given(traced, options, sentence):
-    assert sentence in str(run("trace", "study.yaml", "stream", "--only-plan", *options).exception)
+    assert sentence in str(run("record", "study.yaml", "stream", "--dry-run", *options).exception)
 
 
 def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_took(traced):
-    first = run("trace", "study.yaml", "stream", "--only-plan")
-    assert first.stdout.startswith("trace chase+stream: solo and corun:chase+stream, 5 s of each")
+    first = run("record", "study.yaml", "stream", "--dry-run")
+    assert first.stdout.startswith("trace chase+stream: alone and corun:chase+stream, 5 s of each")
     assert "about 41 s" in first.stdout
     timeline = made(100)
     timeline.about.update(mix="chase+stream", lead="chase@0", seconds={"launch": 44.0, "warm_up": 10.0})
     tables.write(timeline, traced.trace("chase+stream"))
-    assert "about 80 s" in run("trace", "study.yaml", "stream", "--only-plan").stdout
+    assert "about 80 s" in run("record", "study.yaml", "stream", "--dry-run").stdout
 
 
 def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_largest_distance(tmp_path):
     check = {"with_heartbeat": 8, "in_order": 6, "lag_ns": {"least": -900_000, "most": 20_000}}
     source = {"name": "profile", "events": {"step": 8}, "reason": "", "lost": 0, "alignment checked": check}
-    scene = {"scene": "solo", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
+    scene = {"scene": "alone", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
     lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
     assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
 
 
 def test_a_lead_without_a_graph_is_reported_as_one_without_critical_paths(tmp_path):
-    record = {"status": "measured", "scenes": [], "mix": "a+b", "missing": ["No GHz."], "paths": {"reason": "no graph"}}
+    record = {
+        "status": "measured",
+        "scenes": [],
+        "mix": "a+b",
+        "missing": {"No GHz.": ["numbers"]},
+        "paths": {"reason": "no graph"},
+    }
     lines = list(trace_report(record, tmp_path, tmp_path))
     assert lines[:3] == ["  missing:", "    - No GHz.", "    - Critical paths: no graph."]
 
 
 def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatch):
     monkeypatch.setattr(tracing_rights, "rights", lambda: Rights(False, False, False, "", ("there is no perf",)))
-    shown = run("trace", "study.yaml", "chase+stream", "--only-plan").output
+    shown = run("record", "study.yaml", "chase+stream", "--dry-run").output
     assert "not recorded here: scheduler, syscalls, faults, interrupts, stacks (there is no perf)" in shown
     assert "perf:" not in shown
     assert "GB" not in shown
 
 
 def test_an_answer_without_rows_lists_what_the_trace_has_not_of_what_the_query_needs(traced):
-    rights = "switches are for root: sudo castmates grant"
-    missing = [
-        "Not recorded: who woke a thread, how long it waited to run and who ran instead; page faults; sampled stacks.",
-        f"{rights.capitalize()}.",
-        "stacks: perf ended.",
-        "Steps and operations of lead: it has no profiler.",
-        "Cache occupancy and memory bandwidth: no resctrl.",
-        "whatever nobody expects",
-    ]
+    about = {
+        "Not recorded: who woke a thread.": ["scheduler"],
+        "Switches are for root: sudo castmates doctor --grant.": ["scheduler", "faults", "stacks"],
+        "stacks: perf ended.": ["stacks"],
+        "Steps and operations of lead: it has no profiler.": ["profile"],
+        "Cache occupancy and memory bandwidth: no resctrl.": ["numbers"],
+        "whatever nobody expects": [],
+    }
+    missing = list(about)
     record = traced.trace("lead+stream") / TRACE_RECORD
-    about = {"missing": missing, "rights": {"reasons": [rights]}, "paths": {"reason": "no graph"}}
-    replace_text(record, json.dumps(read_about(record.parent) | about))
+    lacks = {"missing": about, "paths": {"reason": "no graph"}}
+    replace_text(record, json.dumps(read_about(record.parent) | lacks))
 
     def listed(*words):
         said = run("query", "study.yaml", *words).stderr
         return [line.removeprefix("  - ") for line in said.splitlines() if line.startswith("  - ")]
 
     nobody = ("--named", "time-on-cpu", "--set", "member=nobody")
-    on_threads = [f"{missing[0].partition(';')[0]}.", missing[1], missing[5]]
-    assert listed(*nobody) == on_threads
+    assert listed(*nobody) == [missing[0], missing[1], missing[5]]
     assert "No rows. What the trace of lead+stream has not:" in run("query", "study.yaml", *nobody).stderr
     assert listed("--named", "path") == [missing[3], missing[5], "Critical paths: no graph."]
     assert listed("select * from samples where false") == missing[4:]

@@ -18,17 +18,19 @@ from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.traces import traces
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
 from castmates.results.traces import forget_failed
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, Thread, scripted
 
+TRACE_TABLES = written_by("estimate_traces")
+
 LEAD, WIDE, OTHER = "job@0", "job@0-3", "stream@2"
 RULES = rules_of(None, None, ())
-OF_TRACES = {name: rule for name, rule in RULES.items() if rule.when[0].table in TRACE_SUMMARY_TABLES}
+OF_TRACES = {name: rule for name, rule in RULES.items() if rule.when[0].table in TRACE_TABLES}
 CALM = [("running", 8, ""), ("blocked", 2, "futex")]
 
 
@@ -46,11 +48,11 @@ FAULTS = {
     "another program": (
         [Thread(LEAD, "main", [("running", 8, ""), ("preempted", 2, "backup")])], {"cpu-taken-by-others"}
     ),
-    "a neighbour on the same CPU": (
+    "an antagonist on the same CPU": (
         [Thread(LEAD, "main", [("running", 8, "")], scenes=SCENES[:1]),
          Thread(LEAD, "main", [("running", 5, ""), ("runnable", 5, OTHER)], scenes=SCENES[1:]),
          Thread(OTHER, "stream", [("running", 5, ""), ("runnable", 5, LEAD)])],
-        {"cpu-shared-with-neighbours", "long-waits-for-a-cpu"},
+        {"cpu-shared-with-antagonists", "long-waits-for-a-cpu"},
     ),
     "faults in every step": ([Thread(LEAD, "main", CALM, faults=400)], {"page-fault-storm"}),
     "more faults beside": (
@@ -78,7 +80,7 @@ FAULTS = {
 @pytest.fixture
 def study(tmp_path):
     """A study whose lead has a trace; the trace is written by the test."""
-    return make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
+    return make(tmp_path / "results" / "made", leads=["job"], launches=3, rounds=1)
 
 
 def traced(study, timeline, name="job+stream"):
@@ -96,24 +98,24 @@ def test_a_trace_with_a_known_fault_has_that_finding_and_no_other(fault):
     timeline = scripted(threads, {"members": {WIDE: {"cpus": [0, 1, 2, 3]}}} if threads[0].member == WIDE else {})
     tables = timeline.tracks, timeline.intervals, timeline.instants, timeline.samples
     rows = rows_of(Trace(*tables, timeline.about, "job+stream"))
-    made = {name: frame(rows[name], columns) for name, columns in TRACE_SUMMARY_TABLES.items()}
+    made = {name: frame(rows[name], columns) for name, columns in TRACE_TABLES.items()}
     found = {each.name: each.state for each in findings(OF_TRACES, made.get) if each.found}
     assert found == dict.fromkeys(expected, SEEN), "one launch proves nothing"
 
 
 def test_each_finding_shows_the_number_where_to_look_and_what_tries_it(study):
     results = traced(study, scripted(*FAULTS["four threads on a CPU"][:1], {"study": "made", "mix": "job+stream"}))
-    shown = CliRunner().invoke(app, ["findings", str(study)]).output
+    shown = CliRunner().invoke(app, ["advice", str(study)]).output
     assert "In 75.0 % of the time in which threads of job could run, another of its own threads had the CPU" in shown
     assert "no interval, because one launch was traced" in shown
-    assert "To see it: castmates query" in shown
+    assert "To see it: castmates trace query" in shown
     assert "job+stream --named ran-instead" in shown
     assert "the longest step of the scene begins 0.1000 s after the first event and takes 10.00 ms" in shown
     text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert "The lead’s threads wait for each other’s CPU" in text.replace("&#39;", "’").replace("'", "’")
     assert "queued_own is 75.0" in text
     assert "Waits for a CPU, switches, faults and memory calls" in text
-    data = json.loads(CliRunner().invoke(app, ["findings", str(study), "--json"]).output)["findings"]
+    data = json.loads(CliRunner().invoke(app, ["advice", str(study), "--format", "json"]).output)["findings"]
     (one,) = [each for each in data if each["rule"] == "threads-wait-for-each-other" and each["state"] == SEEN]
     assert one["trace"] == "job+stream"
     assert not [each for each in data if each["rule"] in OF_TRACES and each["state"] == PROVEN]
@@ -162,14 +164,14 @@ def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
 
 @pytest.mark.landing  # long, because it makes tables and pages of a study
 def test_each_trace_has_its_rows_in_csv_and_parquet(study):
-    traced(study, scripted(FAULTS["a neighbour on the same CPU"][0], {"study": "made", "mix": "job+stream"}))
+    traced(study, scripted(FAULTS["an antagonist on the same CPU"][0], {"study": "made", "mix": "job+stream"}))
     results = traced(
         study, scripted(FAULTS["nothing"][0], {"study": "made", "mix": "job+stream", "partition": "split-4"}),
         "job+stream@split-4",
     )  # fmt: skip
     assert list(results.trace_summary.groupby("trace").size().items()) == [("job+stream", 3), ("job+stream@split-4", 2)]
     assert set(results.trace_summary["platform"]) == {"measured"}
-    for name in TRACE_SUMMARY_TABLES:
+    for name in TRACE_TABLES:
         assert (study / "tables" / f"{name}.csv").read_text().count("\n") == len(getattr(results, name)) + 1
 
 

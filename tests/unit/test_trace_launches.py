@@ -1,4 +1,4 @@
-"""Launches in which everything is recorded: planned apart from blocks, found by name, refused in a sentence."""
+"""Launches in which everything is recorded: planned apart from launches, found by name, refused in a sentence."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces
 from castmates.study.model import Study, Workload
-from castmates.study.plan_text import plan_of, text_of, trace_launch_of
-from castmates.study.reading import read
+from castmates.study.plan_text import plan_of, plan_text, trace_task_of
+from castmates.study.reading import read_keys
 from castmates.study.trace_launches import (
     chosen_mix,
     identity_of,
@@ -31,26 +31,25 @@ def planned(**keys):
     return plan(study(["job", "plain"], ["stream", "stress"], **keys), programs=PROGRAMS)
 
 
-def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
+def test_a_study_that_comes_to_record_keeps_all_its_launches_and_its_plan():
     before, after = planned(), planned(trace=MIX)
     assert before.traces == ()
-    assert after.blocks == before.blocks
-    assert text_of(before) == text_of(after.model_copy(update={"traces": ()}))
-    assert "tracing" not in text_of(before)
+    assert after.launches == before.launches
+    assert plan_text(before) == plan_text(after.model_copy(update={"traces": ()}))
 
 
 def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
-    launch = planned(
+    task = planned(
         trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
     ).traces[0]
-    assert trace_name(launch) == "job+stream"
-    assert [scene.name for scene in scenes_of_trace(launch.company)] == ["solo", "corun:job+stream"]
-    assert [scene.name for scene in launch.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"
-    tracing = launch.design.tracing
+    assert trace_name(task) == "job+stream"
+    assert [scene.name for scene in scenes_of_trace(task.cohort)] == ["alone", "corun:job+stream"]
+    assert [scene.name for scene in task.cohort.scenes] == ["alone", "corun:job+stream"], "nobody else is started"
+    tracing = task.design.tracing
     assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
-    assert profiled_steps(launch) == 3
-    assert most_bytes(launch) == 2 * 2 * 10**9, "two scenes, and no stacks"
-    assert launch.design.rounds == 0
+    assert profiled_steps(task) == 3
+    assert most_bytes(task) == 2 * 2 * 10**9, "two scenes, and no stacks"
+    assert task.design.rounds == 0
     plain = planned(trace={"mixes": ["plain+stress"], "members": ["stress"], "rounds": 3, "most": "1 GB"}).traces[0]
     assert "latencies" not in plain.design.tracing.events, "only if it is asked for"
     assert most_bytes(plain) == 3 * 2 * (10**9 + 500 * 2**20)
@@ -58,9 +57,9 @@ def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
     assert recorded_members(plain) == ["stress@1"]
 
 
-def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_more_blocks(tmp_path):
+def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_more_launches(tmp_path):
     one, other = planned(trace=MIX), planned(trace=MIX | {"seconds": 3})
-    more = planned(trace=MIX, budget={"blocks": 9, "rounds": 7})
+    more = planned(trace=MIX, budget={"launches": 9, "rounds": 7})
     assert identity_of(one.traces[0]) == identity_of(more.traces[0])
     assert identity_of(one.traces[0]) != identity_of(other.traces[0])
     folder = StudyFolder(tmp_path)
@@ -77,11 +76,11 @@ def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_mor
 
 def test_a_plan_with_traces_is_written_and_read():
     whole = planned(trace={"mixes": ["job+stream", "plain+stream"]})
-    assert plan_of(text_of(whole)) == whole
-    launch = trace_launch_of(text_of(whole), "plain+stream")
-    assert launch is not None
-    assert launch.block == whole.traces[1]
-    assert trace_launch_of(text_of(whole), "plain+stress") is None
+    assert plan_of(plan_text(whole)) == whole
+    task = trace_task_of(plan_text(whole), "plain+stream")
+    assert task is not None
+    assert task.launch == whole.traces[1]
+    assert trace_task_of(plan_text(whole), "plain+stress") is None
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ def test_what_the_study_has_not_is_refused_in_a_sentence(keys, sentence):
 )
 def test_keys_that_cannot_be_are_refused_in_a_sentence(keys, sentence):
     with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
-        read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
+        read_keys(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
     assert sentence in str(caught.value)
 
 

@@ -33,8 +33,8 @@ def lossy(folder):
     making.about = {"lead": LEAD, "mix": "job", "members": {LEAD: {"cpus": [0]}}}
     run, member = making.track("run", "x"), making.track("member", LEAD, member=LEAD)
     thread = making.track("thread", "main", member, member=LEAD, pid=7, tid=7)
-    making.intervals(t0_ns=[900 * MS], t1_ns=[2100 * MS], track=run, kind="scene", name="solo")
-    making.intervals(t0_ns=[1000 * MS], t1_ns=[2000 * MS], track=run, kind="recording", name="solo")
+    making.intervals(t0_ns=[900 * MS], t1_ns=[2100 * MS], track=run, kind="scene", name="alone")
+    making.intervals(t0_ns=[1000 * MS], t1_ns=[2000 * MS], track=run, kind="recording", name="alone")
     for (begin, end), (until, names) in zip(WHOLE, STRETCHES, strict=True):
         making.intervals(t0_ns=[begin * MS], t1_ns=[end * MS], track=run, kind="whole", name="perf", source="perf")
         edges = np.array([begin, *until]) * MS

@@ -35,11 +35,11 @@ def test_lines_of_calls_that_others_finish_are_no_threads_that_could_not_be_foun
         "tf_XLAEigen/2": [(30, 30, "end: dot.1"), (80, 80, "end: dot.1")],
     }
     (tmp_path / "x.xplane.pb").write_bytes(jax_bytes(threads, programs, {}))
-    scene = Scene(name="solo", kind="solo", mix="", active=(LEAD,), placebos=(), partition=UNMANAGED)
+    scene = Scene(name="alone", kind="alone", mix="", active=(LEAD,), placebos=(), partition=UNMANAGED)
     taken = Taken(scene, 1, folder=tmp_path, clocks=[(0, 0, 10), (90, 90, 10)])
-    company = SimpleNamespace(id="lead-1", lead=SimpleNamespace(name=LEAD, workload="lead"))
-    block = SimpleNamespace(company=company, study="s", number=1)
-    outcome = SimpleNamespace(block=block, cast=[], platform="measured")
+    cohort = SimpleNamespace(id="lead-1", lead=SimpleNamespace(name=LEAD, workload="lead"))
+    launch = SimpleNamespace(cohort=cohort, study="s", number=1)
+    outcome = SimpleNamespace(launch=launch, cast=[], platform="measured")
     making = Making()
     source = add_profile(making, Registry(making), outcome, Recorded(scene, 1, profile=taken), [])
     lines = making.tracks()
@@ -47,4 +47,4 @@ def test_lines_of_calls_that_others_finish_are_no_threads_that_could_not_be_foun
     apart = names.count("XLA, asynchronous")
     assert apart == 1
     assert source.more["threads not found"] == len(names) - apart
-    assert "no threads" in source.more["missing"][0]
+    assert "no threads" in next(iter(source.more["missing"]))

@@ -1,11 +1,11 @@
-"""`castmates open --trace`: the folder of a trace, on this machine only."""
+"""`castmates trace open`: the folder of a trace, on this machine only."""
 
 import http.client
 import threading
 
 import pytest
 
-from castmates.cli.open import _traced
+from castmates.cli.trace_open import _opened
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.results.folder import StudyFolder
@@ -23,19 +23,19 @@ def traced(tmp_path):
 
 
 def test_the_files_are_written_where_they_are_missing_and_only_there(traced):
-    folder = _traced(traced, "lead+stream")
+    folder = _opened(traced, "lead+stream")
     whole = (folder / PERFETTO_FILE).read_bytes()
     assert len(whole) > 1000
     (folder / "open.html").unlink()
     (folder / PERFETTO_FILE).write_bytes(b"")
-    assert (_traced(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == whole
+    assert (_opened(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == whole
     (folder / PERFETTO_FILE).write_bytes(b"as it was")
-    assert (_traced(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == b"as it was"
+    assert (_opened(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == b"as it was"
 
 
 def test_a_trace_that_is_not_there_is_a_sentence_with_those_that_are(traced):
     with pytest.raises(CastmatesError, match=r"no trace of lead\+gups \(there are traces of lead\+stream\)"):
-        _traced(traced, "lead+gups")
+        _opened(traced, "lead+gups")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def running(traced, tmp_path):
     (tmp_path / "ui").mkdir()
     (tmp_path / "ui" / "index.html").write_text("the UI")
     (tmp_path / "secret").write_text("not for them")
-    with Server(_traced(traced, "lead+stream"), tmp_path / "ui") as one:
+    with Server(_opened(traced, "lead+stream"), tmp_path / "ui") as one:
         threading.Thread(target=one.serve_forever, daemon=True).start()
         yield one
         one.shutdown()

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from castmates.report.figures import scheduler
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.report.figures.scheduler_rows import coloured, shown
 from castmates.report.page.page import environment
-from castmates.report.page.trace_parts import how_to_trace, trace_parts
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results
 from castmates.report.text.trace_states import REASONS, WORDS, state_words
 from castmates.timeline.perf.waiting import _KINDS, FAULT, UNKNOWN
@@ -22,7 +22,7 @@ from tests.unit.timeline_maker import SCENES, SECOND, made
 
 SOURCE = {"name": "perf", "events": {"state": 600}, "lost": 3, "alignment_ns": 1500, "reason": ""}
 RECORDING = {
-    "kind": "solo",
+    "kind": "alone",
     "round": 1,
     "t0_ns": 0,
     "t1_ns": SECOND,
@@ -34,10 +34,10 @@ MIX = "lead+stream"
 BESIDE = f"corun:{MIX}"
 
 
-def traced(folder, blocks=4, name=MIX):
+def traced(folder, launches=4, name=MIX):
     """Results with a made trace beside them."""
     timeline = made(2000)
-    scenes = [RECORDING | {"scene": scene} for scene in ("solo", BESIDE)]
+    scenes = [RECORDING | {"scene": scene} for scene in ("alone", BESIDE)]
     names = timeline.intervals["name"]
     timeline.intervals["name"] = names.cat.rename_categories({SCENES[1]: BESIDE})
     about = {
@@ -45,10 +45,10 @@ def traced(folder, blocks=4, name=MIX):
         "study": "synthetic",
         "scenes": scenes,
         "sources": [SOURCE],
-        "missing": ["No GHz here."],
+        "missing": {"No GHz here.": ["numbers"]},
     }
     timeline.about.update(about)
-    write(timeline, make(folder, blocks=blocks) / "traces" / name)
+    write(timeline, make(folder, launches=launches) / "traces" / name)
     return read_results(folder)
 
 
@@ -59,7 +59,7 @@ def results(tmp_path_factory):
 
 def test_the_figure_shows_equally_long_windows_alone_and_beside_others(results):
     alone, beside = shown(results)
-    assert (alone.scene, beside.scene) == ("solo", BESIDE)
+    assert (alone.scene, beside.scene) == ("alone", BESIDE)
     assert alone.seconds == beside.seconds == pytest.approx(0.06)  # three steps of a fiftieth of a second
     for each in (alone, beside):
         times = (each.states["end_ms"] - each.states["begin_ms"]).groupby(each.states["tid"]).sum()
@@ -89,11 +89,10 @@ def text_of(results):
 
 
 def test_the_section_has_recordings_losses_and_states(results):
-    assert how_to_trace(results) == ""
     (results.folder.trace(MIX) / "open.html").touch()
     (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
-    assert "lead+stream solo 1.0 40.00 50.00 25.0 600 3" in text
+    assert "lead+stream alone 1.0 40.00 50.00 25.0 600 3" in text
     assert "agree to 1.5 µs or better" in text
     assert "perf lost 3 events" in text
     assert "No GHz here." in text
@@ -108,9 +107,7 @@ def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_sectio
     folder = make(tmp_path / "study")
     assert trace_parts(read_results(folder)) == []
     planned = replace(read_results(folder), plan=plan(study(["lead"], ["stream", "compute"])))
-    assert "`castmates trace STUDY.yaml lead+stream` makes one" in how_to_trace(planned)
-    assert "scheduler" not in figure_names(None, False)
-    assert "scheduler" in figure_names(None, False, recorded=True)
+    assert "scheduler" not in figures_of(planned.plan, planned.folder)
     place = folder / "traces" / MIX
     place.mkdir(parents=True)
     (place / "trace.json").write_text(json.dumps({"status": "failed", "reason": "stream ended"}))
@@ -124,7 +121,7 @@ def test_a_trace_without_scenes_is_shown_as_one_and_compared_with_nothing(tmp_pa
     kept = ~timeline.intervals["kind"].isin(["scene", "recording"])
     timeline = replace(timeline, intervals=timeline.intervals[kept].reset_index(drop=True))
     timeline.about.update(status="imported")
-    write(timeline, make(tmp_path / "study", blocks=2) / "traces" / MIX)
+    write(timeline, make(tmp_path / "study", launches=2) / "traces" / MIX)
     results = read_results(tmp_path / "study")
     figure, _ = scheduler.draw(results)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["lead, traced"]

@@ -13,13 +13,15 @@ from castmates.analysis.timeline.levels import levels, merged, quantile_of_time
 from castmates.analysis.timeline.pools import pool_of
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
 from castmates.timeline.model import Making
 from castmates.timeline.span import extent, start
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
+
+TRACE_TABLES = written_by("estimate_traces")
 
 LEAD, OTHER = "job@0-1", "stream@2"
 
@@ -48,14 +50,14 @@ def test_every_table_has_the_columns_of_its_contract():
     made_of = rows_of(
         Trace(*(getattr(made(), name) for name in ("tracks", "intervals", "instants", "samples", "about")))
     )
-    assert made_of.keys() == TRACE_SUMMARY_TABLES.keys()
-    for name, contract in TRACE_SUMMARY_TABLES.items():
+    assert made_of.keys() == TRACE_TABLES.keys()
+    for name, contract in TRACE_TABLES.items():
         assert made_of[name], name
         assert {*made_of[name][0]} == {*contract}, name
 
 
 def test_threads_that_share_a_cpu_wait_behind_each_other():
-    row = one(scripted(CROWD), kind="solo")
+    row = one(scripted(CROWD), kind="alone")
     assert (row["seconds"], row["threads"]) == (pytest.approx(0.8), 4)
     assert (row["running"], row["queued"], row["blocked"]) == pytest.approx((1, 3, 0))
     assert (row["queued_share"], row["queued_own"], row["queued_others"]) == pytest.approx((0.75, 0.75, 0))
@@ -68,7 +70,9 @@ def test_threads_that_share_a_cpu_wait_behind_each_other():
 
 def test_who_ran_instead_is_a_member_a_program_or_not_known():
     turn = [("running", 6, ""), ("preempted", 1, OTHER), ("runnable", 2, "kworker/0"), ("preempted", 1, "")]
-    row = one(scripted([Thread(LEAD, "main", turn), Thread(OTHER, "stream", [("running", 1, "")], cpu=2)]), kind="solo")
+    row = one(
+        scripted([Thread(LEAD, "main", turn), Thread(OTHER, "stream", [("running", 1, "")], cpu=2)]), kind="alone"
+    )
     assert (row["queued_share"], row["queued_own"]) == pytest.approx((0.4, 0))
     assert (row["queued_members"], row["queued_others"]) == pytest.approx((0.1, 0.2))
     assert row["taken_by"] == "kworker/0"
@@ -78,13 +82,13 @@ def test_who_ran_instead_is_a_member_a_program_or_not_known():
 def test_a_frozen_antagonist_has_no_row_in_the_scene_of_the_lead_alone():
     threads = [Thread(LEAD, "main", [("running", 1, "")]), Thread(OTHER, "stream", [("blocked", 1, "stop")], cpu=2)]
     assert [(row["kind"], row["member"], row["role"]) for row in rows(scripted(threads))] == [
-        ("solo", LEAD, "lead"), ("corun", LEAD, "lead"), ("corun", OTHER, "antagonist"),
+        ("alone", LEAD, "lead"), ("corun", LEAD, "lead"), ("corun", OTHER, "antagonist"),
     ]  # fmt: skip
 
 
 def test_waits_add_up_to_the_time_of_all_threads():
     turn = [("running", 2, ""), ("blocked", 1, "futex"), ("runnable", 1, OTHER)]
-    found = [row for row in rows(scripted([Thread(LEAD, "main", turn)]), "trace_waits") if row["kind"] == "solo"]
+    found = [row for row in rows(scripted([Thread(LEAD, "main", turn)]), "trace_waits") if row["kind"] == "alone"]
     assert {(row["state"], row["reason"]): row["share"] for row in found} == pytest.approx(
         {("running", ""): 0.5, ("blocked", "futex"): 0.25, ("runnable", OTHER): 0.25}
     )
@@ -103,9 +107,9 @@ def test_calls_and_faults_are_counted_by_step_and_outside_of_recordings_not_at_a
     assert row["faults_ratio"] == pytest.approx(1)
     waiting = Thread(LEAD, "main", [("running", 1, ""), ("preempted", 9, "other")], calls={"munmap": 2.0})
     assert one(scripted([waiting]), kind="corun")["memory_calls_share"] == pytest.approx(1), "of the time on a CPU"
-    calls = one(timeline, "trace_events", kind="solo", event="syscall", name="munmap")
+    calls = one(timeline, "trace_events", kind="alone", event="syscall", name="munmap")
     assert (calls["per_step"], calls["ms_per_step"], calls["longest_ms"]) == pytest.approx((1, 2, 2), rel=0.02)
-    assert math.isnan(one(timeline, "trace_events", kind="solo", event="fault")["ms_per_step"])
+    assert math.isnan(one(timeline, "trace_events", kind="alone", event="fault")["ms_per_step"])
 
 
 def test_faults_are_compared_with_the_same_member_alone():
@@ -119,13 +123,13 @@ def test_a_pool_that_is_all_busy_while_a_cpu_idles():
         Thread(LEAD, "tf_Compute/1", [("running", 6, ""), ("blocked", 4, "futex")]),
         Thread(LEAD, "python", [("blocked", 8, "futex"), ("running", 2, "")], cpu=1),
     ]
-    pool = one(scripted(threads), "trace_pools", kind="solo", pool="tf_Compute")
+    pool = one(scripted(threads), "trace_pools", kind="alone", pool="tf_Compute")
     assert (pool["threads"], pool["running"], pool["busy"]) == pytest.approx((1, 0.6, 0.6))
     assert (pool["all_busy_share"], pool["all_busy_idle_share"]) == pytest.approx((0.6, 0.6))
     taken = [Thread(LEAD, "tf_Compute", [("running", 5, ""), ("preempted", 5, "other")]), *threads[1:],
              Thread(LEAD, "x", [("runnable", 1, "other")], cpu=1)]  # fmt: skip
-    assert one(scripted(taken), "trace_pools", kind="solo", pool="tf_Compute")["all_busy_idle_share"] == 0
-    crowd = one(scripted(CROWD), "trace_pools", kind="solo")
+    assert one(scripted(taken), "trace_pools", kind="alone", pool="tf_Compute")["all_busy_idle_share"] == 0
+    crowd = one(scripted(CROWD), "trace_pools", kind="alone")
     assert (crowd["pool"], crowd["threads"], crowd["at_once_p99"], crowd["used_share"]) == ("worker", 4, 4, 1)
     assert (crowd["all_busy_share"], crowd["all_busy_idle_share"]) == pytest.approx((1, 0))
 
@@ -135,9 +139,9 @@ def test_an_input_that_works_alone_is_what_the_model_waits_for():
         Thread(LEAD, "python", [("running", 6, ""), ("blocked", 4, "futex")]),
         Thread(LEAD, "tf_data_map", [("blocked", 5, "futex"), ("running", 3, ""), ("blocked", 2, "io")], cpu=1),
     ]
-    row = one(scripted(threads), kind="solo")
+    row = one(scripted(threads), kind="alone")
     assert row["input_only_share"] == pytest.approx(0.4)
-    assert math.isnan(one(scripted(threads[:1]), kind="solo")["input_only_share"])
+    assert math.isnan(one(scripted(threads[:1]), kind="alone")["input_only_share"])
 
 
 def test_interrupts_on_a_members_cpus_are_its_own():
@@ -149,7 +153,7 @@ def test_interrupts_on_a_members_cpus_are_its_own():
     )
     intervals = pd.concat([timeline.intervals, tick.assign(depth=0)], ignore_index=True)
     timeline = replace(timeline, intervals=intervals)
-    row = one(timeline, kind="solo")
+    row = one(timeline, kind="alone")
     assert row["interrupts_share"] == pytest.approx(0.01)
     assert one(timeline, kind="corun")["interrupts_share"] == 0
 
@@ -184,7 +188,7 @@ def test_threads_of_a_pool_differ_in_their_number_alone(thread, pool):
     assert pool_of(thread) == pool
 
 
-RECORDED = {"scene": "solo", "kind": "solo", "sources": [{"name": "perf", "events": {"switches": 9}}]}
+RECORDED = {"scene": "alone", "kind": "alone", "sources": [{"name": "perf", "events": {"switches": 9}}]}
 FAMILIES = {
     "scheduler": (["running", "queued_share", "queue_p99_us", "voluntary_per_s"], "sched:sched_switch"),
     "syscalls": (["memory_calls_share", "memory_calls_per_step"], "raw_syscalls:sys_enter"),
@@ -201,11 +205,11 @@ def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, be
     asked = [each for each in FAMILIES if each != lacking or because.startswith("perf")]
     command = ["perf", "record", *(event for name, (_, event) in FAMILIES.items() if name != lacking)]
     scenes = [RECORDED | {"commands": {"perf": command}}]
-    row = one(scripted([thread], {"filters": {"events": asked}, "scenes": scenes}), kind="solo")
+    row = one(scripted([thread], {"filters": {"events": asked}, "scenes": scenes}), kind="alone")
     for family, (columns, _) in FAMILIES.items():
         assert [math.isnan(row[each]) for each in columns] == [family == lacking] * len(columns), family
     assert row["not_known"].endswith("not recorded")
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    table = frame([row], TRACE_TABLES["trace_summary"])
     rules = {name: rule for name, rule in rules_of(None, None, ()).items()
              if rule.when[0].table == "trace_summary" and rule.when[0].number in FAMILIES[lacking][0]}  # fmt: skip
     for found in findings(rules, {"trace_summary": table}.get):
@@ -218,12 +222,12 @@ def test_switches_alone_show_neither_who_ran_instead_nor_wakeups():
     command = ["perf", "record", "--switch-events", "-e", "dummy:u", "-e", "page-faults/period=1/u"]
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [RECORDED | {"commands": {"perf": command}}]}
     timeline = scripted([Thread(LEAD, "main", turn)], about)
-    row, pool = one(timeline, kind="solo"), one(timeline, "trace_pools", kind="solo", pool="main")
+    row, pool = one(timeline, kind="alone"), one(timeline, "trace_pools", kind="alone", pool="main")
     hidden = ("queued_own", "queued_members", "queued_others", "queued_idle", "wakeups_per_s", "queue_p99_us")
     assert all(math.isnan(row[each]) for each in hidden)
     assert math.isnan(pool["wakeups_per_s"])
     assert row["queued_share"] == pytest.approx(0.5)
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    table = frame([row], TRACE_TABLES["trace_summary"])
     found = {each.name: each for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
     why = "who woke a thread and who ran instead of it were not recorded"
     for name in ("cpu-taken-by-others", "threads-wait-for-each-other"):
@@ -232,9 +236,9 @@ def test_switches_alone_show_neither_who_ran_instead_nor_wakeups():
 
 def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
-    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
-    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")])], about), kind="solo")
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "alone", "sources": [failed]}]}
+    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")])], about), kind="alone")
+    table = frame([row], TRACE_TABLES["trace_summary"])
     found = {each.name: each.why for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
     assert found["threads-migrate"] == "the scheduler's events were not recorded"
     assert found["page-fault-storm"] == "the scheduler's events were not recorded; page faults were not recorded"
@@ -244,13 +248,13 @@ def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
 
 def test_a_recording_that_perf_could_not_make_shows_nothing():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
-    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
-    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")], faults=1)], about), kind="solo")
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "alone", "sources": [failed]}]}
+    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")], faults=1)], about), kind="alone")
     assert all(math.isnan(row[each]) for columns, _ in FAMILIES.values() for each in columns)
     timeline = scripted([Thread(LEAD, "main", [("running", 1, "")])])
     scene = timeline.intervals[timeline.intervals["kind"] == "recording"].iloc[1:]
     whole = scene.assign(kind="whole", name="perf")  # of the other scene alone
-    row = one(replace(timeline, intervals=pd.concat([timeline.intervals, whole], ignore_index=True)), kind="solo")
+    row = one(replace(timeline, intervals=pd.concat([timeline.intervals, whole], ignore_index=True)), kind="alone")
     assert (row["seconds"], row["seen_seconds"], row["steps"]) == pytest.approx((0.8, 0, 80))
     assert "no stretch of its recordings is whole" in row["not_known"]
     assert math.isnan(row["running"])
@@ -262,38 +266,38 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
     threads = [Thread(LEAD, "python", turn), *(Thread(LEAD, "python", turn) for _ in range(2)),
                *(Thread(LEAD, f"tf_Compute/{number}", turn) for number in range(4))]  # fmt: skip
     perf = {"name": "perf", "threads_of": {LEAD: 9}}
-    timeline = scripted(threads, {"scenes": [{"scene": "solo", "sources": [perf]}]})
+    timeline = scripted(threads, {"scenes": [{"scene": "alone", "sources": [perf]}]})
     tracks = timeline.tracks.copy()
     is_thread = tracks["kind"] == "thread"
     tracks.loc[is_thread, "pid"] = 100  # the first thread is the main one
     process = {"track": len(tracks), "kind": "process", "name": "python", "member": LEAD, "pid": 100}
     timeline = replace(timeline, tracks=pd.concat([tracks, pd.DataFrame([process])], ignore_index=True))
-    solo = one(timeline, "trace_pools", kind="solo", pool="tf_Compute")
-    assert (solo["threads"], solo["unnamed"]) == (4, 2 + 2)  # two did nothing, and so have no track
-    assert "4 more of its threads have no name but the program's" in solo["not_known"]
-    assert all(math.isnan(solo[each]) for each in ("used_share", "all_busy_share", "all_busy_idle_share"))
-    table = frame([solo], TRACE_SUMMARY_TABLES["trace_pools"])
+    alone = one(timeline, "trace_pools", kind="alone", pool="tf_Compute")
+    assert (alone["threads"], alone["unnamed"]) == (4, 2 + 2)  # two did nothing, and so have no track
+    assert "4 more of its threads have no name but the program's" in alone["not_known"]
+    assert all(math.isnan(alone[each]) for each in ("used_share", "all_busy_share", "all_busy_idle_share"))
+    table = frame([alone], TRACE_TABLES["trace_pools"])
     rules = {name: rule for name, rule in rules_of(None, None, ()).items() if name.startswith("pool-too-")}
     found = list(findings(rules, {"trace_pools": table}.get))
     assert {each.name: each.state for each in found} == dict.fromkeys(rules, NOT_KNOWN)
     assert all("4 more of its threads" in each.why for each in found)
-    row = one(timeline, kind="solo")
+    row = one(timeline, kind="alone")
     assert math.isnan(row["input_only_share"])
     for inter, is_whole in ((4, True), (6, False)):  # what the framework's settings give the pool
         members = {LEAD: {**timeline.about["members"][LEAD], "threads": {"intra": 9, "inter": inter}}}
         told = replace(timeline, about={**timeline.about, "members": members})
-        solo = one(told, "trace_pools", kind="solo", pool="tf_Compute")
-        assert math.isnan(solo["used_share"]) != is_whole
-        assert (solo["unnamed"], "4 of its 6 threads were seen" in solo["not_known"]) == (4, not is_whole)
+        alone = one(told, "trace_pools", kind="alone", pool="tf_Compute")
+        assert math.isnan(alone["used_share"]) != is_whole
+        assert (alone["unnamed"], "4 of its 6 threads were seen" in alone["not_known"]) == (4, not is_whole)
 
 
 def test_silent_threads_of_one_member_are_none_of_another_ones():
     turn = [("running", 1, ""), ("blocked", 1, "futex")]
     perf = {"name": "perf", "threads_of": {LEAD: 1, OTHER: 7}}
-    timeline = scripted([Thread(LEAD, "main", turn)], {"scenes": [{"scene": "solo", "sources": [perf]}]})
-    solo = one(timeline, "trace_pools", kind="solo", pool="main")
-    assert (solo["unnamed"], solo["not_known"]) == (0, "")
-    assert not math.isnan(solo["used_share"])
+    timeline = scripted([Thread(LEAD, "main", turn)], {"scenes": [{"scene": "alone", "sources": [perf]}]})
+    alone = one(timeline, "trace_pools", kind="alone", pool="main")
+    assert (alone["unnamed"], alone["not_known"]) == (0, "")
+    assert not math.isnan(alone["used_share"])
 
 
 def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program():
@@ -306,7 +310,7 @@ def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program(
         {"t0_ns": at, "t1_ns": at + 200_000, "track": thread, "kind": "irq", "name": "timer", "depth": 0}
     )
     timeline = replace(timeline, intervals=pd.concat([timeline.intervals, ticks], ignore_index=True))
-    row = one(timeline, kind="solo")
+    row = one(timeline, kind="alone")
     assert row["interrupts_share"] == pytest.approx(0.1, rel=0.02)
     assert (row["queued_share"], row["queued_others"], row["queued_idle"]) == pytest.approx((0.6, 0.2, 0.2))
     assert row["taken_by"] == "backup"

@@ -31,9 +31,11 @@ def test_the_table_in_the_documentation_is_that_of_the_code():
 
 def test_what_is_not_shown_is_what_was_asked_for_and_cannot_be_had():
     assert not_shown(FAMILIES, ROOT) == []
-    assert not_shown(["scheduler"], GRANTED) == ["who woke a thread, how long it waited to run and who ran instead"]
+    (lacking,) = not_shown(["scheduler"], GRANTED)
+    assert lacking.words == "who woke a thread, how long it waited to run and who ran instead"
     assert not_shown(["faults", "stacks"], GRANTED) == []
-    assert not_shown(["faults"], PLAIN) == ["the kernel's own part of page faults and stacks"]
+    (lacking,) = not_shown(["faults"], PLAIN)
+    assert lacking.words == "the kernel's own part of page faults and stacks"
     assert len(not_shown(FAMILIES, NOTHING)) == len(SHOWN) - 1, "and no part of what is not there"
 
 
@@ -47,7 +49,7 @@ def launch_of(**keys):
 def test_each_reason_stands_once_in_what_a_trace_lacks():
     can = replace(PLAIN, reasons=("system calls need a grant", "who woke a thread needs another"), stacks=False)
     lacking = "; ".join(can.reasons)
-    outcome = SimpleNamespace(block=launch_of(), recorded=[], hardware={})
+    outcome = SimpleNamespace(launch=launch_of(), recorded=[], hardware={})
     for refused in ("perf", "stacks"):
         sentences = missing(outcome, [[Source(refused, reason=lacking)], [Source("numbers", reason="it broke")]], can)
         text = " ".join(sentences)
@@ -61,7 +63,7 @@ def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkey
     monkeypatch.setattr(open_files, "most", lambda: 66)
     out = SimpleNamespace(scene=SimpleNamespace(active=("plain@0",)), events={})
     launch = launch_of()
-    name = launch.company.lead.name
+    name = launch.cohort.lead.name
     out.scene.active = (name,)
     found = recorders.begun(launch, out, tmp_path, lambda *_: [os.getpid()])
     assert found == {}

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from castmates.preview.profiles import LAUNCH, TRACE, tracing_time
 from castmates.project import Project
 from castmates.results.columns.operations import PROFILE_RECORD
 from castmates.results.folder import StudyFolder
 from castmates.study.profile_launches import traces_of
 from castmates.terminal.display import Display
+from castmates.terminal.preview.profiles import LAUNCH, TRACE, tracing_time
 from tests.unit.makers import study
 from tests.unit.test_profile_launches import planned
 
@@ -40,9 +40,9 @@ def test_launches_take_as_long_as_those_of_their_lead_took(tmp_path):
 @pytest.mark.parametrize(
     ("rules", "first", "second"),
     [
-        (["profile_launch", "measure_block", "write_report"], "10 launches, about ", "and 2 launches in which steps"),
+        (["profile_launch", "measure_launch", "write_report"], "10 launches, about ", "and 2 launches in which steps"),
         (["profile_launch", "estimate_operations"], "2 launches in which steps are traced, about ", ""),
-        (["measure_block", "estimate_effects"], "10 launches, about ", ""),
+        (["measure_launch", "estimate_effects"], "10 launches, about ", ""),
         (["write_plan"], "no launch is needed", ""),
     ],
 )

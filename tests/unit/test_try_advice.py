@@ -1,4 +1,4 @@
-"""`castmates try`: the study of a trial for every rule that has one, what it refuses, and what it shows afterwards."""
+"""`castmates advice --try`: the study of a trial for every rule that has one, what it refuses, what it shows."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from castmates.analysis.findings.findings import Finding, Subject
 from castmates.errors import CastmatesError
 from castmates.pipeline.try_advice import Asked, write_trial_study
 from castmates.results.finding_rules import rules_of
-from castmates.results.trials import block_files, trials_of
+from castmates.results.trials import launch_files, trials_of
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -25,7 +25,7 @@ variants:
     - {name: eight, title: BERT in batches of 8, options: {batch: 8}, work: 1}
     - {name: bf16, options: {precision: mixed_bfloat16}}
 antagonists: [stream, chase]
-budget: {blocks: 4}
+budget: {launches: 4}
 profile: {}
 seed: 7
 """
@@ -84,30 +84,30 @@ def test_every_rule_whose_advice_changes_a_lead_is_tried_here():
 
 
 @pytest.mark.parametrize("name", [name for name in LEADS if CHANGES[name]])
-def test_a_lead_is_measured_as_it_is_and_changed_beside_the_same_neighbours(name, parent):
+def test_a_lead_is_measured_as_it_is_and_changed_beside_the_same_antagonists(name, parent):
     what, value, work = CHANGES[name]
     trial, fresh = written(parent, Asked(finding(name), {}, None))
     plan = fresh.plan()
     assert {mix.name.partition("+")[0] for mix in plan.mixes} == {"wide", "wide-changed"}
     beside = {"stream"} if RULES[name].about == "mix" else {"stream", "chase"}
     assert {mix.name.partition("+")[2] for mix in plan.mixes} == beside
-    leads = {company.lead.workload: company.lead for company in plan.companies}
+    leads = {cohort.lead.workload: cohort.lead for cohort in plan.cohorts}
     words = [
         *leads["wide-changed"].command,
         *(item for pair in leads["wide-changed"].variables.items() for item in pair),
     ]
     assert words[words.index(what) + 1] == value
     assert trial.work == work
-    before = next(company.lead for company in parent[1].companies if company.lead.workload == "wide")
+    before = next(cohort.lead for cohort in parent[1].cohorts if cohort.lead.workload == "wide")
     assert leads["wide"] == before  # as it is
-    assert {company.lead.cpus for company in plan.companies} == {before.cpus}
-    assert not {block.seed for block in plan.blocks} & {block.seed for block in parent[1].blocks}
+    assert {cohort.lead.cpus for cohort in plan.cohorts} == {before.cpus}
+    assert not {launch.seed for launch in plan.launches} & {launch.seed for launch in parent[1].launches}
     assert not {*fresh.study.antagonists, *fresh.study.leads}
     assert (fresh.study.profile, fresh.study.controls) == (None, None)
     assert fresh.study.variants == {}
-    assert len(plan.blocks) == 2 * 4  # launches of both
+    assert len(plan.launches) == 2 * 4  # launches of both
     assert trial in trials_of(parent[0].results)
-    assert block_files(parent[0].results) == []
+    assert launch_files(parent[0].results) == []
 
 
 @pytest.mark.parametrize("name", MITIGATED)
@@ -117,7 +117,7 @@ def test_mitigations_are_tried_on_the_mix(name, parent):
     assert {mix.name for mix in plan.mixes} == {"wide+chase"}
     assert {each.kind for each in plan.mitigations} == {*RULES[name].trial.mitigate}
     assert trial.mix == "wide+chase"
-    assert fresh.study.budget.blocks == 3
+    assert fresh.study.budget.launches == 3
 
 
 def test_a_value_can_be_chosen_and_is_another_trial(parent):

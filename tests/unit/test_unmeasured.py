@@ -67,7 +67,7 @@ def test_the_page_says_it_first_and_has_no_green(unmeasured):
 
 def test_the_table_of_stamps_says_it_first_and_calls_nothing_good(unmeasured):
     platform, results = unmeasured
-    table = stamps_table("study", results.controls, results.effects, results.platforms, results.machine)
+    table = stamps_table("study", results.controls, set(), results.platforms, results.machine)
     assert table["stamp"].tolist() == ["origin", "control", "sensitivity"]
     assert table["word"].tolist()[0] == f"{platform} (not measured)"
     assert not table["good"].any()
@@ -82,7 +82,7 @@ def test_every_figure_has_it_in_its_corner(unmeasured, figure):
 
 
 def test_however_much_speaks_against_a_narrow_figure_is_all_in_it():
-    words = "modelled (not measured) · too few blocks for the controls · no sensitivity shown here · masks unverified"
+    words = "modelled (not measured) · too few launches for the controls · no sensitivity shown here · masks unverified"
     figure = empty_figure("Nothing.", words)
     badge(figure, words)
     room = badge_room(words, COLUMN) * figure.dpi

@@ -17,10 +17,9 @@ from castmates.report.text.variants import sentences
 from castmates.study.confirmation import confirming
 from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Partition, Share, Variant
-from castmates.study.study_text import study_text
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -40,7 +39,7 @@ workloads:
     variables: {QUIET: "1"}
     options: {batch: 8, size: tiny}
     model: {compute: 0.008, accesses: 200_000}
-budget: {blocks: 3, rounds: 2}
+budget: {launches: 3, rounds: 2}
 """
 
 
@@ -74,20 +73,20 @@ def test_a_variant_is_a_lead_beside_everything_that_its_lead_is_beside(tmp_path,
 
 def test_studies_that_castmates_writes_have_the_variants_and_no_more(tmp_path, monkeypatch):
     ours = loaded(tmp_path, monkeypatch)
-    again = loaded(tmp_path, monkeypatch, study_text(ours.study.model_copy(update={"name": "again"}), "again"), "again")
+    again = loaded(tmp_path, monkeypatch, ours.study.model_copy(update={"name": "again"}).text("again"), "again")
     assert again.study.leads == ours.study.leads
     assert len(again.plan().mixes) == len(ours.plan().mixes)
     (tmp_path / "workloads").mkdir()
     published = catalogue_text(workloads_of(ours.plan(), ours.workloads), "published")
     (tmp_path / "workloads" / "published.yaml").write_text(published)
-    text = study_text(self_contained(ours.study, ours.plan()).model_copy(update={"name": "published"}), "published")
+    text = self_contained(ours.study, ours.plan()).model_copy(update={"name": "published"}).text("published")
     published = loaded(tmp_path, monkeypatch, text, "published")
     assert published.plan().variants == ours.plan().variants
     assert {mix.identity for mix in published.plan().mixes} == {mix.identity for mix in ours.plan().mixes}
     (tmp_path / "workloads" / "published.yaml").unlink()
     one = next(mix for mix in ours.plan().mixes if mix.name == "net.int8+stream")
     under = one.model_copy(update={"partitions": (Partition(name="quota-50", shares=(HALF,)),)})
-    text = study_text(confirming(ours.study, ours.plan(), under, 3), "confirmed")
+    text = confirming(ours.study, ours.plan(), under, 3).text("confirmed")
     confirmed = loaded(tmp_path, monkeypatch, text, "confirmed").plan()
     assert {mix.name for mix in confirmed.mixes} == {"net.int8+stream"}
 
@@ -113,7 +112,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(before, after, sentence, tmp_pa
     assert sentence in str(refused.value)
 
 
-BOTH = plan([company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@0", "stream@1"))], blocks=6).model_copy(
+BOTH = plan([cohort("c", mix("net@0", "stream@1")), cohort("d", mix("net.int8@0", "stream@1"))], launches=6).model_copy(
     update={"variants": (Variant(lead="net", name="int8", workload="net.int8", work=2.0, words="precision int8"),)}
 )
 
@@ -121,9 +120,9 @@ BOTH = plan([company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@
 def measured(losses, speeds):
     """The windows of both leads: by lead what the launches lose, on the log scale, and how fast they are alone."""
 
-    def rate(block, number, scene, member):
-        lead = block.company.lead.workload
-        return math.exp(speeds[lead][block.number - 1] - losses[lead][block.number - 1] * scene.startswith("corun"))
+    def rate(launch, number, scene, member):
+        lead = launch.cohort.lead.workload
+        return math.exp(speeds[lead][launch.number - 1] - losses[lead][launch.number - 1] * scene.startswith("corun"))
 
     return written(BOTH, rate)
 
@@ -149,7 +148,7 @@ def test_losses_and_speeds_are_compared_by_welch():
     turned = measured({"net": LOSSES, "net.int8": BASE_LOSSES}, {"net": SLOW, "net.int8": FAST})
     assert variant_effects(BOTH, turned, 0.02)["verdict"].to_list() == ["more sensitive"]
     alike = measured({"net": LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": SLOW})
-    assert variant_effects(BOTH, alike, 0.05)["verdict"].to_list() == ["equivalent"]
+    assert variant_effects(BOTH, alike, 0.05)["verdict"].to_list() == ["no difference"]
     assert variant_effects(BOTH.model_copy(update={"variants": ()}), windows, 0.02).empty
 
 
@@ -160,24 +159,24 @@ PAIRS = 600
 def test_the_intervals_of_variants_hold_the_truth():
     """600 leads, each with a variant: three launches of a quiet lead, eight of a variant that scatters more."""
     rng = np.random.default_rng(20261127)
-    companies = [
-        company(f"{lead}-c", mix(f"{lead}@0", "stream@1"))
+    cohorts = [
+        cohort(f"{lead}-c", mix(f"{lead}@0", "stream@1"))
         for pair in range(PAIRS)
         for lead in (f"n{pair}", f"n{pair}.int8")
     ]
-    whole = plan(companies, blocks=8)
-    blocks = tuple(block for block in whole.blocks if block.number <= 3 or block.company.id.endswith("int8-c"))
+    whole = plan(cohorts, launches=8)
+    launches = tuple(launch for launch in whole.launches if launch.number <= 3 or launch.cohort.id.endswith("int8-c"))
     variants = tuple(Variant(lead=f"n{pair}", name="int8", workload=f"n{pair}.int8") for pair in range(PAIRS))
-    whole = whole.model_copy(update={"blocks": blocks, "variants": variants})
+    whole = whole.model_copy(update={"launches": launches, "variants": variants})
     drawn = {
-        block.path: (rng.normal(0.1, 0.03), rng.normal(0.5, 0.05))
-        if ".int8" in block.company.id
+        launch.path: (rng.normal(0.1, 0.03), rng.normal(0.5, 0.05))
+        if ".int8" in launch.cohort.id
         else (rng.normal(0.3, 0.01), rng.normal(0.0, 0.02))
-        for block in blocks
+        for launch in launches
     }
 
-    def rate(block, number, scene, member):
-        loss, speed = drawn[block.path]
+    def rate(launch, number, scene, member):
+        loss, speed = drawn[launch.path]
         return math.exp(speed - loss * scene.startswith("corun"))
 
     table = variant_effects(whole, written(whole, rate, rounds=1), 0.02)
@@ -191,20 +190,20 @@ def test_the_intervals_of_variants_hold_the_truth():
     assert_told("variant_effects", "speed_low", shares["speed"], shares["speed_beside"])
 
 
-def results(folder, blocks):
+def results(folder, launches):
     """A study whose lead has a variant that loses less, in up to six launches."""
     table = variant_effects(
         BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
     )
-    own = table.assign(blocks=blocks, base_blocks=blocks)
-    return replace(read_results(make(folder, blocks=blocks)), variant_effects=own)
+    own = table.assign(launches=launches, base_launches=launches)
+    return replace(read_results(make(folder, launches=launches)), variant_effects=own)
 
 
 def test_sentences_say_what_is_proven(tmp_path):
     table = variant_effects(
         BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
     )
-    (said, how) = sentences(replace(read_results(make(tmp_path / "study", blocks=3)), variant_effects=table))
+    (said, how) = sentences(replace(read_results(make(tmp_path / "study", launches=3)), variant_effects=table))
     assert said.startswith(
         "net as int8 (precision int8): less sensitive beside stream, where it loses 10.9 % and the lead"
     )

@@ -8,7 +8,7 @@ from castmates.runner.processes.weights import even_out
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
-    """Two members in the group of their block; each group begins with the weight of one process."""
+    """Two members in the group of their launch; each group begins with the weight of one process."""
     monkeypatch.setattr(cpu_weight, "write_kernel", lambda path, text: path.write_text(text))
     found = {name: tmp_path / "ours" / name for name in ("lead@0-7", "beside@0")}
     for group in found.values():

@@ -9,17 +9,17 @@ from pandas.testing import assert_frame_equal
 
 from castmates.analysis.explanations import counters, topdown
 from castmates.report.once_per_results import once
-from castmates.results.columns.block import COUNTERS, TOPDOWN
+from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE
 from tests.unit.phases.by_phase import phase_losses
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-LAUNCH = ["company", "block"]
-PLAN = plan([company("a", mix("bert@0", "stream@1")), company("b", mix("dlrm@0", "stream@1", "chase@2"))], blocks=4)
+LAUNCH = ["cohort", "launch"]
+PLAN = plan([cohort("a", mix("bert@0", "stream@1")), cohort("b", mix("dlrm@0", "stream@1", "chase@2"))], launches=4)
 DICE = np.random.default_rng(5)
 WINDOWS = written(PLAN, lambda *_: float(DICE.lognormal()))
-ROWS = WINDOWS[["study", "company", "block", "window", "round", "scene", "member", "platform"]].to_dict("records")
+ROWS = WINDOWS[["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]].to_dict("records")
 COUNTED = {"status": "counted", "running": 1.0, "scope": "thread", "source": "perf_event_open", "phase": "", "note": ""}
 EVENTS = ("cache-misses", "instructions", "cycles", "page-faults")
 
@@ -29,7 +29,7 @@ def counts():
         {**row, **COUNTED, "event": event, "set": "x", "value": 0.0 if event == "page-faults" else DICE.lognormal()}
         for row in ROWS
         # The first launches count no cycles: the order of the metrics is that of the whole.
-        for event in (EVENTS if row["block"] > 1 else EVENTS[:2])
+        for event in (EVENTS if row["launch"] > 1 else EVENTS[:2])
     ]
     return frame(rows, COUNTERS)
 
@@ -50,7 +50,7 @@ def steps():
         at = 0
         for number in range(5):
             at += int(DICE.integers(10**8, 2 * 10**8))
-            rows.append({key: row[key] for key in ("study", "company", "block", "window", "member", "platform")}
+            rows.append({key: row[key] for key in ("study", "cohort", "launch", "window", "member", "platform")}
                         | {"t_ns": at, "units": number + 1, "begin_ns": at - 10**8, "forward_s": 0.01 * DICE.random(),
                            "input_s": 0.01 * DICE.random(), "slice": row["window"]})  # fmt: skip
     return pd.DataFrame(rows).astype({"begin_ns": "Int64"})
@@ -65,10 +65,10 @@ def in_parts(table, size):
 @pytest.mark.parametrize(
     ("make", "analyse"),
     [
-        (counts, counters.changes),
-        (counts, counters.left_out),
-        (shares, lambda *given: topdown.tables(*given)[0]),
-        (shares, lambda *given: topdown.tables(*given)[1]),
+        (counts, lambda *given: counters.counter_tables(*given)[0]),
+        (counts, lambda *given: counters.counter_tables(*given)[1]),
+        (shares, lambda *given: topdown.topdown_tables(*given)[0]),
+        (shares, lambda *given: topdown.topdown_tables(*given)[1]),
         (steps, phase_losses),
     ],
 )
@@ -83,7 +83,11 @@ def test_parts_give_the_bits_of_the_whole(make, analyse, size):
 
 @pytest.mark.parametrize("make", [counts, shares, steps])
 def test_names_may_be_categories_that_differ_from_part_to_part_which_may_come_in_any_order(make):
-    analyse = {counts: counters.tables, shares: topdown.tables, steps: lambda *given: [phase_losses(*given)]}
+    analyse = {
+        counts: counters.counter_tables,
+        shares: topdown.topdown_tables,
+        steps: lambda *given: [phase_losses(*given)],
+    }
     table = make()
     mixed = table.sample(frac=1, random_state=3) if make is counts else table  # heartbeats stay in order
     names = [name for name in table if table[name].dtype.kind == "O"]

@@ -11,7 +11,7 @@ from castmates.analysis.statistics.name_codes import codes_in, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import Groups, Pairs, Values, held_against
 
-COLUMNS = ["platform", "company", "block", "window", "member"]
+COLUMNS = ["platform", "cohort", "launch", "window", "member"]
 PLACES = st.lists(
     st.tuples(*map(st.sampled_from, ("pq", "abc", range(4), range(4), "xy"))),
     max_size=30,
@@ -19,7 +19,7 @@ PLACES = st.lists(
 
 
 def table(rows):
-    kinds = {"platform": "str", "company": "str", "block": "int64", "window": "int64", "member": "str"}
+    kinds = {"platform": "str", "cohort": "str", "launch": "int64", "window": "int64", "member": "str"}
     return pd.DataFrame(rows, columns=COLUMNS).astype(kinds)
 
 
@@ -55,7 +55,7 @@ def test_combinations_are_numbered_in_the_order_of_their_names(rows):
 
 
 def test_more_combinations_than_a_number_holds_are_numbered_all_the_same(monkeypatch):
-    whole = table([("p", company, block, 1, "x") for company in "abc" for block in range(4)])
+    whole = table([("p", cohort, launch, 1, "x") for cohort in "abc" for launch in range(4)])
     usual = combinations(whole, COLUMNS)
     monkeypatch.setattr(name_codes, "LARGEST", 8)
     assert combinations(whole, COLUMNS)[0].tolist() == usual[0].tolist()
@@ -68,24 +68,24 @@ def test_what_has_no_name_is_none_of_those_that_are_known():
 
 
 def rounds():
-    """Two rounds of two launches; the second launch has no solo in its second round."""
-    rows = [(block, turn, kind) for block in (1, 2) for turn in (1, 2) for kind in ("solo", "corun")][:-2]
+    """Two rounds of two launches; the second launch has no `alone` in its second round."""
+    rows = [(launch, turn, kind) for launch in (1, 2) for turn in (1, 2) for kind in ("alone", "corun")][:-2]
     rows += [(2, 2, "corun")]
-    windows = pd.DataFrame(rows, columns=["block", "round", "kind"])
-    return windows.assign(platform="p", company="c", member="m", scene=windows["kind"], mix="x")
+    windows = pd.DataFrame(rows, columns=["launch", "round", "kind"])
+    return windows.assign(platform="p", cohort="c", member="m", scene=windows["kind"], mix="x")
 
 
 def test_pairs_lie_in_one_round_and_what_has_no_baseline_is_in_none():
     windows = rounds()
     groups = Groups.of(windows, ["mix"])
-    solo, corun = (np.flatnonzero(windows["kind"] == kind) for kind in ("solo", "corun"))
-    pairs = Pairs.of(windows, corun, solo, groups.number)
+    alone, corun = (np.flatnonzero(windows["kind"] == kind) for kind in ("alone", "corun"))
+    pairs = Pairs.of(windows, corun, alone, groups.number)
     assert list(zip(pairs.scene.tolist(), pairs.base.tolist(), strict=True)) == [(1, 0), (3, 2), (5, 4)]
     assert pairs.group.tolist() == [0, 0, 1]
     values = Values(np.array([0, 1, 3, 4, 5]), np.arange(10.0).reshape(5, 2))  # of row 2 nothing is known
     scene, base, group = pairs.inside(values)
     assert (scene.tolist(), base.tolist(), group.tolist()) == ([[2, 3], [8, 9]], [[0, 1], [6, 7]], [0, 1])
-    contrasts = pd.DataFrame({"row": [4, 7], "company": "c", "scene": "corun", "member": "m", "baseline_scene": "solo"})
+    contrasts = pd.DataFrame({"row": [4, 7], "cohort": "c", "scene": "corun", "member": "m", "baseline_scene": "alone"})
     both = [one.tolist() for one in held_against(windows, contrasts)]
     assert sorted(zip(*both, strict=True)) == [(s, b, row) for s, b in ((1, 0), (3, 2), (5, 4)) for row in (4, 7)]
 

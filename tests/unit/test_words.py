@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text import health, machine, words
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.study import BLOCKS, frame
+from castmates.results.columns.launch import WINDOWS
+from castmates.results.columns.study import LAUNCHES, frame
 
 NAN = math.nan
 
@@ -28,63 +28,55 @@ def test_what_is_no_number_is_a_dash():
     assert words.number(NAN) == "–"
 
 
-def blocks(*rows):
-    usual = {"status": "measured", "reason": "", "block": 1, "windows": 10, "windows_rejected": 0, "rounds": 3}
-    return frame([usual | row for row in rows], BLOCKS)
+def launches(*rows):
+    usual = {"status": "measured", "reason": "", "launch": 1, "windows": 10, "windows_rejected": 0, "rounds": 3}
+    return frame([usual | row for row in rows], LAUNCHES)
 
 
-def rejected(*reasons):
+def rejected(*kinds):
     numbers = dict.fromkeys((name for name, kind in WINDOWS.items() if kind in ("int64", "float64")), 0)
-    rows = [numbers | {"company": "c", "window": n, "valid": False, "reasons": why} for n, why in enumerate(reasons)]
+    rows = [
+        numbers | {"cohort": "c", "window": n, "valid": False, "reason_kinds": cell} for n, cell in enumerate(kinds)
+    ]
     return frame(rows, WINDOWS)
 
 
 def test_rejections_are_counted_and_like_reasons_put_together():
-    windows = rejected(
-        "too few steps: lead@0 made 7 of 10 in 1.0 s",
-        "too few steps: lead@0 made 8 of 10 in 1.1 s; steal: the hypervisor took 3 % of cpu1",
-    )
-    said = words.rejection_sentence(blocks({"windows_rejected": 2}), windows)
-    assert said == "2 of 10 measurements (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
-    assert words.rejection_sentence(blocks({}), rejected()) == "None of the 10 measurements was rejected."
-    assert words.rejection_sentence(blocks(), rejected()) == "Nothing was measured."
-
-
-def test_a_kind_of_reason_is_counted_once_for_a_window():
-    assert words.kinds_of("steal: 3 % of cpu0; steal: 4 % of cpu1; swapping: 7 pages") == ["steal", "swapping"]
-    assert words.kinds_of("") == []
-    few = "too few cycles: 1 of 3 are left (limit 50%; others' slices)"
-    assert words.kinds_of(f"{few}; steal: 4 % of cpu1") == ["too few cycles", "steal"], "brackets hold details"
+    windows = rejected("too few steps", "too few steps; steal")
+    said = words.rejection_sentence(launches({"windows_rejected": 2}), windows)
+    assert said == "2 of 10 windows (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
+    assert words.rejection_sentence(launches({}), rejected()) == "None of the 10 windows was rejected."
+    assert words.rejection_sentence(launches(), rejected()) == "Nothing was measured."
 
 
 def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
-    assert words.failure_sentence(blocks(failed, failed, {})) == (
-        "2 of 3 launches failed: stream@1 was never ready. "
-        "`castmates retry` discards them, so that the next sweep measures them again."
+    assert words.failure_sentence(launches(failed, failed, {})) == (
+        "2 of 3 launches failed: stream@1 was never ready. `castmates sweep --retry` measures them again."
     )
-    assert words.failure_sentence(blocks(failed)) == (
-        "1 of 1 launch failed: stream@1 was never ready. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+    assert words.failure_sentence(launches(failed)) == (
+        "1 of 1 launch failed: stream@1 was never ready. `castmates sweep --retry` measures it again."
     )
-    assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
-    assert words.failure_sentence(blocks({}, {})) == "All 2 launches were measured."
-    assert words.failure_sentence(blocks()) == "There are no launches."
+    assert "failed: no reason was given. `" in words.failure_sentence(launches({"status": "failed"}))
+    assert words.failure_sentence(launches({}, {})) == "All 2 launches were measured."
+    assert words.failure_sentence(launches()) == "There are no launches."
     many = [{"status": "failed", "reason": f"reason {letter}"} for letter in "abcde"]
-    assert words.failure_sentence(blocks(*many)).count("; and 2 further reasons, in the table of launches. `") == 1
+    assert words.failure_sentence(launches(*many)).count("; and 2 further reasons, in the table of launches. `") == 1
 
 
-def test_blocks_without_a_clean_round_are_told_with_the_failures():
+def test_launches_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
-    said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 launches failed: it ended. `castmates retry` discards it,")
-    assert said.endswith(" 2 launches have a rejected measurement in every round; `castmates retry` discards them too.")
-    assert words.failure_sentence(blocks(unclean, {})) == (
-        "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+    said = words.failure_sentence(launches(failed, unclean, unclean, {}))
+    assert said.startswith("1 of 4 launches failed: it ended. `castmates sweep --retry` measures it again.")
+    assert said.endswith(
+        " 2 launches have a rejected window in every round; `castmates sweep --retry` measures them again too."
     )
-    for fine in (blocks(failed, {}), blocks({}, {})):
-        assert "without a rejected measurement" not in words.failure_sentence(fine)
+    assert words.failure_sentence(launches(unclean, {})) == (
+        "All 2 launches were measured. 1 launch has a rejected window in every round. "
+        "`castmates sweep --retry` measures it again."
+    )
+    for fine in (launches(failed, {}), launches({}, {})):
+        assert "without a rejected window" not in words.failure_sentence(fine)
 
 
 def test_what_is_not_measured_is_never_called_measured():
@@ -94,8 +86,8 @@ def test_what_is_not_measured_is_never_called_measured():
     assert words.platform_words([]) == words.NO_PLATFORM
 
 
-def test_degradation_is_that_of_the_design():
-    assert words.as_degradation(2.0) == 50.0
+def test_loss_is_that_of_the_design():
+    assert words.as_loss(2.0) == 50.0
     assert words.within(pd.Series({"within_low": 1.25, "within_high": 2.0})) == (pytest.approx(20.0), 50.0)
 
 
@@ -118,40 +110,42 @@ def lacks(**facts):
 
 
 def origins(records, **facts):
-    return machine.origins([BlockRecord(record) for record in records], MachineFacts.model_validate(facts))
+    return machine.origins([LaunchRecord(record) for record in records], MachineFacts.model_validate(facts))
 
 
 def records(*origins):
     return [{"status": "measured", "host": host, "versions": {"kernel": kernel}} for host, kernel in origins]
 
 
-def test_blocks_that_ran_several_versions_of_a_program_are_told():
+def test_launches_that_ran_several_versions_of_a_program_are_told():
     def record(*versions):
         members = {f"xz@{cpu}": {"package": {"xz-utils": version}} for cpu, version in enumerate(versions)}
         return {"status": "measured", "members": members | {"chase@9": {"package": None}}}
 
     assert origins([record("5.4.1"), record("5.4.1", "5.4.1")]) == []
     assert origins([record("5.4.1"), record("5.4.1", "5.4.1"), record("5.6.0")]) == [
-        "The blocks ran 2 versions of xz-utils (5.4.1: 2, 5.6.0: 1); their effects are pooled."
+        "The launches ran 2 versions of xz-utils (5.4.1: 2, 5.6.0: 1); their effects are pooled."
     ]
 
 
-def test_blocks_of_several_hosts_or_kernels_are_told():
+def test_launches_of_several_hosts_or_kernels_are_told():
     facts = {"hostname": "a", "kernel": "6.1"}
     assert origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), **facts) == [
-        "The blocks come from 2 hosts (a: 3, b: 2); their effects are pooled, "
+        "The launches come from 2 hosts (a: 3, b: 2); their effects are pooled, "
         "and the machine below is only one of them."
     ]
     (said,) = origins(records(("a", "6.1"), ("a", "6.2")), **facts)
-    assert said.startswith("The blocks come from 2 kernels (6.1: 1, 6.2: 1); their effects are pooled, and the kernel")
+    assert said.startswith(
+        "The launches come from 2 kernels (6.1: 1, 6.2: 1); their effects are pooled, and the kernel"
+    )
     assert origins(records(("b", "6.1"), ("c", "6.1")), **facts)[0].endswith("below is none of them.")
     assert origins(records(("b", "6.1"), ("c", "6.1")))[0].endswith("are pooled.")
 
 
-def test_blocks_of_another_host_or_kernel_than_the_described_one_are_told():
+def test_launches_of_another_host_or_kernel_than_the_described_one_are_told():
     assert origins(records(("b", "6.2")), hostname="a", kernel="6.1") == [
-        "The blocks come from the host b, which is not the machine below (a).",
-        "The blocks come from the kernel 6.2, which is not the kernel below (6.1).",
+        "The launches come from the host b, which is not the machine below (a).",
+        "The launches come from the kernel 6.2, which is not the kernel below (6.1).",
     ]
 
 
@@ -204,10 +198,10 @@ def test_known_quirks_are_kept_in_words_that_need_no_table():
 
 
 def test_readings_that_are_missing_are_counted_by_launch():
-    good = BlockRecord({"hardware": {"monitor": {"monitoring": "resctrl", "rate": "10 Hz"}}})
-    poor = BlockRecord({"hardware": {"monitor": {"looks without a value": "mbm_total: Unavailable (3)"}}})
+    good = LaunchRecord({"hardware": {"monitor": {"monitoring": "resctrl", "rate": "10 Hz"}}})
+    poor = LaunchRecord({"hardware": {"monitor": {"looks without a value": "mbm_total: Unavailable (3)"}}})
     assert health.readings_sentence([good, good]) == ""
     assert health.readings_sentence([good, poor]) == (
         "1 of 2 launches lack some, for example: mbm_total: Unavailable (3)."
     )
-    assert health.readings_sentence([BlockRecord({})]) == ""
+    assert health.readings_sentence([LaunchRecord({})]) == ""

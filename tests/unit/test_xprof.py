@@ -113,7 +113,7 @@ def test_the_verdict_is_that_of_xprof(stranger, tmp_path):
     taken = SimpleNamespace(before=(), after=(), threads=(2, 2), first_step=0)
     launches = []
     for launch in (1, 2, 3):
-        about = COMMON | {"scene": "solo", "kind": "solo", "mix": "", "launch": launch, "repetition": 1}
+        about = COMMON | {"scene": "alone", "kind": "alone", "mix": "", "launch": launch, "round": 1}
         aligned = Aligned(read_trace(file), taken, 0, 0, about)
         write_operations(iter([aligned]), tmp_path / "operations.parquet")
         launches.append((pd.read_parquet(tmp_path / "operations.parquet"), pd.DataFrame(steps(aligned))))

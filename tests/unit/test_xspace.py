@@ -46,7 +46,7 @@ def test_no_more_is_told_of_than_the_steps_took(trace):
 
 
 def test_the_rows_of_a_recorded_trace_add_up_and_have_the_models_layers(trace):
-    rows = layers.rows([tuple(one) for one in trace["operations"]], trace["step_seconds"])
+    rows = layers.layer_rows([tuple(one) for one in trace["operations"]], trace["step_seconds"])
     assert sum(row.ms_per_step for row in rows) == pytest.approx(500 * sum(trace["step_seconds"]))
     assert sum(row.share for row in rows) == pytest.approx(1)
     found = {(row.place.layer, row.place.kind, row.place.direction): row.calls for row in rows}

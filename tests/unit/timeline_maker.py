@@ -10,7 +10,7 @@ from castmates.timeline.model import Making, Timeline
 
 SECOND = 1_000_000_000
 MS = 1_000_000
-SCENES = ("solo", "corun:lead@0+stream@1")
+SCENES = ("alone", "corun:lead@0+stream@1")
 NAMES = {"operation": "model/dense/MatMul", "syscall": "futex"}
 
 

@@ -28,7 +28,7 @@ def awkward() -> Timeline:
         "kernel": "6.18.0",
     }
     rows = [  # begin, end, track, kind, name, depth, cpu, value, detail
-        (0, 1000, run, "scene", "solo", 0, None, None, ""),
+        (0, 1000, run, "scene", "alone", 0, None, None, ""),
         (1000, 2000, run, "scene", "corun:dlrm-train+stream", 0, None, None, ""),
         (100, 200, pool, "state", "running", 0, 3, None, ""),
         (200, 300, pool, "state", "blocked", 0, None, None, "futex"),  # begins where the one before ends

@@ -5,7 +5,7 @@ import random
 
 import pandas as pd
 
-from castmates.results.columns.block import TOPDOWN
+from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME
 
@@ -31,11 +31,11 @@ def shares(loss, dice, smt=0.0):
 
 
 def add(folder, running=1.0, smt=0.0, why="", losses=(0.3, 0.1, 0.0)):
-    """Write topdown.parquet beside every block.json; with a reason instead of values where `why` is given."""
+    """Write topdown.parquet beside every launch.json; with a reason instead of values where `why` is given."""
     dice = random.Random(11)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
     mixes = sorted(set(windows["mix"]) - {""})
-    for (company, block), rows in windows.groupby(["company", "block"]):
+    for (cohort, launch), rows in windows.groupby(["cohort", "launch"]):
         told = []
         for row in rows.to_dict("records"):
             loss = losses[mixes.index(row["mix"]) % len(losses)] if row["mix"] else 0.0
@@ -45,7 +45,7 @@ def add(folder, running=1.0, smt=0.0, why="", losses=(0.3, 0.1, 0.0)):
                              "status": "not supported" if why else "counted" if running > 0.99 else "scaled",
                              "running": float("nan") if why else running, "scope": "cgroup", "source": "perf stat",
                              "phase": "", "note": why})  # fmt: skip
-        place = folder / "blocks" / str(company) / str(block)
-        assert json.loads((place / "block.json").read_text())
+        place = folder / "launches" / str(cohort) / str(launch)
+        assert json.loads((place / "launch.json").read_text())
         frame(told, TOPDOWN).to_parquet(place / "topdown.parquet")
     return folder

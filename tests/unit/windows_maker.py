@@ -6,18 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.launch import SLICES, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.model import ControlKind, Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
-from castmates.study.spec import PROTOCOL, Block, Company, Control, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Cohort, Control, Launch, Member, Mix, Plan
 
 DESIGN = design_of(Study(name="example"))
 LEFT = 0.1  # of what being frozen costs in the next window, in the one after that
 
-# (block, round, scene, member) -> rate, None for a rejected window, "" for no window at all
-Rate = Callable[[Block, int, str, str], float | str | None]
+# (launch, round, scene, member) -> rate, None for a rejected window, "" for no window at all
+Rate = Callable[[Launch, int, str, str], float | str | None]
 
 
 def member(name, role="antagonist"):
@@ -44,10 +44,10 @@ def mix(lead: str, *antagonists: str, identity: str = "") -> Mix:
     return Mix(name=name, identity=identity or f"{lead}+{'+'.join(antagonists)}", lead=lead, antagonists=antagonists)
 
 
-def company(name: str, *mixes: Mix) -> Company:
+def cohort(name: str, *mixes: Mix) -> Cohort:
     antagonists = dict.fromkeys(one for each in mixes for one in each.antagonists)
     members = {one.name: one for one in [member(mixes[0].lead, "lead"), *map(member, antagonists)]}
-    return Company(
+    return Cohort(
         id=name,
         protocol=PROTOCOL,
         native_key="",
@@ -58,19 +58,19 @@ def company(name: str, *mixes: Mix) -> Company:
 
 
 def plan(
-    companies: Sequence[Company], blocks: int, mixes: Sequence[Mix] = (), controls: Mapping[ControlKind, Mix] = {}
+    cohorts: Sequence[Cohort], launches: int, mixes: Sequence[Mix] = (), controls: Mapping[ControlKind, Mix] = {}
 ) -> Plan:
-    """`mixes` are the active ones; all of the companies' that are no control if left out."""
-    results = tuple(one for each in companies for one in each.mixes if one not in controls.values())
+    """`mixes` are the active ones; all of the cohorts' that are no control if left out."""
+    results = tuple(one for each in cohorts for one in each.mixes if one not in controls.values())
     return Plan(
         study="example",
         titles={},
         mixes=tuple(mixes) or results,
         controls=tuple(Control(kind=kind, mix=one) for kind, one in controls.items()),
-        blocks=tuple(
-            Block(study="example", company=each, number=number, seed=number, design=DESIGN)
-            for each in companies
-            for number in range(1, blocks + 1)
+        launches=tuple(
+            Launch(study="example", cohort=each, number=number, seed=number, design=DESIGN)
+            for each in cohorts
+            for number in range(1, launches + 1)
         ),
     )
 
@@ -78,22 +78,22 @@ def plan(
 def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured") -> pd.DataFrame:
     """Every window of the plan with the rate that this function gives it."""
     rows = []
-    for block in plan.blocks:
-        members = {one.name: one for one in block.company.members}
+    for launch in plan.launches:
+        members = {one.name: one for one in launch.cohort.members}
         for number in range(1, rounds + 1):
-            for position, scene in enumerate(block.company.scenes, start=1):
+            for position, scene in enumerate(launch.cohort.scenes, start=1):
                 for name in scene.active:
-                    value = rate(block, number, scene.name, name)
+                    value = rate(launch, number, scene.name, name)
                     if value == "":
                         continue
                     rows.append(
                         {
                             "study": plan.study,
-                            "company": block.company.id,
-                            "block": block.number,
+                            "cohort": launch.cohort.id,
+                            "launch": launch.number,
                             "round": number,
                             "position": position,
-                            "window": (number - 1) * len(block.company.scenes) + position,
+                            "window": (number - 1) * len(launch.cohort.scenes) + position,
                             "scene": scene.name,
                             "kind": scene.kind,
                             "mix": scene.mix,
@@ -109,6 +109,8 @@ def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured")
                             "rate": 1.0 if value is None else value,
                             "valid": value is not None,
                             "reasons": "stolen time" if value is None else "",
+                            "reason_kinds": "steal" if value is None else "",
+                            "blamed": "",
                             "platform": platform,
                         }
                         | one_slice(value is not None)
@@ -142,13 +144,13 @@ def slices_of(windows: pd.DataFrame) -> pd.DataFrame:
 class Truth:
     """How a simulated machine behaves; all in log units, so 0.02 is 2 %."""
 
-    launch: float  # sd between launches, common to all scenes of a block
+    launch: float  # sd between launches, common to all scenes of a launch
     interaction: float  # sd between launches of what a scene does to a member
     noise: float  # sd between windows
     walk: float = 0.002  # sd of a step of the random walk, a step per window
     trend: float = 0.05  # from the campaign's first window to its last
     rejected: float = 0.0  # share of windows
-    corun: float = 0.10  # what the co-run costs: log rate(solo) - log rate(corun)
+    corun: float = 0.10  # what the co-run costs: log rate(alone) - log rate(corun)
     placebo: float = 0.03  # what the placebo costs
     carryover: float = 0.0  # what a member loses in a window after one in which it was frozen
 
@@ -159,40 +161,40 @@ class Campaigns:
 
     plan: Plan
     windows: pd.DataFrame
-    solo_here: np.ndarray  # by study: the loss against solo of exactly these launches
+    alone_here: np.ndarray  # by study: the loss against alone of exactly these launches
 
 
-def simulated(truth: Truth, studies: int, blocks: int, rounds: int, seed: int) -> Campaigns:
-    """Each study is a separate campaign: blocks one after another, fresh random scene order in each round."""
+def simulated(truth: Truth, studies: int, launches: int, rounds: int, seed: int) -> Campaigns:
+    """Each study is a separate campaign: launches one after another, fresh random scene order in each round."""
     rng = np.random.default_rng(seed)
-    companies = [company(f"c{number:05d}", mix(f"lead{number:05d}@0", "stream@1")) for number in range(studies)]
-    made = plan(companies, blocks)
-    scenes = companies[0].scenes
-    shape = (studies, blocks, rounds, len(scenes))
+    cohorts = [cohort(f"c{number:05d}", mix(f"lead{number:05d}@0", "stream@1")) for number in range(studies)]
+    made = plan(cohorts, launches)
+    scenes = cohorts[0].scenes
+    shape = (studies, launches, rounds, len(scenes))
     position = rng.random(shape).argsort(axis=3).argsort(axis=3)
     drift = _drift(truth, rng, shape, position)
-    launch = rng.normal(0, truth.launch, (studies, blocks, 1, 1))
-    # Solo is where the others start from; its twin is the same condition and so has no interaction either.
-    cost = {"solo": 0.0, "solo-again": 0.0, "placebo:1": truth.placebo, "alone:stream@1": 0.0}
+    launch = rng.normal(0, truth.launch, (studies, launches, 1, 1))
+    # Alone is where the others start from; its twin is the same condition and so has no interaction either.
+    cost = {"alone": 0.0, "alone-again": 0.0, "placebo:1": truth.placebo, "antagonist-alone:stream@1": 0.0}
     moved = rng.normal(0, truth.interaction, (*shape[:2], len(scenes)))
-    moved[:, :, [name.name in ("solo", "solo-again") for name in scenes]] = 0.0
+    moved[:, :, [name.name in ("alone", "alone-again") for name in scenes]] = 0.0
     loss = moved + [cost.get(scene.name, truth.corun) for scene in scenes]
     valid = rng.random(shape) >= truth.rejected
     tables = []
     for role, index in (("lead", 0), ("antagonist", 1)):
-        active = [number for number, scene in enumerate(scenes) if companies[0].members[index].name in scene.active]
-        name = companies[0].members[index].name
+        active = [number for number, scene in enumerate(scenes) if cohorts[0].members[index].name in scene.active]
+        name = cohorts[0].members[index].name
         cold = truth.carryover * _cold([name in scene.active for scene in scenes], position)
         log_rate = launch - loss[:, :, None, :] + drift - cold + rng.normal(0, truth.noise, shape)
-        tables.append(_table(companies, scenes, active, role, index, position, log_rate, valid))
+        tables.append(_table(cohorts, scenes, active, role, index, position, log_rate, valid))
     corun = [scene.kind for scene in scenes].index("corun")
     return Campaigns(made, pd.concat(tables, ignore_index=True), loss[:, :, corun].mean(axis=1))
 
 
 def _drift(truth, rng, shape, position):
     """Random walk and trend by the time at which each window was opened."""
-    studies, blocks, rounds, scenes = shape
-    length = blocks * rounds * scenes
+    studies, launches, rounds, scenes = shape
+    length = launches * rounds * scenes
     by_time = rng.normal(0, truth.walk, (studies, length)).cumsum(axis=1) - np.linspace(0, truth.trend, length)
     return np.take_along_axis(by_time.reshape(shape), position, axis=3)
 
@@ -200,28 +202,28 @@ def _drift(truth, rng, shape, position):
 def _cold(runs, position):
     """How cold a member's caches are in each window: wholly after it was frozen, less in each window that it ran since.
 
-    As measured: of 7 % that a frozen DLRM lost, a tenth and less was left a slice later. A block begins warm.
+    As measured: of 7 % that a frozen DLRM lost, a tenth and less was left a slice later. A launch begins warm.
     """
-    studies, blocks, rounds, count = position.shape
-    by_time = np.array(runs)[position.argsort(axis=3)].reshape(studies, blocks, rounds * count)
+    studies, launches, rounds, count = position.shape
+    by_time = np.array(runs)[position.argsort(axis=3)].reshape(studies, launches, rounds * count)
     cold = np.zeros(by_time.shape)
     for place in range(1, rounds * count):
         cold[..., place] = np.where(by_time[..., place - 1], LEFT * cold[..., place - 1], 1.0)
     return np.take_along_axis(cold.reshape(position.shape), position, axis=3)
 
 
-def _table(companies, scenes, active, role, index, position, log_rate, valid):
-    studies, blocks, rounds, _ = log_rate.shape
-    where = np.indices((studies, blocks, rounds, len(active))).reshape(4, -1)
-    study, block, number = where[0], where[1], where[2]
+def _table(cohorts, scenes, active, role, index, position, log_rate, valid):
+    studies, launches, rounds, _ = log_rate.shape
+    where = np.indices((studies, launches, rounds, len(active))).reshape(4, -1)
+    study, launch, number = where[0], where[1], where[2]
     scene = np.array(active)[where[3]]
-    at = (study, block, number, scene)
-    members = [each.members[index] for each in companies]
+    at = (study, launch, number, scene)
+    members = [each.members[index] for each in cohorts]
     table = pd.DataFrame(
         {
             "study": "example",
-            "company": np.array([each.id for each in companies], dtype=object)[study],
-            "block": block + 1,
+            "cohort": np.array([each.id for each in cohorts], dtype=object)[study],
+            "launch": launch + 1,
             "round": number + 1,
             "position": position[at] + 1,
             "window": number * len(scenes) + position[at] + 1,
@@ -242,12 +244,14 @@ def _table(companies, scenes, active, role, index, position, log_rate, valid):
             "rate": np.exp(log_rate[at]),
             "valid": valid[at],
             "reasons": np.where(valid[at], "", "stolen time"),
+            "reason_kinds": np.where(valid[at], "", "steal"),
+            "blamed": "",
             "platform": "measured",
         }
         | one_slice(valid[at])
     )
     corun = table["kind"] == "corun"
-    table.loc[corun, "mix"] = table["company"].map({each.id: each.mixes[0].name for each in companies})
+    table.loc[corun, "mix"] = table["cohort"].map({each.id: each.mixes[0].name for each in cohorts})
     table.loc[corun, "scene"] = "corun:" + table["mix"]
     return table.reindex(columns=list(WINDOWS)).astype(dict(WINDOWS))
 

@@ -10,12 +10,12 @@ MODELLED = {
     "platform": "modelled",
     "antagonists": ["stream"],
     "cache": {"sweeps": [{"split": [4, 10]}, {"lead_ways": 4}]},
-    "recommend": {"lead_loss": 25},
-    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
+    "recommend": {"lead_loss": "25%"},
+    "budget": {"launches": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_launch": 3600},
 }
 
 
-# Its neighbours sit in several places, some mixes are drawn, and things are tried against a loss: all of it has tables.
+# Its antagonists sit in several places, some mixes are drawn, and things are tried against a loss: all has tables.
 ARRANGED = {
     "platform": "modelled",
     "model": {"threads": 2, "sockets": 2, "domains": 2},
@@ -41,7 +41,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, cache):
-    """A measured study of two blocks, from an empty folder to its page."""
+    """A measured study of two launches, from an empty folder to its page."""
     insist("two-cpus")
     sweeps = Sweeps.make(tmp_path_factory.mktemp("project") / "first", cache)
     done = sweeps.sweep()

@@ -18,7 +18,7 @@ STUDY = {
     "leads": ["chase"],
     "antagonists": ["stream"],
     "budget": {
-        "blocks": 2,
+        "launches": 2,
         "rounds": 2,
         "spare_rounds": 0,
         "window": 0.1,
@@ -29,7 +29,7 @@ STUDY = {
     "counters": {"topdown": 0, "cost_pairs": 0},  # the runner's tests have these
     # The machine that runs the tests is shared: nothing may be rejected for what others do there.
     "controls": None,
-    "limits": {"steal": 1, "foreign": 1, "neighbours": 1, "restart_gap": 1, "silence": 1},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "restart_gap": "100%", "silence": "100%"},
 }
 
 
@@ -113,17 +113,17 @@ class Sweeps:
     def results(self) -> Path:
         return self.folder / "results/small"
 
-    def blocks(self) -> dict[str, int]:
-        """The measured blocks and when they were written."""
-        found = sorted(self.results.glob("blocks/*/*/block.json"))
-        return {str(one.parent.relative_to(self.results / "blocks")): one.stat().st_mtime_ns for one in found}
+    def launches(self) -> dict[str, int]:
+        """The measured launches and when they were written."""
+        found = sorted(self.results.glob("launches/*/*/launch.json"))
+        return {str(one.parent.relative_to(self.results / "launches")): one.stat().st_mtime_ns for one in found}
 
     def logs(self) -> list[tuple[Path, int]]:
-        """The logs of the blocks that were begun, and when somebody wrote there last."""
-        return [(one, one.stat().st_mtime_ns) for one in sorted((self.folder / "logs/measure_block").rglob("*.log"))]
+        """The logs of the launches that were begun, and when somebody wrote there last."""
+        return [(one, one.stat().st_mtime_ns) for one in sorted((self.folder / "logs/measure_launch").rglob("*.log"))]
 
-    def record(self, block: str) -> dict:
-        return json.loads((self.results / "blocks" / block / "block.json").read_text())
+    def record(self, launch: str) -> dict:
+        return json.loads((self.results / "launches" / launch / "launch.json").read_text())
 
     def effects(self):
         import pandas as pd

@@ -10,21 +10,21 @@ import pytest
 import castmates
 from benchmarks.common import Report
 from benchmarks.studies import describe
-from castmates.study.curves import later
+from castmates.study.curves import measured_later
 from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
 from tests.workflow.sweeps import Sweeps
 
 pytestmark = pytest.mark.modelled
 
-BUDGET = {"adaptive": True, "blocks": 4, "batch": 4, "most_blocks": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
-          "company": 64, "longest_block": 3600}  # fmt: skip
+BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_launches": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
+          "mixes_per_launch": 64, "longest_launch": 3600}  # fmt: skip
 STUDY = {
     "platform": "modelled",
     "model": {"ways": 8},
     "antagonists": ["stream"],
     "cache": {"monitor": 0, "sweeps": [{"split": "all"}]},
-    "recommend": {"lead_loss": 20},
+    "recommend": {"lead_loss": "20%"},
     "budget": BUDGET,
 }
 CURVES = "results/small/tables/curves.csv"
@@ -48,10 +48,10 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     decided = {cell["partition"]: cell for cell in first["cells"]}
     assert len(decided) < 8, "not all of the grid"
     plan = plan_of((adaptive.results / "plan.json").read_text())
-    assert plan.later == later(plan.mixes)
-    for path in adaptive.blocks():
+    assert plan.later == measured_later(plan.mixes)
+    for path in adaptive.launches():
         record = adaptive.record(path)
-        windows = pd.read_parquet(adaptive.results / "blocks" / path / "windows.parquet")
+        windows = pd.read_parquet(adaptive.results / "launches" / path / "windows.parquet")
         assert set(windows["scene"]) == set(record["scenes"])
     curves = pd.read_csv(adaptive.folder / CURVES)
     assert {"measured", "interpolated"} == set(curves["source"])
@@ -59,7 +59,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     unmeasured = set(curves.loc[curves["source"] == "interpolated", "partition"])
     for name in ("effects", "windows", "pareto", "sensitivity"):
         table = pd.read_csv(adaptive.results / f"tables/{name}.csv")
-        known = table if "blocks" not in table else table[table["blocks"] > 0]
+        known = table if "launches" not in table else table[table["launches"] > 0]
         assert not unmeasured & set(known["partition"]), f"only measured cells are in {name}"
     adaptive.shown += adaptive.sweep().stderr
     page = (adaptive.results / "report/index.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
@@ -71,7 +71,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     assert "fewer windows than the full grid" in report.run().markdown()
     assert "Look 1:" in adaptive.shown
     assert "% fewer" in adaptive.shown
-    assert "measured mixes and partitions have their answer" in adaptive.castmates("status")
+    assert "measured mixes and partitions have their answer" in adaptive.castmates("show", "--progress")
     adaptive.assert_finished()
 
 
@@ -84,19 +84,21 @@ def test_a_killed_sweep_decides_the_same_again(adaptive, tmp_path):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    assert len(looks(killed)) < len(looks(adaptive)) or set(killed.blocks()) <= set(adaptive.blocks())
+    assert len(looks(killed)) < len(looks(adaptive)) or set(killed.launches()) <= set(adaptive.launches())
     killed.sweep(CURVES)
     assert looks(killed) == looks(adaptive)
-    assert set(killed.blocks()) == set(adaptive.blocks())
+    assert set(killed.launches()) == set(adaptive.launches())
 
 
 def test_the_full_grid_is_completed_and_nothing_is_measured_again(adaptive, tmp_path):
     whole = adaptive.copy(tmp_path / "project")
-    before = whole.blocks()
-    whole.write_study(STUDY | {"budget": BUDGET | {"adaptive": False, "blocks": 8}})
+    before = whole.launches()
+    whole.write_study(STUDY | {"budget": BUDGET | {"adaptive": False, "launches": 8}})
     whole.sweep("results/small/tables/effects.csv")
-    assert before.items() <= whole.blocks().items()
+    assert before.items() <= whole.launches().items()
     effects = whole.effects()
-    own = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] != "unmanaged")]
-    assert set(own["blocks"]) == {8}
+    own = effects[
+        (effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] != "unmanaged")
+    ]
+    assert set(own["launches"]) == {8}
     assert len(own) == 7

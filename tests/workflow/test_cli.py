@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.cli.retry import retry
+from castmates.cli.retry import discard
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT
@@ -51,7 +51,7 @@ def test_doctor_says_what_there_is_and_what_a_no_costs():
 
 
 def test_doctor_speaks_json():
-    checks = json.loads(castmates("doctor", "--json").stdout)
+    checks = json.loads(castmates("doctor", "--format", "json").stdout)
     checks = checks["checks"] if isinstance(checks, dict) else checks
     assert all({"name", "state", "finding", "cost", "remedy"} <= check.keys() for check in checks)
     assert all(check["cost"] and check["remedy"] for check in checks if check["state"] == "no")
@@ -61,7 +61,7 @@ def test_doctor_begins_with_what_can_be_done_here():
     done = castmates("doctor")
     assert done.returncode == 0
     assert "Measure losses" in done.stdout
-    states = Counter(check["state"] for check in json.loads(castmates("doctor", "--json").stdout))
+    states = Counter(check["state"] for check in json.loads(castmates("doctor", "--format", "json").stdout))
     assert ", ".join(f"{states[state]} {state}" for state in ("yes", "partly", "no", "unknown") if states[state]) in (
         done.stdout
     )
@@ -70,9 +70,9 @@ def test_doctor_begins_with_what_can_be_done_here():
 def test_plan_says_what_comes():
     done = castmates("plan", "config/studies/quick.yaml", "--all")
     assert done.returncode == 0
-    for word in ("corun:chase+stream", "solo-again", "placebo:", "alone:stream@", "launches", "windows"):
+    for word in ("corun:chase+stream", "alone-again", "placebo:", "antagonist-alone:stream@", "launches", "windows"):
         assert word in done.stdout, word
-    known = json.loads(castmates("plan", "config/studies/quick.yaml", "--json").stdout)
+    known = json.loads(castmates("plan", "config/studies/quick.yaml", "--format", "json").stdout)
     assert [(row["program"], row["beside"]) for row in known["rows"]] == [("chase", ["stream", "compute"])]
     assert {control[0] for control in known["controls"]} == {"positive", "negative"}
 
@@ -85,8 +85,11 @@ def test_plan_says_what_comes():
         (["measure", "--beside", "strem", "--", "true"], "did you mean 'stream'?"),
         (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
-        (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
-        (["build-environment", "tourch"], "there is no environment 'tourch'; there are: native, jax, tfmodels"),
+        (["internals", "run", "nobody/1", "config/studies/quick.yaml"], "has no launch 'nobody/1'"),
+        (
+            ["internals", "build-environment", "tourch"],
+            "there is no environment 'tourch'; there are: native, jax, tfmodels",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, said):
@@ -101,25 +104,25 @@ def test_a_folder_that_is_no_project(tmp_path):
     assert "there is no study in this folder" in done.stderr
 
 
-def test_retry_forgets_only_failed_blocks(tmp_path):
+def test_retry_forgets_only_failed_launches(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config/workloads").symlink_to(ROOT / "config/workloads")
     (tmp_path / "envs").symlink_to(ROOT / "envs")
     (tmp_path / "study.yaml").write_text("name: s\nleads: [chase]\nantagonists: [stream]\n")
     for number, status in enumerate(("measured", "failed"), start=1):
-        folder = tmp_path / f"results/s/blocks/c/{number}"
+        folder = tmp_path / f"results/s/launches/c/{number}"
         folder.mkdir(parents=True)
-        (folder / "block.json").write_text(json.dumps({"status": status, "rounds": 2}))
-    said = castmates("retry", "study.yaml", cwd=tmp_path).stdout
-    assert "discarded (failed): results/s/blocks/c/2" in said
-    assert "1 block discarded" in said
-    assert [one.name for one in (tmp_path / "results/s/blocks/c").iterdir()] == ["1"]
+        (folder / "launch.json").write_text(json.dumps({"status": status, "rounds": 2}))
+    said = castmates("sweep", "study.yaml", "--retry", "--", "--dry-run", cwd=tmp_path).stdout
+    assert "discarded (failed): results/s/launches/c/2" in said
+    assert "1 launch discarded" in said
+    assert [one.name for one in (tmp_path / "results/s/launches/c").iterdir()] == ["1"]
 
 
 def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
-    folder = tmp_path / "results/blocks/c/1"
+    folder = tmp_path / "results/launches/c/1"
     folder.mkdir(parents=True)
-    (folder / "block.json").write_text(json.dumps({"status": "failed", "rounds": 2}))
+    (folder / "launch.json").write_text(json.dumps({"status": "failed", "rounds": 2}))
 
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
@@ -127,4 +130,4 @@ def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=StudyFolder(tmp_path / "results")))
     monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
     with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
-        retry(Path("study.yaml"))
+        discard(Path("study.yaml"), changed=False)

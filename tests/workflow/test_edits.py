@@ -23,14 +23,14 @@ WIDE = {
 
 
 def unchanged(before: dict, after: dict) -> bool:
-    return all(after.get(block) == written for block, written in before.items())
+    return all(after.get(launch) == written for launch, written in before.items())
 
 
-def readme_example() -> dict:
-    """The five lines that the README asks a user to write."""
-    text = (ROOT / "README.md").read_text()
+def page_example() -> dict:
+    """The five lines that docs/add-a-workload.md asks a user to write."""
+    text = (ROOT / "docs/add-a-workload.md").read_text()
     found = re.search(r"<!-- a workload -->\s*```yaml\n(.*?)```", text, re.DOTALL)
-    assert found, "the README shows no workload"
+    assert found, "the page shows no workload"
     assert len(found[1].strip().splitlines()) <= 6  # the `workloads:` line, and five more
     return yaml.safe_load(found[1])["workloads"]
 
@@ -44,34 +44,34 @@ def wide(finished, tmp_path_factory):
     return sweeps, done.stderr
 
 
-def test_a_workload_is_added_as_the_readme_shows(project):
-    (name, workload), *none = readme_example().items()
+def test_a_workload_is_added_as_its_page_shows(project):
+    (name, workload), *none = page_example().items()
     assert not none
-    before = project.blocks()
+    before = project.launches()
     project.write_study({"workloads": {name: workload}, "antagonists": ["stream", name]})
     project.sweep(TABLES)
-    after = project.blocks()
+    after = project.launches()
     assert unchanged(before, after)
     assert len(after) == len(before) + 2
-    assert all(project.record(block)["status"] == "measured" for block in after)
+    assert all(project.record(launch)["status"] == "measured" for launch in after)
     assert set(project.effects()["mix"]) == {"chase+stream", f"chase+{name}"}
     project.assert_finished(TABLES)
 
 
-def test_a_larger_budget_measures_only_more_blocks_and_never_two_at_a_time(project):
+def test_a_larger_budget_measures_only_more_launches_and_never_two_at_a_time(project):
     """Though the plan and the facts of the machine have to be made first, as where results were copied without them."""
-    before = project.blocks()
+    before = project.launches()
     (project.results / "plan.json").unlink()
     (project.results / "machine.json").unlink()
-    project.write_study({"budget": STUDY["budget"] | {"blocks": 4, "rounds": 3}})
+    project.write_study({"budget": STUDY["budget"] | {"launches": 4, "rounds": 3}})
     project.sweep("-j", "4", TABLES)
-    after = project.blocks()
+    after = project.launches()
     assert unchanged(before, after)
     assert len(after) == 4
     effects = project.effects()
-    assert (effects["blocks"] == 4).all()
+    assert (effects["launches"] == 4).all()
     assert effects["slowdown_low"].notna().all()
-    windows = [pd.read_parquet(project.results / "blocks" / block / "windows.parquet") for block in after]
+    windows = [pd.read_parquet(project.results / "launches" / launch / "windows.parquet") for launch in after]
     spans = sorted((each["open_ns"].min(), each["close_ns"].max()) for each in windows)
     assert all(first[1] < second[0] for first, second in itertools.pairwise(spans))
 
@@ -80,30 +80,30 @@ def test_a_new_title_reaches_the_report_and_measures_nothing(finished, wide, pro
     project.write_study({"title": WIDE["title"]})
     jobs = project.run("--dry-run").stdout
     assert "write_report" in jobs
-    assert "measure_block" not in jobs
+    assert "measure_launch" not in jobs
     assert '<p class="name">Another &lt;title&gt;</p>' in (wide[0].results / "report/index.html").read_text()
 
 
 def test_removed_workloads_leave_the_tables_and_nothing_is_measured(wide, tmp_path):
     project = wide[0].copy(tmp_path / "project")
     assert {"chase+stream", "chase+reader"} <= set(project.effects()["mix"])
-    before = project.blocks()
+    before = project.launches()
     project.write_study({})
     project.sweep(TABLES)
-    assert project.blocks() == before
+    assert project.launches() == before
     assert set(project.effects()["mix"]) == {"chase+stream"}
 
 
-def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp_path):
+def test_a_failed_launch_is_told_and_costs_the_others_nothing(finished, wide, tmp_path):
     project, told = wide[0].copy(tmp_path / "project"), wide[1]
-    assert unchanged(finished.blocks(), project.blocks())
+    assert unchanged(finished.launches(), project.launches())
     page = (project.results / "report/index.html").read_text()
     assert "false ended with status 1" in page
     assert "2 of 6 launches: failed" in told
-    assert "castmates retry" in told
+    assert "castmates sweep --retry" in told
     project.assert_finished()
-    assert "2 blocks discarded" in project.castmates("retry")
-    assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but discarded blocks are not"
+    assert "2 launches discarded" in project.castmates("sweep", "--retry", "--", "--dry-run")
+    assert "measure_launch" in project.run("--dry-run").stdout, "the report is there, but discarded launches are not"
 
 
 def test_inputs_are_made_once_and_read_by_what_is_measured(finished, wide, tmp_path):
@@ -112,9 +112,9 @@ def test_inputs_are_made_once_and_read_by_what_is_measured(finished, wide, tmp_p
     assert place.name == f"xml-{inputs.key('xml', ROOT / 'envs')}"
     made = inputs.ready_file(place).stat().st_mtime_ns
 
-    before, first = finished.blocks(), project.blocks()
+    before, first = finished.launches(), project.launches()
     assert unchanged(before, first)
-    new = [project.record(block) for block in first if block not in before]
+    new = [project.record(launch) for launch in first if launch not in before]
     records = [record for record in new if record["status"] == "measured"]
     assert len(records) == 2
     assert {record["inputs"]["xml"]["key"] for record in records} == {place.name.removeprefix("xml-")}
@@ -125,7 +125,7 @@ def test_inputs_are_made_once_and_read_by_what_is_measured(finished, wide, tmp_p
     workloads = WIDE["workloads"] | {"again": again}
     project.write_study(WIDE | {"workloads": workloads, "antagonists": ["stream", "reader", "again"]})
     jobs = project.run("--dry-run").stdout
-    assert "measure_block" in jobs
+    assert "measure_launch" in jobs
     assert "build_inputs" not in jobs
     assert inputs.ready_file(place).stat().st_mtime_ns == made
 

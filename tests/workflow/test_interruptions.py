@@ -14,17 +14,17 @@ from castmates.study.schedule import Orders, stretches
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
-LONGER = {"budget": STUDY["budget"] | {"blocks": 4}}
-KEYS = ["company", "block", "round", "scene", "member"]
+LONGER = {"budget": STUDY["budget"] | {"launches": 4}}
+KEYS = ["cohort", "launch", "round", "scene", "member"]
 
 
 def expected_rows(sweeps: Sweeps) -> list[tuple]:
-    """Which windows the plan asks for: no measured figures, but every company, block, round, scene and member."""
+    """Which windows the plan asks for: no measured figures, but every cohort, launch, round, scene and member."""
     return sorted(
-        (block.company.id, block.number, round_, scene.name, member)
-        for block in read_plan(sweeps.results / "plan.json").blocks
-        for round_ in range(1, block.design.rounds + 1)
-        for scene in block.company.scenes
+        (launch.cohort.id, launch.number, round_, scene.name, member)
+        for launch in read_plan(sweeps.results / "plan.json").launches
+        for round_ in range(1, launch.design.rounds + 1)
+        for scene in launch.cohort.scenes
         for member in scene.active
     )
 
@@ -36,17 +36,17 @@ def rows(sweeps: Sweeps) -> list[tuple]:
 def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     """In which order the seeds have the scenes of each launch begin; later orders depend on how many came before."""
     return {
-        (block.company.id, block.number): [
-            scene.name for part in stretches(block, 1) for cycle in Orders().draw(part, 1) for scene in cycle
+        (launch.cohort.id, launch.number): [
+            scene.name for part in stretches(launch, 1) for cycle in Orders().draw(part, 1) for scene in cycle
         ]
-        for block in read_plan(sweeps.results / "plan.json").blocks
+        for launch in read_plan(sweeps.results / "plan.json").launches
     }
 
 
 def order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     windows = pd.read_parquet(sweeps.results / "tables/windows.parquet")
-    windows = windows[windows["round"] == 1].drop_duplicates(["company", "block", "window"]).sort_values("position")
-    return {place: own["scene"].tolist() for place, own in windows.groupby(["company", "block"])}
+    windows = windows[windows["round"] == 1].drop_duplicates(["cohort", "launch", "window"]).sort_values("position")
+    return {place: own["scene"].tolist() for place, own in windows.groupby(["cohort", "launch"])}
 
 
 def processes_of(sweeps: Sweeps) -> list[psutil.Process]:
@@ -67,14 +67,14 @@ def wait_until_nobody_is_left(sweeps: Sweeps) -> None:
     )
 
 
-def words_of_new_blocks(sweeps: Sweeps, known: set[Path]) -> str:
-    """What the blocks that were begun since have written."""
+def words_of_new_launches(sweeps: Sweeps, known: set[Path]) -> str:
+    """What the launches that were begun since have written."""
     return "".join(file.read_text() for file, _ in sweeps.logs() if file not in known)
 
 
 @pytest.fixture
 def started(project):
-    """A longer sweep at work, the block logs that were there before it, and nobody left afterwards."""
+    """A longer sweep at work, the launch logs that were there before it, and nobody left afterwards."""
     project.write_study(LONGER)
     known = {file for file, _ in project.logs()}
     sweep = project.start(TABLES)
@@ -86,7 +86,7 @@ def started(project):
         sweep.communicate()
 
 
-# Ctrl-C while a block's programs start; SIGTERM, to Snakemake alone, in the midst of its rounds. The chaos test kills.
+# Ctrl-C while a launch's programs start; SIGTERM, to Snakemake alone, in the midst of its rounds. The chaos test kills.
 @pytest.mark.parametrize(
     ("moment", "number"),
     [
@@ -95,9 +95,9 @@ def started(project):
     ],
 )
 def test_a_sweep_that_was_ended_goes_on(project, started, moment, number):
-    before = project.blocks()
+    before = project.launches()
     sweep, known = started
-    wait_for(lambda: moment in words_of_new_blocks(project, known), f"a block is at '{moment}'")
+    wait_for(lambda: moment in words_of_new_launches(project, known), f"a launch is at '{moment}'")
     if number == signal.SIGINT:
         os.killpg(sweep.pid, number)  # as a terminal does it
     else:
@@ -106,29 +106,29 @@ def test_a_sweep_that_was_ended_goes_on(project, started, moment, number):
     assert sweep.returncode != 0
     assert "Traceback" not in said
     wait_until_nobody_is_left(project)
-    kept = project.blocks()
+    kept = project.launches()
     project.sweep(TABLES)
-    after = project.blocks()
+    after = project.launches()
     assert len(after) == 4
-    assert {block: after[block] for block in before | kept} == before | kept
+    assert {launch: after[launch] for launch in before | kept} == before | kept
     assert rows(project) == expected_rows(project)
     assert order(project) == expected_order(project)
     project.assert_finished(TABLES)
 
 
-def test_a_block_is_kept_though_snakemake_did_not_live_to_see_it_end(project, started):
-    before = project.blocks()
+def test_a_launch_is_kept_though_snakemake_did_not_live_to_see_it_end(project, started):
+    before = project.launches()
     sweep, _ = started
-    wait_for(lambda: set(project.blocks()) > set(before), "a block is measured")
+    wait_for(lambda: set(project.launches()) > set(before), "a launch is measured")
     sweep.kill()
     sweep.communicate(timeout=PATIENCE)
     wait_until_nobody_is_left(project)
-    kept = project.blocks()
+    kept = project.launches()
     assert len(kept) > len(before)
     project.sweep(TABLES)
-    after = project.blocks()
+    after = project.launches()
     assert len(after) == 4
-    assert {block: after[block] for block in kept} == kept
+    assert {launch: after[launch] for launch in kept} == kept
 
 
 def test_a_second_sweep_over_the_same_results_is_refused_in_a_sentence(project, started):

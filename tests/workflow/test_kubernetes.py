@@ -9,7 +9,7 @@ import pytest
 
 from tests.workflow.sweeps import ROOT, TABLES, Sweeps
 
-ON_NODES = {"measure-block", "describe-machine"}
+ON_NODES = {"measure-launch", "describe-machine"}
 
 
 @pytest.mark.nightly
@@ -18,7 +18,7 @@ def test_a_sweep_submits_valid_pods_and_one_that_was_lost_again(tmp_path, cache)
     validator = pytest.importorskip("kubernetes_validate")
     project = Sweeps.make(tmp_path / "project", cache)
     (cluster := tmp_path / "cluster").mkdir()
-    (cluster / "fail_once").write_text("castmates-measure-block")
+    (cluster / "fail_once").write_text("castmates-measure-launch")
     for pod in ("measured", "analysis"):  # the volume of this cluster
         file = project.folder / f"profiles/kubernetes/{pod}.yaml"
         file.write_text(file.read_text().replace("mountPath: /work}", f"mountPath: {tmp_path}}}"))
@@ -42,8 +42,8 @@ def test_a_sweep_submits_valid_pods_and_one_that_was_lost_again(tmp_path, cache)
         rule = job["metadata"]["name"].removeprefix("castmates-").rpartition("-")[0]
         submitted.setdefault(rule, []).append(job["spec"]["template"]["spec"]["containers"][0]["securityContext"])
     assert submitted.keys() >= ON_NODES | {"estimate-effects"}
-    assert len(submitted["measure-block"]) == len(project.blocks()) + 1
+    assert len(submitted["measure-launch"]) == len(project.launches()) + 1
     for rule, contexts in submitted.items():
         assert all(one.get("privileged", False) is (rule in ON_NODES) for one in contexts), rule
     (lost,) = (project.folder / "logs/kubernetes").iterdir()
-    assert lost.name.startswith("castmates-measure-block")
+    assert lost.name.startswith("castmates-measure-launch")

@@ -31,7 +31,7 @@ def test_a_mistake_in_the_study_is_one_sentence(tmp_path, monkeypatch, changes, 
 
 
 def test_a_mistake_is_told_by_the_workflow_too_and_loses_nothing(project):
-    before = project.blocks()
+    before = project.launches()
     changes, said = MISTAKES[2]
     project.write_study(changes)
     done = project.run()
@@ -40,4 +40,4 @@ def test_a_mistake_is_told_by_the_workflow_too_and_loses_nothing(project):
     assert profile == PROFILE
     assert sentence.startswith("castmates: config/config.yaml")
     assert said in sentence
-    assert project.blocks() == before
+    assert project.launches() == before

@@ -29,10 +29,8 @@ def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):
             assert "Source: modelled." in figure.with_suffix(".txt").read_text()
     assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= stamped
     assert {"distances.csv", "mitigations.csv", "mitigations.parquet", "system_over_mixes.csv"} <= stamped
-    # What a modelled machine lacks, or one machine alone, and what only some studies have (test_adaptive.py,
-    # test_prediction.py); every other table has rows in one of the two studies.
-    lacking = {"counters", "topdown", "layers", "nodes", "curves", "predictions", "profiles", "services", "loads"}
-    lacking.add("variant_effects")  # tests/unit/test_variants.py
+    # What a launch on a modelled machine lacks; every other table has rows in one of the two studies.
+    lacking = {"counters", "topdown", "layers"}
     assert {name.partition(".")[0] for name in tables - stamped} == lacking
     assert {"distances.pdf", "mitigations.pdf", "system_mixes.pdf"} <= {
         file.name for file in arranged.results.glob("figures/*.pdf")
@@ -52,17 +50,17 @@ def test_the_page_says_so_too(modelled):
 def test_the_effects_hold_the_truth_of_the_model(modelled):
     effects = modelled.effects()
     assert {"split-4", "split-10", "lead-4", "unmanaged"} == set(effects["partition"])
-    record = json.loads(next(modelled.results.glob("blocks/*/1/block.json")).read_text())
+    record = json.loads(next(modelled.results.glob("launches/*/1/launch.json")).read_text())
     truth = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
     lead = "chase@1"
     for scene, row in {
         "corun:chase+stream": ("unmanaged", "chase+stream"),
         "corun:chase+stream@split-10": ("split-10", "chase+stream"),
-        "solo@lead-4": ("lead-4", "chase"),
+        "alone@lead-4": ("lead-4", "chase"),
     }.items():
         own = effects[(effects["partition"] == row[0]) & (effects["mix"] == row[1]) & (effects["member"] == lead)]
-        found = own[own["baseline"] == "solo"].iloc[0]
-        assert found["slowdown"] == pytest.approx(truth["solo"][lead] / truth[scene][lead], rel=0.03)
+        found = own[own["baseline"] == "alone"].iloc[0]
+        assert found["slowdown"] == pytest.approx(truth["alone"][lead] / truth[scene][lead], rel=0.03)
 
 
 @pytest.mark.core
@@ -81,9 +79,9 @@ def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name)
         aside.rename(file)
 
 
-def test_blocks_with_a_lost_table_or_a_damaged_record_are_measured_again_and_no_other(modelled, tmp_path):
+def test_launches_with_a_lost_table_or_a_damaged_record_are_measured_again_and_no_other(modelled, tmp_path):
     copy = modelled.copy(tmp_path / "project")
-    first, second, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
+    first, second, *others = sorted(copy.results.glob("launches/*/*/launch.json"))
     before = {file: file.stat().st_mtime_ns for file in others}
     table = first.with_name("layers.parquet")
     table.unlink()
@@ -100,18 +98,20 @@ def test_results_that_were_copied_say_that_they_were_measured_with_another_windo
     """As everybody does who moves a study to another machine: what was measured is known to its records alone."""
     copy = modelled.copy(tmp_path / "project")
     shutil.rmtree(copy.folder / ".snakemake")
-    assert "measured with" not in copy.castmates("status")
-    count = len(copy.blocks())
+    assert "measured with" not in copy.castmates("show", "--progress")
+    count = len(copy.launches())
     copy.write_study(MODELLED | {"budget": MODELLED["budget"] | {"window": 0.13}})
     sentence = f"{count} launches were measured with 'budget.window' 0.2, where the study now says 0.13."
-    for command in ("status", "plan"):
-        assert sentence in copy.castmates(command)
+    for command in (["show", "--progress"], ["plan"]):
+        assert sentence in copy.castmates(*command)
     plan = copy.results / "plan.json"
     copy.sweep("--force", str(plan.relative_to(copy.folder)))
-    assert sentence in " ".join(json.loads(plan.read_text())["notes"]), "of which the page is made"
-    assert len(copy.blocks()) == count, "nothing that is measured is thrown away unasked"
-    assert f"{count} blocks discarded" in copy.castmates("retry", "--changed")
-    assert "measured with" not in copy.castmates("status")
+    assert sentence in " ".join(note["text"] for note in json.loads(plan.read_text())["notes"]), (
+        "of which the page is made"
+    )
+    assert len(copy.launches()) == count, "nothing that is measured is thrown away unasked"
+    assert f"{count} launches discarded" in copy.castmates("sweep", "--retry", "--changed", "--", "--dry-run")
+    assert "measured with" not in copy.castmates("show", "--progress")
 
 
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):

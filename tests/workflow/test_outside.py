@@ -85,7 +85,7 @@ def test_a_sweep_that_could_measure_again_for_nothing_is_refused(empty):
     done = empty.run(TABLES)
     assert done.returncode != 0
     assert "or --rerun-triggers mtime params." in done.stdout + done.stderr
-    assert not empty.blocks()
+    assert not empty.launches()
 
 
 def test_a_module_whose_configuration_was_changed_is_refused(empty):

@@ -18,7 +18,7 @@ STUDY = {
     "leads": ["chase", "stream"],
     "antagonists": ["chase", "stream"],
     "controls": None,
-    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
+    "budget": {"launches": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_launch": 3600},
     "place": {"jobs": {"chase": {"count": 2, "limit": "90%"}, "stream": 2}},
 }
 
@@ -26,10 +26,10 @@ STUDY = {
 def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)
-    sweeps.sweep("results/small/tables/recommendations.csv")
-    before = json.loads(sweeps.castmates("place", "--json"))
+    sweeps.sweep("results/small/tables/effects.csv")
+    before = json.loads(sweeps.castmates("advice", "--place", "--format", "json"))
     assert {row["fresh_pct"] for row in before["groupings"]} == {None}
-    said = sweeps.castmates("place", "--confirm", "--cores", "2")
+    said = sweeps.castmates("advice", "--place", "--confirm", "--cores", "2")
     assert "Fresh launches of the best grouping: " in said
     after = pd.read_csv(sweeps.results / "place/groupings.csv")
     assert after["loss_pct"].tolist() == pytest.approx([row["loss_pct"] for row in before["groupings"]])
@@ -38,13 +38,13 @@ def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path
     (file,) = (sweeps.results / "place").glob("*.yaml")
     fresh = sweeps.folder / "results" / file.stem
     rates = {}
-    for block in fresh.glob("blocks/*/1/block.json"):
-        record = json.loads(block.read_text())
+    for launch in fresh.glob("launches/*/1/launch.json"):
+        record = json.loads(launch.read_text())
         for scene, members in record["truth"].items():
             for name, one in members.items():
                 kind = scene.partition(":")[0]
                 others = tuple(sorted(other.partition("@")[0] for other in members if other != name))
-                alone = others == () and kind in ("solo", "alone")
+                alone = others == () and kind in ("alone", "antagonist-alone")
                 rates[name.partition("@")[0], () if alone else others if kind == "corun" else None] = one["rate"]
     for row in after.itertuples():
         truth = 100 * (1 - rates[row.job, (row.beside,)] / rates[row.job, ()])
@@ -55,7 +55,7 @@ def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path
     assert "losses agree with their fresh launches" in shown
     assert "more done than at random, expected" in shown
     seeds = [
-        {json.loads(one.read_text())["spec"]["seed"] for one in folder.glob("blocks/*/*/block.json")}
+        {json.loads(one.read_text())["spec"]["seed"] for one in folder.glob("launches/*/*/launch.json")}
         for folder in (sweeps.results, fresh)
     ]
     assert not seeds[0] & seeds[1]

@@ -60,13 +60,13 @@ def test_figure_and_metric_are_on_the_page_and_in_the_tables(sweeps):
     page = (sweeps.results / "report/index.html").read_text()
     for words in ("From launch to launch", "A ring is a launch", "least progress", "castmates-example"):
         assert words in page, words
-    record = sweeps.record(next(iter(sweeps.blocks())))
+    record = sweeps.record(next(iter(sweeps.launches())))
     assert record["versions"]["castmates-example"] == "0.1.0"
     sweeps.assert_finished(*CHOSEN)
 
 
 def test_without_the_package_its_metric_is_still_read(sweeps):
-    if not sweeps.blocks():
+    if not sweeps.launches():
         sweeps.sweep(*CHOSEN)
     (sweeps.results / "report/index.html").unlink()
     Sweeps(sweeps.folder, sweeps.cache).sweep(*CHOSEN)
@@ -74,7 +74,7 @@ def test_without_the_package_its_metric_is_still_read(sweeps):
 
 
 def test_the_doctor_lists_what_is_added(sweeps):
-    shown = sweeps.castmates("doctor", "--json")
+    shown = sweeps.castmates("doctor", "--format", "json")
     for words in (
         "figure 'launches'",
         "metric 'least progress'",
@@ -90,7 +90,7 @@ def test_a_suite_of_a_plugin_makes_workloads(sweeps):
     file = sweeps.folder / "workloads/shell.yaml"
     file.write_text(yaml.safe_dump({"suites": {"shell": {"commands": {"list": "ls /"}}}}))
     try:
-        assert "shell.list" in sweeps.castmates("workloads", "list", "--json", "--catalogue", "workloads")
+        assert "shell.list" in sweeps.castmates("workloads", "--format", "json", "--catalogue", "workloads")
         file.write_text(yaml.safe_dump({"suites": {"shell": {}}}))
         done = sweeps.run(*CHOSEN, "--dry-run")
         assert "'suites.shell': expected one key, 'commands'" in done.stdout + done.stderr
@@ -113,4 +113,4 @@ def test_a_broken_plugin_is_one_sentence(sweeps, tmp_path):
     assert "the figure 'broken' of the package castmates-broken 0.1.0 cannot be loaded: ModuleNotFoundError" in said
     assert "Fix that package, or uninstall it." in said
     assert "Traceback" not in said
-    assert "cannot be loaded" in other.castmates("doctor", "--json")
+    assert "cannot be loaded" in other.castmates("doctor", "--format", "json")

@@ -1,4 +1,4 @@
-"""`castmates replay`: whole studies are published, measured again in a fresh folder, and held against each other."""
+"""`castmates sweep --replay`: whole studies are published, measured again elsewhere, and compared."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from tests.workflow.sweeps import Sweeps
 pytestmark = pytest.mark.modelled
 
 LONGEST = 300  # seconds of one command, on a machine that does other things too
-MARGIN = ("--margin", "0.5")  # three launches of two rounds show no less
+MARGIN = ("--margin", "50%")  # three launches of two rounds show no less
 
 
 def replay(sweeps: Sweeps, *words: object) -> subprocess.Popen[str]:
     """A replay at work, in a session of its own as a terminal has it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "castmates", "replay", *map(str, words), "--cores", "2"],
+        [sys.executable, "-m", "castmates", "sweep", "--replay", *map(str, words), "--cores", "2"],
         cwd=sweeps.folder,
         env=sweeps.environment(),
         stdout=subprocess.PIPE,
@@ -56,8 +56,8 @@ def doctored(crate: Path, target: Path, change) -> Path:
     return target
 
 
-def blocks(sweeps: Sweeps, name: str) -> dict[str, int]:
-    found = (sweeps.folder / "results" / name).glob("blocks/*/*/block.json")
+def launches(sweeps: Sweeps, name: str) -> dict[str, int]:
+    found = (sweeps.folder / "results" / name).glob("launches/*/*/launch.json")
     return {str(one.relative_to(sweeps.folder)): one.stat().st_mtime_ns for one in found}
 
 
@@ -81,19 +81,19 @@ def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differ
     copied = Path(shutil.copytree(crate, tmp_path / "copied"))
     working = replay(elsewhere, copied, *MARGIN)
     try:
-        wait_for(lambda: blocks(elsewhere, "small-replay"), "a block is measured")
+        wait_for(lambda: launches(elsewhere, "small-replay"), "a launch is measured")
         working.send_signal(signal.SIGINT)
         working.communicate(timeout=PATIENCE)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(working.pid, signal.SIGKILL)
     assert working.returncode == 128 + signal.SIGINT
-    kept = blocks(elsewhere, "small-replay")
+    kept = launches(elsewhere, "small-replay")
     assert not (elsewhere.folder / "results/small-replay/replay/index.html").exists()
 
     status, out, errors = replayed(elsewhere, copied, *MARGIN)
     assert status == ALL_AGREE, out + errors
-    after = blocks(elsewhere, "small-replay")
+    after = launches(elsewhere, "small-replay")
     assert len(after) == 3
     assert {name: after[name] for name in kept} == kept, "nothing is measured twice"
     assert "MODELLED (NOT MEASURED)" in out
@@ -117,7 +117,7 @@ def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differ
     other = doctored(crate, tmp_path / "doctored", slower)
     status, out, errors = replayed(elsewhere, other, *MARGIN)
     assert status == SOME_DIFFER, out + errors
-    assert blocks(elsewhere, "small-replay") == after
+    assert launches(elsewhere, "small-replay") == after
     assert "chase beside stream: loss of " in out
     assert "one of them is not what was measured" in out, "the published table of effects is that of the real windows"
     table = pd.read_csv(made / "replay.csv")
@@ -126,15 +126,15 @@ def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differ
 
 
 @pytest.mark.nightly
-def test_a_block_of_real_kernels_is_measured_again_and_too_few_launches_decide_nothing(finished, elsewhere):
+def test_a_launch_of_real_kernels_is_measured_again_and_too_few_launches_decide_nothing(finished, elsewhere):
     """From the results folder of another project, whose kernels are built there."""
     project = finished.copy(elsewhere.folder / "project")
-    (block,) = (place for place in project.results.glob("blocks/*/1"))
-    status, out, errors = replayed(project, block, "--blocks", "3", "--json")
+    (launch,) = (place for place in project.results.glob("launches/*/1"))
+    status, out, errors = replayed(project, launch, "--launches", "3", "--format", "json")
     assert status == UNDECIDED, out + errors
     found = json.loads(out)
     assert found["origin"] == found["stamp"] == ""
-    assert {row["verdict"] for row in found["rows"]} == {"too few blocks"}, "two launches were published"
-    assert {row["here_blocks"] for row in found["rows"]} == {3}
+    assert {row["verdict"] for row in found["rows"]} == {"too few launches"}, "two launches were published"
+    assert {row["here_launches"] for row in found["rows"]} == {3}
     assert {row["platform_here"] for row in found["rows"]} == {"measured"}
     assert all(row["here_slowdown_low"] < row["here_slowdown"] for row in found["rows"])

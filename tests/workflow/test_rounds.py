@@ -1,4 +1,4 @@
-"""With `rounds: auto` the first two launches of each company decide how many rounds its others have, once for all."""
+"""With `rounds: auto` the first two launches of each cohort decide how many rounds its others have, once for all."""
 
 import json
 import shutil
@@ -10,20 +10,21 @@ from tests.workflow.sweeps import TABLES, Sweeps
 
 pytestmark = pytest.mark.modelled
 
-BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
-STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
+BUDGET = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
+# With this seed the first launches decide on another number than the one that they had.
+STUDY = {"seed": 4, "platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
 NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 
 
-def parted(block: str) -> list[str]:
-    return block.split("/")
+def parted(launch: str) -> list[str]:
+    return launch.split("/")
 
 
 def rounds(sweeps: Sweeps) -> dict[str, list[int]]:
-    """The rounds of each company's measured launches, in their order."""
+    """The rounds of each cohort's measured launches, in their order."""
     found: dict[str, list[int]] = {}
-    for company, number in sorted((company, int(number)) for company, number in map(parted, sweeps.blocks())):
-        found.setdefault(company, []).append(sweeps.record(f"{company}/{number}")["spec"]["design"]["rounds"])
+    for cohort, number in sorted((cohort, int(number)) for cohort, number in map(parted, sweeps.launches())):
+        found.setdefault(cohort, []).append(sweeps.record(f"{cohort}/{number}")["spec"]["design"]["rounds"])
     return found
 
 
@@ -44,9 +45,9 @@ def decided(tmp_path_factory):
 
 
 def test_the_first_launches_decide_and_everything_shows_it(decided):
-    ((company, text),) = decisions(decided).items()
+    ((cohort, text),) = decisions(decided).items()
     decision = json.loads(text)
-    first, second, *others = rounds(decided)[company]
+    first, second, *others = rounds(decided)[cohort]
     assert first == second
     assert others == [decision["rounds"]] * 2
     assert decision["launches"] == 2
@@ -63,15 +64,15 @@ def test_the_first_launches_decide_and_everything_shows_it(decided):
 
 def test_a_larger_budget_and_a_new_antagonist_change_no_decision_and_measure_nothing_again(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
-    budget = BUDGET | {"blocks": 5}
+    before, ((cohort, text),) = sweeps.launches(), decisions(sweeps).items()
+    budget = BUDGET | {"launches": 5}
     sweeps.write_study(STUDY | {"model": NOISY, "budget": budget, "antagonists": ["stream", "compute"]})
     sweeps.sweep(TABLES)
-    after = sweeps.blocks()
+    after = sweeps.launches()
     assert before.items() <= after.items()
-    assert decisions(sweeps)[company] == text
-    assert rounds(sweeps)[company] == [*rounds(decided)[company], json.loads(text)["rounds"]]
-    (added,) = decisions(sweeps).keys() - {company}
+    assert decisions(sweeps)[cohort] == text
+    assert rounds(sweeps)[cohort] == [*rounds(decided)[cohort], json.loads(text)["rounds"]]
+    (added,) = decisions(sweeps).keys() - {cohort}
     assert len(rounds(sweeps)[added]) == 5
     assert rounds(sweeps)[added][2:] == [json.loads(decisions(sweeps)[added])["rounds"]] * 3
     sweeps.assert_finished(TABLES)
@@ -79,40 +80,40 @@ def test_a_larger_budget_and_a_new_antagonist_change_no_decision_and_measure_not
 
 def test_a_fixed_number_holds_for_what_is_still_to_come(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, had = sweeps.blocks(), rounds(sweeps)
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5, "rounds": 3}})
+    before, had = sweeps.launches(), rounds(sweeps)
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5, "rounds": 3}})
     sweeps.sweep(TABLES)
-    assert before.items() <= sweeps.blocks().items()
-    assert rounds(sweeps) == {company: [*numbers, 3] for company, numbers in had.items()}
+    assert before.items() <= sweeps.launches().items()
+    assert rounds(sweeps) == {cohort: [*numbers, 3] for cohort, numbers in had.items()}
 
 
 def test_a_decision_that_is_lost_is_that_of_the_launches_that_were_measured_with_it(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, had = sweeps.blocks(), rounds(sweeps)
+    before, had = sweeps.launches(), rounds(sweeps)
     (file,) = sweeps.results.glob("rounds/*.json")
     file.unlink()
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5}})
     sweeps.sweep(TABLES)
-    assert before.items() <= sweeps.blocks().items()
-    assert rounds(sweeps) == {company: [*numbers, numbers[-1]] for company, numbers in had.items()}
+    assert before.items() <= sweeps.launches().items()
+    assert rounds(sweeps) == {cohort: [*numbers, numbers[-1]] for cohort, numbers in had.items()}
     assert json.loads(file.read_text())["launches"] == 0
 
 
 def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
-    shutil.rmtree(sweeps.results / "blocks" / company / "1")
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    before, ((cohort, text),) = sweeps.launches(), decisions(sweeps).items()
+    shutil.rmtree(sweeps.results / "launches" / cohort / "1")
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5}})
     sweeps.sweep(TABLES)
-    after = sweeps.blocks()
-    assert {block for block in before if after[block] != before[block]} == {f"{company}/1"}
-    assert rounds(sweeps)[company][-1] == json.loads(text)["rounds"]
-    assert decisions(sweeps) == {company: text}
+    after = sweeps.launches()
+    assert {launch for launch in before if after[launch] != before[launch]} == {f"{cohort}/1"}
+    assert rounds(sweeps)[cohort][-1] == json.loads(text)["rounds"]
+    assert decisions(sweeps) == {cohort: text}
 
 
 def test_looks_at_the_precision_come_after_the_decision(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
-    budget = BUDGET | {"blocks": 4, "precision": "900%", "batch": 6, "most_blocks": 12}
+    budget = BUDGET | {"launches": 4, "precision": "100%", "batch": 6, "most_launches": 12}
     sweeps.write_study(STUDY | {"budget": budget})
     sweeps.sweep(TABLES)
     (numbers,) = rounds(sweeps).values()

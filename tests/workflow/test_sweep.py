@@ -18,7 +18,7 @@ pytestmark = pytest.mark.core
 
 def test_the_sweep_leaves_what_the_contract_promises(finished):
     results = finished.results
-    for table, columns in {"effects": tables.EFFECTS, "controls": tables.CONTROLS, "blocks": tables.BLOCKS}.items():
+    for table, columns in {"effects": tables.EFFECTS, "controls": tables.CONTROLS, "launches": tables.LAUNCHES}.items():
         assert list(pd.read_csv(results / f"tables/{table}.csv").columns) == list(columns)
         assert list(pd.read_parquet(results / f"tables/{table}.parquet").columns) == list(columns)
     for figure in ("heatmap", "windows", "control"):
@@ -27,16 +27,16 @@ def test_the_sweep_leaves_what_the_contract_promises(finished):
     assert (results / "mixes/chase+stream.json").is_file()
     assert (results / "machine.json").is_file()
     effects = finished.effects()
-    assert set(effects["baseline"]) == {"solo", "placebo", "alone"}
+    assert set(effects["baseline"]) == {"alone", "placebo"}
     assert (effects["platform"] == "measured").all()
-    assert (effects["blocks"] == 2).all()
+    assert (effects["launches"] == 2).all()
 
 
 def test_the_report_is_one_file_that_says_what_was_measured(finished):
     page = (finished.results / "report/index.html").read_text()
     assert not re.search(r"""(src|href)\s*=\s*["']https?://[^"']*\.(js|css|png|svg)""", page)
     result = re.search(r'<section class="result".*?</section>', page, re.DOTALL)[0]
-    assert "the interval covers these launches only" in result  # two blocks: no interval between launches
+    assert "the interval covers these launches only" in result  # two launches: no interval between launches
     assert "<td>stream</td>" in result
 
 
@@ -65,7 +65,7 @@ def test_moving_touching_and_restyling_measure_nothing_again(project):
         file.touch()
     done = project.run("--dry-run")
     assert done.returncode == 0
-    assert "measure_block" not in done.stdout, done.stdout  # the page shows the study's text, and is written anew
+    assert "measure_launch" not in done.stdout, done.stdout  # the page shows the study's text, and is written anew
 
 
 def test_neither_a_moved_cache_nor_another_text_of_the_rule_measures_again(project, tmp_path):
@@ -77,6 +77,6 @@ def test_neither_a_moved_cache_nor_another_text_of_the_rule_measures_again(proje
 
 def test_results_without_snakemakes_own_records_are_kept(project):
     shutil.rmtree(project.folder / ".snakemake")
-    before = project.blocks()
+    before = project.launches()
     project.sweep(TABLES)
-    assert project.blocks() == before
+    assert project.launches() == before

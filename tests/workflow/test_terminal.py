@@ -34,7 +34,7 @@ def no_word_of_snakemakes(shown: str) -> bool:
 def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
     shown = modelled.shown
     launches = LAUNCH.findall(shown)
-    total = len(modelled.blocks())
+    total = len(modelled.launches())
     assert [int(done) for done, _, _ in launches] == list(range(1, total + 1))
     assert {int(of) for _, of, _ in launches} == {total}
     assert no_word_of_snakemakes(shown)
@@ -53,12 +53,12 @@ def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
 @pytest.mark.core
 def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_for(modelled, tmp_path):
     sweeps = modelled.copy(tmp_path / "project")
-    before = sweeps.blocks()
-    terminal = Terminal(["snakemake", "--cores", "all", "--config", "blocks=5"], sweeps.folder, sweeps.environment())
+    before = sweeps.launches()
+    terminal = Terminal(["snakemake", "--cores", "all", "--config", "launches=5"], sweeps.folder, sweeps.environment())
     assert terminal.wait(PATIENCE * 2) == 0, terminal.text
-    shown, added = terminal.text, len(sweeps.blocks()) - len(before)
-    assert added == 2 * len({block.rpartition("/")[0] for block in before})
-    assert sweeps.blocks().items() > before.items()
+    shown, added = terminal.text, len(sweeps.launches()) - len(before)
+    assert added == 2 * len({launch.rpartition("/")[0] for launch in before})
+    assert sweeps.launches().items() > before.items()
     assert f"small   {added} launches more, about " in shown
     assert re.search(rf"Measuring .*━.* \d of {added}   \d+ s, about \d+ s left", shown)
     assert re.search(r"chase beside stream   launch [45] of 5   (starting|round \d of 2|ending)", shown)
@@ -66,14 +66,14 @@ def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_
     assert shown.rstrip().endswith((sweeps.results / "report/index.html").as_uri())
     assert no_word_of_snakemakes(shown)
     assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rfind("\x1b[?25l"), "the cursor is there again"
-    assert json.loads((sweeps.results / "asked.json").read_text()) == {"blocks": 5, "looks": [3]}
+    assert json.loads((sweeps.results / "asked.json").read_text()) == {"launches": 5, "looks": [3]}
     assert "Launches were added after a look at the results with 3 launches" in " ".join(shown.split())
     again = sweeps.run()
     assert "nothing is left to do" in again.stderr
     assert " Report file://" in again.stderr
-    refused = sweeps.run("--config", "blocks=2")
+    refused = sweeps.run("--config", "launches=2")
     assert refused.stderr.removeprefix(f"{PROFILE}\n") == (
-        "castmates: blocks=2: expected a whole number of launches from 3, which config/config.yaml has, to 10000.\n"
+        "castmates: launches=2: expected a whole number of launches from 3, which config/config.yaml has, to 10000.\n"
     )
 
 
@@ -88,7 +88,7 @@ def test_ctrl_c_in_a_terminal_ends_a_sweep_in_a_sentence(tmp_path):
     assert "The sweep did not finish; the same command goes on where it stopped." in shown
     assert "failed" not in shown
     assert no_word_of_snakemakes(shown)
-    assert not sweeps.blocks()
+    assert not sweeps.launches()
 
 
 def test_a_failed_job_shows_its_log(modelled, tmp_path):
@@ -140,5 +140,5 @@ def test_a_clone_runs_where_the_plugin_is_not_installed(modelled):
 def test_the_study_of_the_demo_is_small(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     counted = sweeps.run("--dry-run", "--quiet", "rules", "--config", "study=config/studies/demo.yaml").stdout
-    assert int(re.search(r"^model_block +(\d+)$", counted, re.M)[1]) <= 15
+    assert int(re.search(r"^model_launch +(\d+)$", counted, re.M)[1]) <= 15
     assert "build_environment" not in counted

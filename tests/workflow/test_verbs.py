@@ -19,14 +19,14 @@ def project(modelled, tmp_path):
 
 
 def test_a_sweep_goes_on_from_what_is_there_and_takes_more_launches(project: Sweeps):
-    before = project.blocks()
-    assert json.loads(project.castmates("status", "--json"))["missing"] == [0, 0]
-    project.castmates("sweep", "--blocks", "4")
-    assert project.blocks().items() > before.items()
-    state = json.loads(project.castmates("status", "results/small", "--json"))
-    assert state["launches"]["measured"] == len(project.blocks())
+    before = project.launches()
+    assert json.loads(project.castmates("show", "--progress", "--format", "json"))["missing"] == [0, 0]
+    project.castmates("sweep", "--launches", "4")
+    assert project.launches().items() > before.items()
+    state = json.loads(project.castmates("show", "results/small", "--progress", "--format", "json"))
+    assert state["launches"]["measured"] == len(project.launches())
     assert (state["missing"], state["running"], state["stale"]) == ([0, 0], None, False)
-    shown = json.loads(project.castmates("show", "--json"))
+    shown = json.loads(project.castmates("show", "--format", "json"))
     assert shown["pairs"]
     assert shown["headline"] in " ".join(project.castmates("show").split())
     assert "small" in project.castmates("open")
@@ -58,7 +58,7 @@ def test_measure_prints_its_result_once_on_standard_output_whether_it_measured_o
         assert (sweeps.folder / "results/tool/plan.json").exists() is there_before
         done = sweeps._call(sys.executable, "-m", "castmates", "measure", "--beside", "stream", "--", "tool", "-x")
         assert done.returncode == 0, done.stderr
-        headline = json.loads(sweeps.castmates("show", "results/tool", "--json"))["headline"]
+        headline = json.loads(sweeps.castmates("show", "results/tool", "--format", "json"))["headline"]
         assert " ".join(done.stdout.split()).count(headline) == 1
         assert headline not in " ".join(done.stderr.split())
         assert [line.split()[0] for line in (done.stdout + done.stderr).splitlines() if "file://" in line] == ["Report"]

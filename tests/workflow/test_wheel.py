@@ -60,11 +60,13 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_other(wheel):
-    """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks and scripts."""
+    """Templates, styles, sources in C and Perl; rules, catalogue, profile, locks, scripts and docs."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
-    folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings", "envs")
+    folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings")
     clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
+    clone += [file for file in (ROOT / "envs").iterdir() if file.stem not in ("dev", "docs", "slurm", "kubernetes")]
+    clone += [*(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]  # `castmates help`
     clone += [  # behind a link
         ROOT / "workflow" / file.relative_to(ROOT)
         for name in ("default", "slurm", "kubernetes")
@@ -141,3 +143,19 @@ def test_in_an_empty_folder_a_sweep_runs(installed):
 def run(installed: Installed, *words: str) -> None:
     done = installed._call("castmates", *words)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.nightly
+def test_the_base_alone_reads_and_plans(wheel, modelled, tmp_path):
+    """What `pip install castmates` brings, in the locked versions: no Snakemake, no scipy, no matplotlib, no DuckDB."""
+    uv, base = Path(sys.executable).with_name("uv"), tmp_path / "base"
+    call(uv, "venv", "--quiet", "--python", sys.executable, base)
+    call(uv, "pip", "install", "--quiet", "--python", base / "bin/python", "-c", ROOT / "envs/castmates.lock", wheel)
+    assert sum(file.stat().st_size for file in base.rglob("*") if not file.is_symlink()) < 310e6  # 300 on x86 and 3.11
+    alone = Installed(modelled.folder, modelled.cache)
+    alone.interpreter = base / "bin/python"
+    folder = str(modelled.results)
+    assert "chase" in alone.print(f"import castmates; print(*castmates.load({folder!r}).effects['lead'])")
+    for words, shown in (("show", folder), "Report"), (("plan", folder), "To sweep"), (("sweep", folder), "[sweep]'"):
+        done = alone._call("castmates", *words)
+        assert (done.returncode, shown in done.stdout + done.stderr) == (words[0] == "sweep", True), done.stderr

@@ -7,8 +7,8 @@ checkpoint take_look:
     input:
         plan="results/{study}/plan.json",
         earlier=earlier_looks,
-        # Written last, after the tables: a block without it is not whole.
-        blocks=lambda wildcards: block_files(RECORD, blocks_of_look(wildcards)),
+        # Written last, after the tables: a launch without it is not whole.
+        launches=lambda wildcards: launch_files(RECORD, launches_of_look(wildcards)),
     output:
         "results/{study}/looks/{look}.json",
     log:
@@ -21,12 +21,12 @@ checkpoint take_look:
         "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --by {params.wanted} --output {output:q} 2> {log:q}"
 
 
-# Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.
-rule gather_blocks:
+# Thousands of small files are slow: while the study is measured, the tables of some launches at a time are gathered.
+rule gather_launches:
     input:
         plan=ancient("results/{study}/plan.json"),
-        blocks=lambda wildcards: block_files(
-            RECORD, bundles_of(blocks_of_study())[wildcards.bundle]
+        launches=lambda wildcards: launch_files(
+            RECORD, bundles_of(launches_of_study())[wildcards.bundle]
         ),
     output:
         tables=expand(
@@ -34,29 +34,29 @@ rule gather_blocks:
             file=[file for file in bundle_names.FILES if file != bundle_names.LIST],
         ),
         # Written last: a bundle without it is not whole.
-        blocks=f"results/{{study}}/bundles/{{bundle}}/{bundle_names.LIST}",
+        launches=f"results/{{study}}/bundles/{{bundle}}/{bundle_names.LIST}",
     log:
-        "logs/gather_blocks/{study}/{bundle}.log",
-    # Before any block, or all of it is left to the end.
+        "logs/gather_launches/{study}/{bundle}.log",
+    # Before any launch, or all of it is left to the end.
     priority: 10_000_000
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python -P -m castmates.pipeline gather_blocks {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
+        "python -P -m castmates.pipeline gather_launches {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
 
 
 rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
-        # They have the blocks: a study of thousands names each of them once, not in every rule.
+        # They have the launches: a study of thousands names each of them once, not in every rule.
         bundles=lambda wildcards: bundle_files(),
-        # Of a bundle that is there Snakemake takes a missing block for one that was cleared away.
-        missing=lambda wildcards: block_files(RECORD, missing_blocks()),
+        # Of a bundle that is there Snakemake takes a missing launch for one that was cleared away.
+        missing=lambda wildcards: launch_files(RECORD, missing_launches()),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(STUDY_TABLES),
+            table=tables_of("estimate_effects"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -78,7 +78,7 @@ rule estimate_operations:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(OPERATION_TABLES),
+            table=tables_of("estimate_operations"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -98,7 +98,7 @@ rule estimate_traces:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(TRACE_SUMMARY_TABLES),
+            table=tables_of("estimate_traces"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -117,13 +117,17 @@ rule recommend_partitions:
         bundles=lambda wildcards: bundle_files(),
         tables=expand(
             "results/{{study}}/tables/{table}.parquet",
-            table=["effects", "windows", "services"],
+            table=[
+                name
+                for name in ("effects", "windows", "launches", "services")
+                if name in TERMS.tables
+            ],
         ),
-        confirming=confirming.block_files(FOLDER),
+        confirming=confirming.launch_files(FOLDER),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(PARTITION_TABLES),
+            table=tables_of("recommend_partitions"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -132,6 +136,5 @@ rule recommend_partitions:
         "../../envs/castmates.yaml"
     params:
         lead_loss=TERMS.lead_loss or 0,
-        latency=latency_option(),
     shell:
-        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} {params.latency} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -17,18 +17,30 @@ except ModuleNotFoundError as problem:
     raise WorkflowError(
         "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
     ) from None
+from castmates import extras
+
+
+def refuse_lacking(*wanted):
+    """Say what is not installed before anything is launched; jobs may have environments of their own (--sdm conda)."""
+    if not workflow.deployment_settings.deployment_method:
+        try:
+            extras.refuse_lacking(*wanted)
+        except CastmatesError as problem:
+            sys.exit(f"castmates: {problem}")
+
+
+refuse_lacking(extras.SWEEP)
+
 from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
 from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
-from castmates.results.columns.block import RECORD
-from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.launch import RECORD
+from castmates.results.columns.operations import PROFILE_RECORD
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.trace import TRACE_RECORD
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.traces import traces_there
 from castmates.workloads import environments, inputs
 
@@ -51,7 +63,7 @@ try:
         from castmates.report.figures.index import figures_of
 
         SWEEP = PlannedSweep.of(
-            study_file, config.get("blocks"), cache_folder(), figures_of
+            study_file, config.get("launches"), cache_folder(), figures_of
         )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
@@ -63,12 +75,14 @@ TERMS = SWEEP.terms
 STUDY = TERMS.study
 FOLDER = TERMS.folder
 CACHE = Path(TERMS.cache)
+if TERMS.profiles or TERMS.traces or traces_there(FOLDER):
+    refuse_lacking(extras.TRACE)
 
 
 wildcard_constraints:
     study=STUDY,
     look=r"\d+",
-    company="[^/]+",
+    cohort="[^/]+",
     number=r"\d+",
     bundle=r"\d+",
     trace="[^/]+",
@@ -129,8 +143,8 @@ def mix_files():
     return [str(FOLDER.mix_file(name)) for name in TERMS.mixes]
 
 
-def block_files(name, paths):
-    return [str(FOLDER.block(path) / name) for path in paths]
+def launch_files(name, paths):
+    return [str(FOLDER.launch(path) / name) for path in paths]
 
 
 def profile_files():
@@ -152,9 +166,14 @@ def own_rules():
     return list(map(str, own_files(SWEEP.project.study, SWEEP.project.study_file)))
 
 
-def operation_tables():
-    """What is made of them; nothing where none is traced."""
-    return rules.estimate_operations.output if TERMS.profiles else []
+def tables_of(rule):
+    """Of the tables that a rule writes those that the study asks for; all where it has nothing to do."""
+    return list(written_by(rule, TERMS.tables) or written_by(rule))
+
+
+def made_by(rule):
+    """What a rule makes of the tables that the study asks for."""
+    return getattr(rules, rule).output if written_by(rule, TERMS.tables) else []
 
 
 def traces_on_demand():
@@ -166,23 +185,18 @@ def traces_on_demand():
     ]
 
 
-def trace_tables():
-    """What is made of all traces; nothing where there is none."""
-    return rules.estimate_traces.output if TERMS.traces or traces_on_demand() else []
-
-
 def terms_of_profile(wildcards):
-    return SWEEP.block(path_of_launch("profiles/", wildcards))
+    return SWEEP.launch(path_of_launch("profiles/", wildcards))
 
 
 def terms_of_trace(wildcards):
-    return SWEEP.block(path_of_launch("traces/", wildcards))
+    return SWEEP.launch(path_of_launch("traces/", wildcards))
 
 
 def planned_before(of=""):
     """The plan and the facts of the machine, which are there before a launch; `of`: profiles/, traces/ or ""."""
     if FOLDER.plan_file.exists() and FOLDER.machine_file.exists():
-        # Snakemake would ask a function for every block.
+        # Snakemake would ask a function for every launch.
         return ancient(["results/{study}/plan.json", "results/{study}/machine.json"])
     files = [str(FOLDER.plan_file), str(FOLDER.machine_file)]
     return ancient(
@@ -202,25 +216,25 @@ def inputs_of(of=""):
 
 def waited_for(of, wildcards, what):
     path = path_of_launch(of, wildcards)
-    return SWEEP.waits_for(path, getattr(SWEEP.block(path), what))
+    return SWEEP.waits_for(path, getattr(SWEEP.launch(path), what))
 
 
 def path_of_launch(of, wildcards):
-    """Where a launch lies: of a company by its number, but a trace by its name."""
-    number = f"{wildcards.company}/{wildcards.number}" if of != "traces/" else None
+    """Where a launch lies: of a cohort by its number, but a trace by its name."""
+    number = f"{wildcards.cohort}/{wildcards.number}" if of != "traces/" else None
     return f"{of}{number or wildcards.trace}"
 
 
 def decision_of_look(number):
-    """The companies that went on after a look; Snakemake comes back when the look was taken."""
+    """The cohorts that went on after a look; Snakemake comes back when the look was taken."""
     from castmates.results.looks import went_on
 
     taken = checkpoints.take_look.get(study=STUDY, look=number)
     return went_on(Path(taken.output[0]))
 
 
-def blocks_of_look(wildcards):
-    """The blocks that have to be measured before this look."""
+def launches_of_look(wildcards):
+    """The launches that have to be measured before this look."""
     earlier = range(1, int(wildcards.look))
     return SWEEP.needed([decision_of_look(number) for number in earlier])
 
@@ -239,7 +253,7 @@ def wanted_of_looks():
 
 
 def decisions_of_study():
-    """The companies that went on after each look, up to the last one; none without looks."""
+    """The cohorts that went on after each look, up to the last one; none without looks."""
     decisions = []
     for number in range(1, len(SWEEP.plan.looks) + 1):
         decisions.append(decision_of_look(number))
@@ -257,10 +271,10 @@ def looks_of_study():
     ]
 
 
-def blocks_of_study():
-    """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+def launches_of_study():
+    """The launches that the looks asked for, and what is measured beyond them; all of the plan without looks."""
     if IS_JOB:
-        return SWEEP.blocks
+        return SWEEP.launches
     from castmates.pipeline.keeping import refuse_to_forget
 
     refuse_to_forget(workflow.rerun_triggers)
@@ -270,13 +284,13 @@ def blocks_of_study():
 bundles_of = cache(bundle_names.bundles)
 
 
-def missing_blocks():
-    """The blocks of bundles that are there which were not measured when the sweep began."""
+def missing_launches():
+    """The launches of bundles that are there which were not measured when the sweep began."""
     if IS_JOB:
         return []
     gathered = [
         paths
-        for name, paths in bundles_of(blocks_of_study()).items()
+        for name, paths in bundles_of(launches_of_study()).items()
         if (FOLDER.bundle(name) / bundle_names.LIST).exists()
     ]
     return SWEEP.missing(path for paths in gathered for path in paths)
@@ -285,35 +299,35 @@ def missing_blocks():
 def bundle_files():
     return [
         str(FOLDER.bundle(name) / file)
-        for name in bundles_of(blocks_of_study())
+        for name in bundles_of(launches_of_study())
         for file in bundle_names.FILES
     ]
 
 
-def terms_of_block(wildcards):
-    return SWEEP.block(f"{wildcards.company}/{wildcards.number}")
+def terms_of_launch(wildcards):
+    return SWEEP.launch(f"{wildcards.cohort}/{wildcards.number}")
 
 
-def spec_of_block(wildcards):
-    """Exactly what defines the block: this decides whether it must be measured again."""
-    return terms_of_block(wildcards).spec
+def spec_of_launch(wildcards):
+    """Exactly what defines the launch: this decides whether it must be measured again."""
+    return terms_of_launch(wildcards).spec
 
 
 def again(wildcards):
-    """What has a block measured again that has lost a table since: a note of that, newer than its record."""
-    path = f"{wildcards.company}/{wildcards.number}"
+    """What has a launch measured again that has lost a table since: a note of that, newer than its record."""
+    path = f"{wildcards.cohort}/{wildcards.number}"
     return SWEEP.torn_note if path in SWEEP.torn else []
 
 
-def rounds_of_block(wildcards):
-    """What decides how many rounds the block has, where its company's first launches do and it is not measured yet."""
-    waits = terms_of_block(wildcards).waits
-    return str(FOLDER.rounds_file(wildcards.company)) if waits else []
+def rounds_of_launch(wildcards):
+    """What decides how many rounds the launch has, where its cohort's first launches do and it is not measured yet."""
+    waits = terms_of_launch(wildcards).waits
+    return str(FOLDER.rounds_file(wildcards.cohort)) if waits else []
 
 
-def first_blocks(wildcards):
-    """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
-    return block_files(RECORD, SWEEP.first_blocks(wildcards.company))
+def first_launches(wildcards):
+    """The launches of a cohort that decide how many rounds its others have; none where it is decided: that stays."""
+    return launch_files(RECORD, SWEEP.first_launches(wildcards.cohort))
 
 
 def environment_of_inputs(wildcards):
@@ -324,11 +338,6 @@ def environment_of_inputs(wildcards):
     key = environments.key(recipe.environment, shipped.environments())
     place = environments.place_of(recipe.environment, key, CACHE)
     return str(environments.ready_file(place))
-
-
-def latency_option():
-    """What the study limits of the latency of requests; nothing where it limits none."""
-    return " ".join(f"--latency {name}={ms}" for name, ms in TERMS.latency.items())
 
 
 def isolating_option():
@@ -367,7 +376,9 @@ def slurm_keys(of, wildcards):
 
     settings = workflow.resource_settings
     rule_of = {"profiles/": "profile_launch", "traces/": "trace_launch"}
-    of_launches = settings.overwrite_resources.get(rule_of.get(of, "measure_block"), {})
+    of_launches = settings.overwrite_resources.get(
+        rule_of.get(of, "measure_launch"), {}
+    )
     of_class = SWEEP.slurm_keys(path_of_launch(of, wildcards))
     return in_effect(of_class, of_launches, settings.default_resources or {})
 
@@ -384,11 +395,11 @@ def slurm_options(of, wildcards, attempt):
 
 
 def run_order(wildcards):
-    return terms_of_block(wildcards).priority
+    return terms_of_launch(wildcards).priority
 
 
 def whole_machine(wildcards=None):
-    """All cores, so that a measured block runs alone; 1 where the cores are those of a node, which finds them itself."""
+    """All cores, so that a measured launch runs alone; 1 where the cores are those of a node, which finds them itself."""
     try:
         return 1 if has_jobs_elsewhere() else workflow.cores or 1
     except WorkflowError:  # none are set, as for a graph

@@ -8,8 +8,8 @@ rule draw_figures:
             table=["effects", "attribution", "controls", "windows"],
         ),
         bundles=lambda wildcards: bundle_files(),
-        operations=operation_tables(),
-        recommended=rules.recommend_partitions.output,
+        operations=made_by("estimate_operations"),
+        recommended=made_by("recommend_partitions"),
         traces=trace_files(),
     output:
         [
@@ -53,11 +53,11 @@ rule write_report:
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
         bundles=lambda wildcards: bundle_files(),
-        operations=operation_tables(),
-        traces=trace_tables(),
-        recommended=rules.recommend_partitions.output,
+        operations=made_by("estimate_operations"),
+        traces=made_by("estimate_traces"),
+        recommended=made_by("recommend_partitions"),
         looks=lambda wildcards: looks_of_study(),
-        tried=trials.block_files(FOLDER),
+        tried=trials.launch_files(FOLDER),
         rules_of_findings=own_rules(),
         figures=expand(
             "results/{{study}}/figures/{figure}.{suffix}",

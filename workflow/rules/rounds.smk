@@ -2,16 +2,16 @@ localrules:
     decide_rounds,
 
 
-# Only with `rounds: auto`. What was decided once stays, or launches of a company would differ for no reason.
+# Only with `rounds: auto`. What was decided once stays, or launches of a cohort would differ for no reason.
 rule decide_rounds:
     input:
         plan=ancient("results/{study}/plan.json"),
-        blocks=ancient(first_blocks),
+        launches=ancient(first_launches),
     output:
-        update("results/{study}/rounds/{company}.json"),
+        update("results/{study}/rounds/{cohort}.json"),
     log:
-        "logs/decide_rounds/{study}/{company}.log",
-    # Before any block: others wait for it.
+        "logs/decide_rounds/{study}/{cohort}.log",
+    # Before any launch: others wait for it.
     priority: 10_000_000
     conda:
         "../../envs/castmates.yaml"
@@ -19,4 +19,4 @@ rule decide_rounds:
         protocol=TERMS.protocol,
         study_file=TERMS.study_file,
     shell:
-        "python -P -m castmates.pipeline decide_rounds {wildcards.company:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline decide_rounds {wildcards.cohort:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"

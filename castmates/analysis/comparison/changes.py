@@ -8,30 +8,30 @@ from castmates.analysis.explanations.resources import MEMBER
 from castmates.study.spec import Plan
 
 CORUN = "corun"
-BASELINES = ("solo", "alone")
+ALONE = "alone"
 
 
 def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
     """What members, and packages, used beside others against alone."""
-    rows = resources[(resources["scene"] == CORUN) & resources["baseline"].isin(BASELINES)]
+    rows = resources[(resources["scene"] == CORUN) & (resources["baseline"] == ALONE)]
     whose = rows["scope"].where(rows["scope"] != MEMBER, "")
     item = rows["metric"] + whose.map(lambda scope: f" of {scope}" if scope else "")
-    return _changes(plan, rows.assign(item=item, launches=rows["blocks"]))
+    return _changes(plan, rows.assign(item=item, launches=rows["launches"]))
 
 
 def phase_changes(plan: Plan, phases: pd.DataFrame) -> pd.DataFrame:
     """By how much longer each phase of a lead's step takes, in points of the step alone."""
-    rows = phases[(phases["baseline"] == "solo") & (phases["antagonists"] != "")]
+    rows = phases[(phases["baseline"] == ALONE) & (phases["antagonists"] != "")]
     ends = {f"change{end}": rows[f"loss{loss}"] for end, loss in (("", "_pct"), ("_low", "_low"), ("_high", "_high"))}
-    return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, launches=rows["blocks"], **ends))
+    return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, role="lead", launches=rows["launches"], **ends))
 
 
 def quantile_changes(plan: Plan, latency: pd.DataFrame) -> pd.DataFrame:
     """How many times as long steps and requests take beside others."""
-    rows = latency[(latency["kind"] == CORUN) & latency["baseline"].isin(BASELINES) & latency["ratio"].notna()]
+    rows = latency[(latency["kind"] == CORUN) & (latency["baseline"] == ALONE) & latency["ratio"].notna()]
     ends = {f"change{end}": rows[f"ratio{end}"] for end in ("", "_low", "_high")}
     item = rows["quantile"] + " of a " + rows["what"]
-    return _changes(plan, rows.assign(item=item, scale=RATIO, launches=rows["blocks_paired"], **ends))
+    return _changes(plan, rows.assign(item=item, scale=RATIO, launches=rows["launches_paired"], **ends))
 
 
 def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
@@ -39,7 +39,7 @@ def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     if effects.empty:
         return pd.DataFrame(columns=list(Changes.COLUMNS))
     ends = {f"change{end}": effects[f"ratio{end}"] for end in ("", "_low", "_high")}
-    return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, baseline="solo", **ends))
+    return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, role="lead", **ends))
 
 
 def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
@@ -47,5 +47,5 @@ def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     names = plain_members(plan)
     member = [names.get((mix, name), name) for mix, name in zip(rows["mix"], rows["member"], strict=True)]
     table = rows.assign(member=member)[list(Changes.COLUMNS)].sort_values("launches", ascending=False, kind="stable")
-    once = table.drop_duplicates(["mix", "member", "baseline", "item", "partition", "platform"])
+    once = table.drop_duplicates(["mix", "member", "role", "item", "partition", "platform"])
     return once.sort_index().reset_index(drop=True)

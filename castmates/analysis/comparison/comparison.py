@@ -9,14 +9,14 @@ import pandas as pd
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
 from castmates.analysis.effects.verdicts import comparison_verdicts
-from castmates.analysis.statistics.intervals import holm, ratio
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.comparison import COMPARISON
 from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
 _WHERE = {"both": BOTH, "left_only": ONLY_A, "right_only": ONLY_B}
-_COUNTS = ("blocks", "rounds")
+_COUNTS = ("launches", "rounds")
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def _compared(a: Side, b: Side) -> pd.DataFrame:
 
 
 def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Adjust p over the rows of each baseline, those under partitions by themselves, and give the verdicts."""
-    families = table.groupby(["platform_a", "baseline", table["partition"] != UNMANAGED])
+    """Adjust p over the rows of each role and baseline, those under partitions by themselves, and give the verdicts."""
+    families = table.groupby(["platform_a", "role", "baseline", table["partition"] != UNMANAGED])
     table["p_holm"] = families["p_value"].transform(holm)
     table["verdict"] = comparison_verdicts(table, margin)
     return table
@@ -114,23 +114,16 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
     difference = welch(sides["a"]["loss"], sides["b"]["loss"])
     table = table.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
-    columns = {
-        "ratio": ratio(table["log"]),
-        "ratio_low": ratio(table["log_low"]),
-        "ratio_high": ratio(table["log_high"]),
-    }
+    columns = columns_of(table, "ratio", ratio)
     for side in "ab":
-        own = alone(sides[side]["loss"])
-        columns |= {f"slowdown_{side}{end}": ratio(own[f"log{end}"]) for end in ("", "_low", "_high")}
+        columns |= columns_of(one_sample(sides[side]["loss"]), f"slowdown_{side}", ratio)
         columns[f"partition_{side}"] = table[f"own_{side}"].fillna("")
         columns[f"baseline_rate_{side}"] = ratio(sides[side]["baseline"]["mean"])
     columns["unit"] = _unit(table, units_a, units_b)
     counted_alike = comparable & (columns["unit"] != "")
     for name in ("baseline", "scene"):
         rates = welch(sides["a"][name], sides["b"][name])
-        columns |= {
-            f"{name}_rate_ratio{end}": ratio(rates[f"log{end}"].where(counted_alike)) for end in ("", "_low", "_high")
-        }
+        columns |= columns_of(rates.where(counted_alike), f"{name}_rate_ratio", ratio)
     return table.assign(**columns)
 
 
@@ -139,7 +132,7 @@ def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:
         {
             "mean": table[f"{name}_mean_{side}"],
             "variance": table[f"{name}_variance_{side}"],
-            "blocks": table[f"blocks_{side}"],
+            "launches": table[f"launches_{side}"],
         }
     )
 

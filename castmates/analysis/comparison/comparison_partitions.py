@@ -32,7 +32,7 @@ def gifts(plan: Plan) -> dict[Place, Gift]:
     by_place = {}
     for mix in plan.mixes:
         for partition in mix.partitions:
-            by_place[mix.name, partition.name] = _gift(mix, partition, names, cache_of(plan, mix.name))
+            by_place[mix.name, partition.name] = _gift(mix, partition, names, cache_of(plan, mix.machine))
     return by_place
 
 

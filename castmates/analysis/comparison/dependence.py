@@ -1,4 +1,4 @@
-"""Whether two studies share blocks: what is in both is no independent sample of either; pure, from block.json."""
+"""Whether two studies share launches: what is in both is no independent sample of either; pure, from launch.json."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from castmates.analysis.effects.mask_stamp import MODELLED
 Record = Mapping[str, Any]
 
 
-def shared_blocks(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
-    """COMPANY/NUMBER of A's blocks that are B's too, even under another name."""
+def shared_launches(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
+    """COHORT/NUMBER of A's launches that are B's too, even under another name."""
     theirs = {_launch(record) for record in b}
     return [_place(record) for record in a if _launch(record) in theirs]
 
@@ -25,4 +25,4 @@ def _launch(record: Record) -> tuple[str, ...]:
 
 def _place(record: Record) -> str:
     spec = record.get("spec") or {}
-    return f"{(spec.get('company') or {}).get('id', '?')}/{spec.get('number', '?')}"
+    return f"{(spec.get('cohort') or {}).get('id', '?')}/{spec.get('number', '?')}"

@@ -14,7 +14,7 @@ import pandas as pd
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import BOTH, ONLY_A, ONLY_B
 from castmates.analysis.effects.verdicts import LARGER, SMALLER, detail_verdicts
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, holm, quantile
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, holm, quantile, ratio
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.comparison import COMPARISON_DETAILS
 from castmates.results.columns.study import frame
@@ -23,7 +23,7 @@ from castmates.study.spec import UNMANAGED, Plan
 RATIO, POINTS = "ratio", "points"
 PROVEN = (LARGER, SMALLER)
 PER_CENT = 100.0
-KEY = ["mix", "member", "baseline", "item", "scale"]
+KEY = ["mix", "member", "role", "item", "scale"]
 _ENDS = ("", "_low", "_high")
 
 
@@ -62,7 +62,8 @@ def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind
     if not parts:
         return frame([], COMPARISON_DETAILS)
     table = pd.concat(parts, ignore_index=True)
-    families = ["platform_a", "baseline", table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
+    of_antagonists = table["role"] == "antagonist"
+    families = ["platform_a", of_antagonists, table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
     table["p_holm"] = table.groupby(families)["p_value"].transform(holm)
     table["verdict"] = detail_verdicts(table, margin)
     return table[list(COMPARISON_DETAILS)].astype(dict(COMPARISON_DETAILS)).reset_index(drop=True)
@@ -87,9 +88,7 @@ def _compared(a: Changes, b: Changes) -> pd.DataFrame:
     comparable = (both["where"] == BOTH) & (both["platform_a"] == both["platform_b"])
     both = both.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
     points = both["scale"] == POINTS
-    back = {
-        f"difference{end}": np.where(points, PER_CENT * both[f"log{end}"], np.exp(both[f"log{end}"])) for end in _ENDS
-    }
+    back = columns_of(both, "difference", lambda values: (PER_CENT * values).where(points, ratio(values)))
     named = {f"change{end}_{side}": f"change_{side}{end}" for end in _ENDS for side in "ab"}
     return both.assign(**back).rename(columns=named)
 
@@ -101,6 +100,6 @@ def _launches(table: pd.DataFrame, side: str) -> pd.DataFrame:
     with np.errstate(invalid="ignore", divide="ignore"):
         middle, low, high = (np.where(points, each / PER_CENT, np.log(each)) for each in values)
     launches = table[f"launches_{side}"].to_numpy(dtype=float)
-    freedom = np.where(launches >= FEWEST_BLOCKS, launches - 1, np.nan)
+    freedom = np.where(launches >= FEWEST_LAUNCHES, launches - 1, np.nan)
     error = (high - low) / 2 / quantile(freedom)
-    return pd.DataFrame({"mean": middle, "variance": error**2 * launches, "blocks": launches}, index=table.index)
+    return pd.DataFrame({"mean": middle, "variance": error**2 * launches, "launches": launches}, index=table.index)

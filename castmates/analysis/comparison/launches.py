@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import mix_contrasts, workload_of
-from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study.class_names import workload_of
 from castmates.study.spec import Plan
 
 # What makes rows of two studies the same question, the platform and what the partition is called apart.
@@ -41,13 +42,13 @@ def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     pairs = pair(planned(windows, plan), mix_contrasts(plan))
     pairs["log_rate"] = pairs["log_rate_baseline"] - pairs["difference"]
     asked = {name: (column, "mean") for name, column in LOGS.items()}
-    by = ["row", "platform", *BLOCK]
+    by = [*ROW, *LAUNCH]
     return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)
 
 
 def spread(launches: pd.DataFrame, by: Sequence[str] = ("row", "platform")) -> pd.DataFrame:
-    """Launches -> `blocks`, `rounds`, and mean and variance over launches of each logarithm (`loss_mean` …)."""
-    asked: dict[str, tuple[str, str]] = {"blocks": ("loss", "size"), "rounds": ("rounds", "sum")}
+    """Launches -> `launches`, `rounds`, and mean and variance over launches of each logarithm (`loss_mean` …)."""
+    asked: dict[str, tuple[str, str]] = {"launches": ("loss", "size"), "rounds": ("rounds", "sum")}
     for name in LOGS:
         asked |= {f"{name}_mean": (name, "mean"), f"{name}_variance": (name, "var")}
     return launches.groupby(list(by), observed=True).agg(**asked)

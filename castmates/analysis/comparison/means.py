@@ -1,25 +1,23 @@
 """The geometric mean of the leads' slowdowns over the pairs that all studies have, and its ratio to the baseline's.
 
 The pairs are fixed and no sample of others: an interval covers what varies between launches of exactly these pairs.
-The mixes of one company share their launches, so a launch gives one value, the mean over them; companies are
+The mixes of one cohort share their launches, so a launch gives one value, the mean over them; cohorts are
 independent of each other. A launch that lacks one of its pairs is left out.
 """
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from castmates.analysis.comparison.comparison import BOTH, Side
 from castmates.analysis.comparison.launches import launch_means, questions
 from castmates.analysis.effects.verdicts import comparison_verdicts
-from castmates.analysis.statistics.intervals import BLOCK, holm, ratio
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
-
-_ENDS = ("", "_low", "_high")
 
 
 def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
@@ -34,44 +32,27 @@ def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
         return frame([], COMPARISON_MEANS)
     shared = losses[losses["mix"].isin(pairs)]
     platforms = shared.groupby("letter")["platform"].unique().map(lambda names: names[0] if len(names) == 1 else "")
-    parts = company_means(shared[shared["letter"].map(platforms) != ""], ["letter"])
+    parts = cohort_means(shared[shared["letter"].map(platforms) != ""], ["letter"])
     own = summed(parts, ["letter"]).reindex(list(studies))
     first = next(iter(studies))
     table = pd.DataFrame({"letter": list(studies), "platform": [platforms[letter] for letter in studies]})
-    table = table.assign(pairs=len(pairs), blocks=own["blocks"].fillna(0).to_numpy())
-    table = table.assign(**{f"slowdown{end}": np.exp(own[f"log{end}"].to_numpy()) for end in _ENDS})
+    table = table.assign(pairs=len(pairs), launches=own["launches"].fillna(0).to_numpy())
+    table = table.assign(**columns_of(own.reset_index(drop=True), "slowdown", ratio))
     return _judged(table, _differences(parts, first, list(studies)[1:]), margin)
 
 
-def company_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Each company's part of the mean over pairs, from a `loss` per group, mix, company and launch.
-
-    `summed` adds up the parts of a group. A pair that several companies measured is shared out among them, so that no
-    pair weighs more than another. A group in which a company lost all its launches has a part without a value.
-    """
-    by = list(by)
-    homes = losses.groupby([*by, "mix"])["company"].transform("nunique")
-    pairs = losses.groupby(by)["mix"].transform("nunique")
-    places = losses.drop_duplicates([*by, "mix", "company"]).groupby([*by, "company"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *BLOCK])
-    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
-    whole = values["part"].where(values["present"] == values["places"])
-    means = whole.groupby([*by, "company"]).agg(["mean", "var", "count"])
-    return means.set_axis(["mean", "variance", "blocks"], axis=1)
-
-
 def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """`second` minus `first`, group by group, from the companies' parts of both."""
+    """`second` minus `first`, group by group, from the cohorts' parts of both."""
     return summed(pd.concat([second, first.assign(mean=-first["mean"])]), by)
 
 
 def _losses(side: Side) -> pd.DataFrame:
-    """What each launch shows of each lead beside its antagonists against solo, without a partition."""
+    """What each launch shows of each lead beside its antagonists against alone, without a partition."""
     asked = questions(side.plan)
-    wanted = (asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["partition"] == UNMANAGED)
+    wanted = (asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["partition"] == UNMANAGED)
     pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
     launches = launch_means(side.plan, side.windows).reset_index()
-    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *BLOCK, "loss"]]
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "loss"]]
 
 
 def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:
@@ -88,13 +69,13 @@ def _judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd
     baseline = table.iloc[0]
     compared = (table.index > 0) & (table["platform"] == baseline["platform"]) & (table["platform"] != "")
     logs = differences.reindex(table["letter"]).set_axis(table.index)
-    table = table.assign(**{name: logs[name].where(compared) for name in ("log", "log_low", "log_high", "p_value")})
-    table = table.assign(**{f"ratio{end}": ratio(table[f"log{end}"]) for end in _ENDS})
+    table = table.assign(**{name: logs[name].where(compared) for name in ("mean", "low", "high", "p_value")})
+    table = table.assign(**columns_of(table, "ratio", ratio))
     table["p_holm"] = holm(table["p_value"])
     sides = {"where": BOTH, "platform_a": baseline["platform"], "platform_b": table["platform"]}
-    # The number of launches of all companies does not show whether each has enough for an interval.
-    counted = table["blocks"].where(table["slowdown_low"].notna(), table["blocks"].clip(upper=1))
-    counts = {"blocks_a": counted.iloc[0], "blocks_b": counted}
+    # The number of launches of all cohorts does not show whether each has enough for an interval.
+    counted = table["launches"].where(table["slowdown_low"].notna(), table["launches"].clip(upper=1))
+    counts = {"launches_a": counted.iloc[0], "launches_b": counted}
     words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
     table["verdict"] = words.where(table.index > 0, "baseline")
     return table[list(COMPARISON_MEANS)].astype(dict(COMPARISON_MEANS))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import DIFFERS, replay_verdicts
-from castmates.analysis.statistics.intervals import holm, quantile, ratio
+from castmates.analysis.statistics.intervals import columns_of, holm, quantile, ratio
 from castmates.analysis.statistics.joint import joint
 from castmates.results.columns.comparison import REPLAY
 
@@ -26,17 +26,17 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
     columns = {name: table[name] for name in (*_SAME, "p_value", "p_holm")} | {"verdict": verdicts}
     for letter, name in SIDES.items():
         columns[f"platform_{name}"] = table[f"platform_{letter}"]
-        columns[f"{name}_blocks"] = table[f"blocks_{letter}"]
+        columns[f"{name}_launches"] = table[f"launches_{letter}"]
         columns |= {f"{name}_slowdown{end}": table[f"slowdown_{letter}{end}"] for end in _ENDS}
     columns["partition"] = table["partition_a"].where(table["partition_a"] != "", table["partition_b"])
     columns["partition_here"] = table["partition_b"]
-    columns |= {f"joint_slowdown{end}": ratio(together[f"log{end}"]) for end in _ENDS}
+    columns |= columns_of(together, "joint_slowdown", ratio)
     return pd.DataFrame(columns, index=table.index)[list(REPLAY)].astype(dict(REPLAY))
 
 
 def _side(table: pd.DataFrame, letter: str) -> pd.DataFrame:
     """Mean, its error and launches of one side; the error is what its t interval was made of."""
     mean, high = (np.log(table[f"slowdown_{letter}{end}"].to_numpy(dtype=float)) for end in ("", "_high"))
-    blocks = table[f"blocks_{letter}"].to_numpy(dtype=float)
-    error = (high - mean) / quantile(np.where(blocks > 1, blocks - 1, np.nan))
-    return pd.DataFrame({"mean": mean, "error": error, "blocks": blocks}, index=table.index)
+    launches = table[f"launches_{letter}"].to_numpy(dtype=float)
+    error = (high - mean) / quantile(np.where(launches > 1, launches - 1, np.nan))
+    return pd.DataFrame({"mean": mean, "error": error, "launches": launches}, index=table.index)

@@ -9,15 +9,14 @@ import pandas as pd
 
 from castmates.analysis.comparison.launches import launch_means, questions, spread
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
-from castmates.analysis.statistics.intervals import holm, ratio
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
-from castmates.study.class_names import class_of, named, without_class
+from castmates.study.class_names import named, without_class
 from castmates.study.spec import UNMANAGED, Plan
 
-_ENDS = ("", "_low", "_high")
-_SAME = ["antagonists", "partition", "platform", "on"]  # in a row of a variant and in the one of its base
+_SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
 _OF_LAUNCHES = ("loss", "baseline", "scene")
 
 
@@ -31,14 +30,12 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     sides = {name: [_side(both, name, end) for end in ("_base", "")] for name in _OF_LAUNCHES}
     difference = welch(*sides["loss"])
     table = both.assign(**{str(name): values for name, values in difference.items()})
-    columns = {f"ratio{end}": ratio(difference[f"log{end}"]) for end in _ENDS}
+    columns = columns_of(difference, "ratio", ratio)
     for prefix, side in zip(("base_", ""), sides["loss"], strict=True):
-        own = alone(side)
-        columns |= {f"{prefix}slowdown{end}": ratio(own[f"log{end}"]) for end in _ENDS}
+        columns |= columns_of(one_sample(side), f"{prefix}slowdown", ratio)
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
-        logs = welch(*sides[name])
-        columns |= {f"{column}{end}": table["work"] * ratio(logs[f"log{end}"]) for end in _ENDS}
-    table = table.assign(**columns, base_blocks=table["blocks_base"], base_mix=table["mix_base"])
+        columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
+    table = table.assign(**columns, base_launches=table["launches_base"], base_mix=table["mix_base"])
     table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
     table["verdict"] = variant_verdicts(table, margin, level)
     table = table.assign(study=plan.study, machine=plan.machine)
@@ -46,12 +43,12 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
 
 
 def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """Every lead against solo: what its launches show, mean and variance."""
+    """Every lead against alone: what its launches show, mean and variance."""
     asked = questions(plan)
-    asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["antagonists"] != "")]
+    asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["antagonists"] != "")]
     found = spread(launch_means(plan, windows)).reset_index("platform")
     table = asked.join(found, how="inner")
-    return table.assign(workload=table["lead"].map(without_class), on=table["lead"].map(class_of))
+    return table.assign(workload=table["lead"].map(without_class))
 
 
 def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
@@ -62,10 +59,10 @@ def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
     known = known.assign(order=np.arange(len(known)))
     own = known.merge(leads, on="workload")
     both = own.merge(leads, left_on=["base", *_SAME], right_on=["workload", *_SAME], suffixes=("", "_base"))
-    lead = [named(base, machine) for base, machine in zip(both["base"], both["on"], strict=True)]
-    return both.assign(lead=lead).sort_values("order", kind="stable", ignore_index=True)
+    both["lead"] = [named(base, plan.machine) for base in both["base"]]
+    return both.sort_values("order", kind="stable", ignore_index=True)
 
 
 def _side(table: pd.DataFrame, name: str, end: str) -> pd.DataFrame:
-    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "blocks": f"blocks{end}"}
+    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "launches": f"launches{end}"}
     return pd.DataFrame({column: table[own] for column, own in columns.items()})

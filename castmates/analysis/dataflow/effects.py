@@ -12,12 +12,10 @@ import pandas as pd
 
 from castmates.analysis.dataflow.join import FETCH, NODE
 from castmates.analysis.dataflow.per_trace import PathTraces
-from castmates.analysis.dataflow.summary import alone
-from castmates.analysis.operations.alike import SAME
-from castmates.analysis.operations.effects import ROW as OPERATION_ROW
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.dataflow.summary import lead_alone
+from castmates.analysis.keys import EFFECT, LAUNCH, MIX, ROUND, SAME_ROUND
+from castmates.analysis.statistics.intervals import columns_of, estimate
 
-ROW = [name for name in OPERATION_ROW if name != "group"]  # study, mix, partition, member, platform
 STEP = "step"
 SLOWER, PATH = "slower", "path"
 # Parts in the order of a step; `slower` and `path` are what nodes compute.
@@ -30,13 +28,6 @@ PARTS = {
     "idle": "idle_ms",
     "after": "after_ms",
 }
-_NAMED = {
-    "log": "difference_ms",
-    "log_low": "difference_low",
-    "log_high": "difference_high",
-    "blocks": "launches",
-    "rounds": "traces",
-}
 ENTERS, LEAVES, STAYS = "enters", "leaves", "stays"
 MORE_STEPS = 0.5  # an operation enters or leaves where it is on the path in so much larger a share of the steps
 
@@ -46,8 +37,8 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
     both, changed = _pairs(paths)
     if both.empty:
         return pd.DataFrame()
-    computed = changed.groupby([*ROW, *SAME[1:3], "repetition"], as_index=False)[["slower_ms", "path_ms"]].sum()
-    both = both.merge(computed, "left", [*ROW, *SAME[1:3], "repetition"]).fillna({"slower_ms": 0.0, "path_ms": 0.0})
+    computed = changed.groupby([*EFFECT, *ROUND], as_index=False)[["slower_ms", "path_ms"]].sum()
+    both = both.merge(computed, "left", [*EFFECT, *ROUND]).fillna({"slower_ms": 0.0, "path_ms": 0.0})
     parts = [_part(both, STEP, both["step_ms_alone"], both["step_ms"])]
     for part, column in PARTS.items():
         if column:
@@ -55,11 +46,14 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
         else:
             parts.append(_part(both, part, None, both[f"{part}_ms"]))
     every = pd.concat(parts, ignore_index=True)
-    found = estimate(every.rename(columns={"launch": "block", "repetition": "round"}), [*ROW, "part"])
-    launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
-    table = found[list(_NAMED)].rename(columns=_NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
-    order = {name: number for number, name in enumerate([STEP, *PARTS])}
-    return table.sort_values([*ROW, "part"], key=lambda column: column.map(order) if column.name == "part" else column)
+    found = estimate(every, [*EFFECT, "part"])
+    launches = every.groupby([*EFFECT, "part", *LAUNCH])[["alone_ms", "ms"]].mean()
+    table = pd.DataFrame(columns_of(found, "difference_ms", ends="difference")).assign(
+        launches=found["launches"], traces=found["rounds"]
+    )
+    table = table.join(launches.groupby([*EFFECT, "part"]).mean()).reset_index()
+    ranks = {name: number for number, name in enumerate([STEP, *PARTS])}
+    return table.sort_values([*EFFECT, "part"], key=lambda own: own.map(ranks) if own.name == "part" else own)
 
 
 def path_changes(paths: PathTraces) -> pd.DataFrame:
@@ -67,20 +61,20 @@ def path_changes(paths: PathTraces) -> pd.DataFrame:
     both, changed = _pairs(paths)
     if both.empty:
         return pd.DataFrame()
-    what = ["solo_on_schedule_path", "on_schedule_path", "slower_ms", "path_ms"]
-    named = [*ROW, "operation", "type", "direction"]
-    rounds = both.groupby([*ROW, *SAME[1:3]]).size().rename("rounds")
-    launches = changed.groupby([*named, *SAME[1:3]], as_index=False)[what].sum().join(rounds, on=[*ROW, *SAME[1:3]])
+    what = ["alone_on_schedule_path", "on_schedule_path", "slower_ms", "path_ms"]
+    named = [*EFFECT, "operation", "type", "direction"]
+    rounds = both.groupby([*EFFECT, *LAUNCH]).size().rename("rounds")
+    launches = changed.groupby([*named, *LAUNCH], as_index=False)[what].sum().join(rounds, on=[*EFFECT, *LAUNCH])
     launches[what] = launches[what].div(launches["rounds"], axis=0)  # a round without the operation counts as nothing
-    count = rounds.groupby(ROW).size().rename("launches")
-    table = launches.groupby(named, as_index=False)[what].sum().join(count, on=ROW)
+    count = rounds.groupby(EFFECT).size().rename("launches")
+    table = launches.groupby(named, as_index=False)[what].sum().join(count, on=EFFECT)
     table[what] = table[what].div(table["launches"], axis=0)
-    more = table["on_schedule_path"] - table["solo_on_schedule_path"]
+    more = table["on_schedule_path"] - table["alone_on_schedule_path"]
     table["change"] = np.select([more >= MORE_STEPS, more <= -MORE_STEPS], [ENTERS, LEAVES], STAYS)
     size = table[["slower_ms", "path_ms"]].abs().sum(axis=1)
     table = table[size > 0].assign(size=size)
-    order = [*ROW, "size"]
-    return table.sort_values(order, ascending=[*[True] * len(ROW), False]).drop(columns="size").reset_index(drop=True)
+    table = table.sort_values([*EFFECT, "size"], ascending=[*[True] * len(EFFECT), False], ignore_index=True)
+    return table.drop(columns="size")
 
 
 def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -89,29 +83,29 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     if traces.empty:
         return traces, traces
     whole = traces[traces["reason"] == ""]
-    solo, beside = whole[alone(whole)], whole[whole["kind"] == "corun"]
-    both = beside.merge(solo.drop(columns=["scene", "kind", "mix", "partition"]), on=SAME, suffixes=("", "_alone"))
+    alone, beside = whole[lead_alone(whole)], whole[whole["kind"] == "corun"]
+    both = beside.merge(alone.drop(columns=["scene", "kind", *MIX]), on=SAME_ROUND, suffixes=("", "_alone"))
     both = both[both["threads"] == both["threads_alone"]]
-    columns = [*SAME, *NODE]
+    columns = [*SAME_ROUND, *NODE]
     operations = paths.operations
-    one = operations[alone(operations)]
-    key = [*ROW, *SAME[1:3], "repetition"]
-    pairs = both[[*SAME, "mix", "partition"]]
-    before = pairs.merge(one[[*columns, "on_schedule_path", "path_ms"]], on=SAME)
-    after = operations[operations["kind"] == "corun"][[*columns, "mix", "partition", "on_schedule_path", "path_ms"]]
-    after = pairs.merge(after, on=[*SAME, "mix", "partition"])
+    one = operations[lead_alone(operations)]
+    key = [*EFFECT, *ROUND]
+    pairs = both[[*SAME_ROUND, *MIX]]
+    before = pairs.merge(one[[*columns, "on_schedule_path", "path_ms"]], on=SAME_ROUND)
+    after = operations[operations["kind"] == "corun"][[*columns, *MIX, "on_schedule_path", "path_ms"]]
+    after = pairs.merge(after, on=[*SAME_ROUND, *MIX])
     found = before.merge(after, "outer", [*key, *NODE], suffixes=("_alone", ""))
     numbers = [f"{name}{side}" for name in ("on_schedule_path", "path_ms") for side in ("_alone", "")]
     found[numbers] = found[numbers].fillna(0.0)
     return both, _changes(found)
 
 
-def _part(both: pd.DataFrame, part: str, solo: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
+def _part(both: pd.DataFrame, part: str, alone: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
     """The difference of each pair; a part that is none of a step has its difference alone."""
-    rows = both[[*ROW, *SAME[1:3], "repetition"]].assign(part=part)
-    if solo is None:
-        return rows.assign(solo_ms=np.nan, ms=np.nan, difference=ms)
-    return rows.assign(solo_ms=solo, ms=ms, difference=ms - solo)
+    rows = both[[*EFFECT, *ROUND]].assign(part=part)
+    if alone is None:
+        return rows.assign(alone_ms=np.nan, ms=np.nan, difference=ms)
+    return rows.assign(alone_ms=alone, ms=ms, difference=ms - alone)
 
 
 def _changes(found: pd.DataFrame) -> pd.DataFrame:
@@ -127,5 +121,5 @@ def _changes(found: pd.DataFrame) -> pd.DataFrame:
     return found.assign(
         slower_ms=slower,
         path_ms=path,
-        solo_on_schedule_path=share_alone,
+        alone_on_schedule_path=share_alone,
     )

@@ -79,7 +79,7 @@ class Busy:
     of: Mapping[tuple[int, int], list[int]]  # by step and node: the places of its calls, in the order of time
 
 
-def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
+def joined_steps(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
     """Put a trace's calls beside the nodes, by name and type; a node with several calls in a step spans all of them."""
     steps = steps.sort_values("step")
     step_begin = steps["begin_ns"].to_numpy(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.dataflow.join import ABSENT, FETCH, Steps, joined, nodes_of
+from castmates.analysis.dataflow.join import ABSENT, FETCH, Steps, joined_steps, nodes_of
 from castmates.analysis.dataflow.path import Path
 from castmates.analysis.dataflow.per_trace import whole_paths
 
@@ -90,7 +90,7 @@ def path_states(
     without: dict[Recording, str] = {}
     for each in recordings:
         recording = each.scene, each.recording
-        found = joined(graph, each.calls, each.steps)
+        found = joined_steps(graph, each.calls, each.steps)
         whole, reason = whole_paths(graph, found)
         if reason:
             without[recording] = reason

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.dataflow.bounds import Bounds, bounds
-from castmates.analysis.dataflow.join import FETCH, NODE, Nodes, Steps, joined, nodes_of
+from castmates.analysis.dataflow.join import FETCH, NODE, Nodes, Steps, joined_steps, nodes_of
 from castmates.analysis.dataflow.path import Path, paths
-from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.keys import TRACE
 
 MS = 1e6  # nanoseconds
 ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
@@ -45,7 +45,7 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
     rows, operations = [], []
     for key, own in traced.groupby(TRACE, observed=True):
         row: dict[str, Any] = dict(zip(TRACE, key, strict=True)) | {"threads": int(own["threads_inter"].iloc[0])}
-        found = joined(graph, of_trace.get(key, calls.iloc[:0]), own)
+        found = joined_steps(graph, of_trace.get(key, calls.iloc[:0]), own)
         row |= {"steps": len(own), "step_ms": own["duration_ns"].mean() / MS, "joined": found.joined}
         whole, reason = whole_paths(graph, found)
         if reason:

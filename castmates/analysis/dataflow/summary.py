@@ -4,7 +4,7 @@ import pandas as pd
 
 from castmates.analysis.dataflow.join import NODE
 from castmates.analysis.dataflow.per_trace import NUMBERS, PathTraces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE
 from castmates.study.spec import UNMANAGED
 
 COMPUTED = "computed"  # what bounds are
@@ -34,7 +34,7 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     operations, traces = paths.operations, paths.traces
     if operations.empty:
         return pd.DataFrame()
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *ROUND]
     whole = traces.loc[traces["reason"] == "", once]
     every = operations[[*SCENE, *NODE]].drop_duplicates().merge(whole, on=SCENE)
     every = every.merge(operations, "left", [*once, *NODE]).fillna(dict.fromkeys(OF_NODES, 0.0))
@@ -47,6 +47,6 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     )
 
 
-def alone(table: pd.DataFrame) -> "pd.Series[bool]":
+def lead_alone(table: pd.DataFrame) -> "pd.Series[bool]":
     """The rows of leads alone, unmanaged."""
-    return (table["kind"] == "solo") & (table["partition"] == UNMANAGED)
+    return (table["kind"] == "alone") & (table["partition"] == UNMANAGED)

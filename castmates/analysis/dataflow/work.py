@@ -53,7 +53,7 @@ class Node(NamedTuple):
 
 def work_of(node: Node) -> Work:
     """The work of one execution; what is not known is NaN, never 0."""
-    type_ = plain(node.type)
+    type_ = plain_type(node.type)
     try:
         if type_ in PASSES:
             return Work(0.0, 0.0)
@@ -70,7 +70,7 @@ def work_of(node: Node) -> Work:
     return NOTHING_KNOWN
 
 
-def plain(type_: str) -> str:
+def plain_type(type_: str) -> str:
     """A type without what oneDNN and fusion put before it: _MklNativeFusedMatMul is a MatMul."""
     if KEPT.fullmatch(type_.lstrip("_")):
         return type_.lstrip("_")

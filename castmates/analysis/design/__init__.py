@@ -1,1 +1,1 @@
-"""How many rounds and blocks a study needs."""
+"""How many rounds and launches a study needs."""

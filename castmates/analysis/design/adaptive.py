@@ -24,8 +24,8 @@ WIDE = 2.0  # margins between two neighbours, up to which nothing between them c
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of a mix: its lead's slowdown against solo."""
+class MixEstimate:
+    """What is known of a mix: its lead's slowdown against alone."""
 
     launches: int
     log: float
@@ -43,7 +43,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Asked:
+class MixAtLook:
     """A mix that is measured, at a look."""
 
     identity: str
@@ -65,23 +65,23 @@ class Look:
     left: int  # launches that later looks may add
 
 
-def decide(look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> list[Asked]:
+def decide(look: Look, known: Mapping[str, MixEstimate], before: Sequence[MixAtLook]) -> list[MixAtLook]:
     """Judge the mixes that are measured, and add those that decide something; `before` is what the last look left.
 
     Mixes that are not in `known` had no launch yet: those that were to have one were measured by an earlier design.
     """
     judged = [_judged(asked, look, known, before) for asked in before]
     there = {asked.identity: asked for asked in judged}
-    added = dict[str, Asked]()
+    added = dict[str, MixAtLook]()
     if look.left >= ENOUGH_LEFT:
         for curve in look.curves:
             for cell, why in _wanted(curve, look, known, there):
                 if cell.identity not in there:
-                    added.setdefault(cell.identity, Asked(cell.identity, why=why))
+                    added.setdefault(cell.identity, MixAtLook(cell.identity, why=why))
     return [*judged, *added.values()]
 
 
-def _judged(asked: Asked, look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> Asked:
+def _judged(asked: MixAtLook, look: Look, known: Mapping[str, MixEstimate], before: Sequence[MixAtLook]) -> MixAtLook:
     if (now := known.get(asked.identity)) is None:
         return replace(asked, launches=0, goes_on=look.left > 0)
     answer, after, clear = asked.answer, asked.answered_after, asked.clear
@@ -91,15 +91,17 @@ def _judged(asked: Asked, look: Look, known: Mapping[str, Known], before: Sequen
         after = now.launches if answer else 0
         clear = answer == NOTHING or _is_clear(now, question)
     stops = clear or bool(answer and now.launches >= after + FRESH)
-    return Asked(asked.identity, now.launches, answer, after, clear, look.left > 0 and not stops, asked.why)
+    return MixAtLook(asked.identity, now.launches, answer, after, clear, look.left > 0 and not stops, asked.why)
 
 
-def _is_clear(now: Known, question: Question) -> bool:
+def _is_clear(now: MixEstimate, question: Question) -> bool:
     """Whether it lies far beyond the edge, after so many launches that it has an interval to be printed."""
     return now.launches >= FEWEST_AT_A_LOOK and abs(now.log - question.edge) > CLEARLY * now.half
 
 
-def _answer(identity: str, now: Known, known: Mapping[str, Known], look: Look, before: Sequence[Asked]) -> str:
+def _answer(
+    identity: str, now: MixEstimate, known: Mapping[str, MixEstimate], look: Look, before: Sequence[MixAtLook]
+) -> str:
     question = look.questions[identity]
     if not now.launches:
         return NOTHING
@@ -115,12 +117,12 @@ def _compete(one: Question, other: Question) -> bool:
     return (one.kind, one.mix) == (ORDER, other.mix)
 
 
-def side(known: Known, edge: float) -> str:
+def side(known: MixEstimate, edge: float) -> str:
     """On which side of the edge it lies for certain; "" where that is open."""
     return MORE if known.low > edge else LESS if known.high < edge else ""
 
 
-def _place(now: Known, rivals: Sequence[Known], margin: float) -> str:
+def _place(now: MixEstimate, rivals: Sequence[MixEstimate], margin: float) -> str:
     """Its place among all partitions that compete with it; "" while it may be the best one or not."""
     best = min(rivals, key=lambda each: each.log, default=None)
     if best is None or all(now.high < each.low for each in rivals):
@@ -132,11 +134,11 @@ def _place(now: Known, rivals: Sequence[Known], margin: float) -> str:
 
 
 def _wanted(
-    curve: Curve, look: Look, known: Mapping[str, Known], there: Mapping[str, Asked]
+    curve: Curve, look: Look, known: Mapping[str, MixEstimate], there: Mapping[str, MixAtLook]
 ) -> Iterator[tuple[Cell, str]]:
     """Cells of a curve that may change an answer, or where it bends between neighbours far apart; with the reason."""
     places = [place for place, cell in enumerate(curve.cells) if cell.identity in there]
-    seen = [place for place in places if known.get(curve.cells[place].identity, Known(0, 0, math.inf)).launches]
+    seen = [place for place in places if known.get(curve.cells[place].identity, MixEstimate(0, 0, math.inf)).launches]
     if contradicted([known.get(cell.identity) for cell in curve.cells]):
         yield from ((cell, f"{curve.family} does not only rise, or only fall: all of it is measured")
                     for cell in curve.cells)  # fmt: skip
@@ -158,7 +160,7 @@ def _wanted(
             yield from ((cell, f"the curve bends near {names}") for cell in middle)
 
 
-def _bends(curve: Curve, known: Mapping[str, Known], seen: Sequence[int]) -> dict[int, float]:
+def _bends(curve: Curve, known: Mapping[str, MixEstimate], seen: Sequence[int]) -> dict[int, float]:
     """By place: how far a measured cell lies from the straight line between its measured neighbours."""
     found: dict[int, float] = {}
     for before, place, after in zip(seen, seen[1:], seen[2:], strict=False):
@@ -169,9 +171,9 @@ def _bends(curve: Curve, known: Mapping[str, Known], seen: Sequence[int]) -> dic
     return found
 
 
-def contradicted(known: Collection[Known | None]) -> bool:
+def contradicted(known: Collection[MixEstimate | None]) -> bool:
     """Whether the lead is, for certain, slower in a cell of a curve than in one before it."""
-    before: list[Known] = []
+    before: list[MixEstimate] = []
     for each in known:
         if each is None or not each.launches or math.isinf(each.half):
             continue

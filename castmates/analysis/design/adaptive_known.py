@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from castmates.analysis.design.adaptive import Known
-from castmates.analysis.design.precision import against_solo
+from castmates.analysis.design.adaptive import MixEstimate
+from castmates.analysis.design.precision import against_alone
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.effects.rows import launch_rows
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch, quantile
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.spec import UNMANAGED, Plan
@@ -23,9 +23,9 @@ SURELY = 0.99  # of the intervals by which mixes are judged
 UNLIKE = 4.0  # times the common variance, beyond which a mix scatters otherwise and is judged by its own
 
 
-def known(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
+def mix_estimates(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
     """By identity; on the worse of several platforms."""
-    found: dict[str, Known] = {}
+    found: dict[str, MixEstimate] = {}
     for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
         # A processor that measured nothing of a mix does not hide what another one measured.
         own = _of_part(part, windows)
@@ -33,22 +33,22 @@ def known(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     return found
 
 
-def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
-    own, contrasts = planned(windows, plan), against_solo(plan)
-    values = per_launch(pair(own, contrasts), BY)
-    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY)
-    spreads = values.groupby(list(BY), observed=True)["value"].std()
-    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[list(BY)])), dtype=float)
-    launches = table["blocks"].to_numpy(dtype=float)
+def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
+    own, contrasts = planned(windows, plan), against_alone(plan)
+    values = per_launch(pair(own, contrasts), ROW)
+    table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
+    spreads = values.groupby(ROW, observed=True)["value"].std()
+    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
+    launches = table["launches"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)
     several = (table["nodes"] > 1).to_numpy(dtype=bool)
     half = np.where(several, _wider(table), half)
     identities = {(mix.name, _partition(mix.partitions)): mix.identity for mix in plan.mixes}
-    found: dict[str, Known] = {}
-    rows = zip(table["mix"], table["partition"], launches, table["log"].to_numpy(dtype=float), half, strict=True)
+    found: dict[str, MixEstimate] = {}
+    rows = zip(table["mix"], table["partition"], launches, table["mean"].to_numpy(dtype=float), half, strict=True)
     for mix, partition, count, log, width in rows:
-        each = Known(int(count), float(log), float(width) if not math.isnan(width) else math.inf)
+        each = MixEstimate(int(count), float(log), float(width) if not math.isnan(width) else math.inf)
         before = found.get(identities[mix, partition])
         if before is None or before.half < each.half:
             found[identities[mix, partition]] = each
@@ -70,7 +70,7 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
         others = (of_group[groups] * common - freedom * own) / (of_group[groups] - freedom)
     alone = own > UNLIKE * others
     variance, degrees = np.where(alone, own, common), np.where(alone, freedom, of_group[groups])
-    factor = special.stdtrit(np.where(degrees > 0, degrees, np.nan), (1 + SURELY) / 2)
+    factor = quantile(np.where(degrees > 0, degrees, np.nan), (1 + SURELY) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(factor * np.sqrt(variance / launches), dtype=float)
 
@@ -78,5 +78,5 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
 def _wider(table: pd.DataFrame) -> Floats:
     """The interval over several nodes, at the confidence by which mixes are judged."""
     freedom = table["freedom"].to_numpy(dtype=float)
-    half = (table["log_high"] - table["log"]).to_numpy(dtype=float)
-    return np.asarray(half * special.stdtrit(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)
+    half = (table["high"] - table["mean"]).to_numpy(dtype=float)
+    return np.asarray(half * quantile(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)

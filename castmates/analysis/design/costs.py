@@ -6,7 +6,7 @@ A pair is the log of the rate with it over the rate without it. Launches are the
 import math
 from typing import TYPE_CHECKING, Literal
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, estimate
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, gained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,22 +17,21 @@ Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pair
 
 
 def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
-    """Reduce `difference` (a row per pair: collector, company, block) to a change in per cent for each collector.
+    """Reduce `difference` (a row per pair: collector, cohort, launch) to a change in per cent for each collector.
 
     From three launches on the interval is that between launches, else that of the pairs within them.
     """
     table = estimate(pairs, ["collector"])
-    between = table["blocks"] >= FEWEST_BLOCKS
-    table["change_pct"] = table["log"].map(_per_cent)
-    for edge in ("low", "high"):
-        logs = table[f"log_{edge}"].where(between, table[f"log_within_{edge}"])
-        table[edge] = logs.map(_per_cent)
+    between = table["launches"] >= FEWEST_LAUNCHES
+    table["change_pct"] = gained(table["mean"])
+    for end in ("low", "high"):
+        table[end] = gained(table[end].where(between, table[f"within_{end}"]))
     table["between_launches"] = between
     table["verdict"] = [
         verdict(low, high) for low, high in zip(table["low"].astype(float), table["high"].astype(float), strict=True)
     ]
     shown = ["change_pct", "low", "high", "between_launches", "verdict"]
-    return table.rename(columns={"rounds": "pairs"})[["blocks", "pairs", *shown]].reset_index()
+    return table.rename(columns={"rounds": "pairs"})[["launches", "pairs", *shown]].reset_index()
 
 
 def verdict(low: float, high: float) -> Verdict:
@@ -44,7 +43,3 @@ def verdict(low: float, high: float) -> Verdict:
     if low > 0:
         return "speeds up"
     return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"
-
-
-def _per_cent(log: float) -> float:
-    return 100.0 * math.expm1(log)

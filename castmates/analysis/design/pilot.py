@@ -1,70 +1,48 @@
-"""A few blocks -> how rates vary between launches and between rounds, what each costs, and the design that follows."""
+"""A few launches -> how rates vary between launches and between rounds, what each costs, and which design follows."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.design.precision import against_solo
-from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.design.precision import against_alone
+from castmates.analysis.keys import LAUNCH, ROUND, ROW
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study import rounds
-from castmates.study.rounds import Cost
+from castmates.study.rounds import Cost, Spread
 from castmates.study.spec import UNMANAGED, Plan
 
 SETTLED_SHARE = 3  # a window lasts at least so many settle times
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How the loss of one mix varies; variances of log ratios."""
-
-    mix: str
-    log: float  # its mean
-    of_means: float  # between the means of blocks
-    within: float  # between rounds of a launch
-    between: float  # between launches, without what the rounds add to it
-    blocks: int
-    rounds: float  # of a block, harmonic mean
-
-    def of_blocks(self, rounds: float) -> float:
-        """The variance of the means of blocks that have so many rounds."""
-        return self.between + self.within / rounds
-
-    def foreseen(self, rounds: float, had: float) -> float:
-        """The variance that was seen between the means of blocks that had so many rounds, with another number."""
-        return self.of_means * self.of_blocks(rounds) / self.of_blocks(had) if self.of_means else 0.0
-
-
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
-    """By the mix's identity, for all that have two blocks with data; the worse of several platforms."""
-    contrasts = against_solo(plan)
+    """By the mix's identity, for all that have two launches with data; the worse of several platforms."""
+    contrasts = against_alone(plan)
     contrasts = contrasts[contrasts["partition"] == UNMANAGED]
     pairs = pair(planned(windows, plan), contrasts)
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     worst: dict[str, Spread] = {}
-    for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
-        spread = spread_of(names[row], [block["difference"] for _, block in own.groupby(list(BLOCK), observed=True)])
+    for (row, _), own in pairs.groupby(ROW, observed=True):
+        spread = spread_of(names[row], [launch["difference"] for _, launch in own.groupby(LAUNCH, observed=True)])
         if spread is not None and (spread.mix not in worst or worst[spread.mix].of_means < spread.of_means):
             worst[spread.mix] = spread
     return {identities[name]: spread for name, spread in worst.items()}
 
 
 def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
-    """From the differences of the pairs, block by block; the blocks may have different numbers of rounds."""
-    blocks = [np.asarray(own, dtype=float) for own in differences]
-    if len(blocks) < 2:
+    """From the differences of the pairs, launch by launch; the launches may have different numbers of rounds."""
+    launches = [np.asarray(own, dtype=float) for own in differences]
+    if len(launches) < 2:
         return None
-    freedom = sum(len(own) - 1 for own in blocks)
-    squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in blocks)
+    freedom = sum(len(own) - 1 for own in launches)
+    squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in launches)
     within = squares / freedom if freedom else 0.0
-    means = [float(own.mean()) for own in blocks]
-    shares = float(np.mean([1 / len(own) for own in blocks]))
+    means = [float(own.mean()) for own in launches]
+    shares = float(np.mean([1 / len(own) for own in launches]))
     of_means = float(np.var(means, ddof=1))
     return Spread(
         mix=mix,
@@ -72,29 +50,29 @@ def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
         of_means=of_means,
         within=within,
         between=max(0.0, of_means - within * shares),
-        blocks=len(blocks),
+        launches=len(launches),
         rounds=1 / shares,
     )
 
 
-def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
-    """The rounds per block that give the smallest variance for the time, over all these companies and mixes at once."""
+def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_launch: float) -> int:
+    """The rounds per launch that give the smallest variance for the time, over these cohorts and mixes at once."""
     mixes, costs = list(mixes), list(costs)
     between, within = sum(each.between for each in mixes), sum(each.within for each in mixes)
-    # Mixes of a company share their launches, and so count once.
-    freedom = len(costs) * min((each.blocks - 1 for each in mixes), default=0)
+    # Mixes of a cohort share their launches, and so count once.
+    freedom = len(costs) * min((each.launches - 1 for each in mixes), default=0)
     ratio = rounds.expected_ratio(between, within, freedom)
     total = Cost(sum(each.launch for each in costs), sum(each.round for each in costs))
-    return rounds.best_rounds(ratio, total, min(each.fitting(longest_block) for each in costs))
+    return rounds.best_rounds(ratio, total, min(each.fitting(longest_launch) for each in costs))
 
 
 def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
-    """What the blocks of a company took, from their records; None where none was measured."""
+    """What the launches of a cohort took, from their records; None where none was measured."""
     took = [
         (record["seconds"]["total"] - record["seconds"]["measure"], record["seconds"]["measure"] / rounds)
         for record in records
         if record["status"] == "measured"
-        and (rounds := record["windows"] / len(record.get("scenes") or record["spec"]["company"]["scenes"]))
+        and (rounds := record["windows"] / len(record.get("scenes") or record["spec"]["cohort"]["scenes"]))
     ]
     if not took:
         return None
@@ -103,12 +81,12 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
 
 
 def window_noise(windows: pd.DataFrame) -> float | None:
-    """Standard deviation of a window's log rate, from the two solo windows of each round."""
+    """Standard deviation of a window's log rate, from the two `alone` windows of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
-    place = ["platform", "company", "block", "round", "member"]
-    first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
+    place = ["platform", *ROUND, "member"]
+    first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("alone", "alone-again"))
     difference = (np.log(first) - np.log(again)).dropna()
-    inside = difference.groupby(["platform", *BLOCK]).agg(["var", "size"])
+    inside = difference.groupby(["platform", *LAUNCH]).agg(["var", "size"])
     freedom = inside["size"] - 1
     if not freedom.sum():
         return None

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, Floats, quantile, two_sided
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
 
 FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
@@ -20,14 +20,14 @@ LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
 
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:
-    """The host of every launch that has windows, by company and block."""
-    return windows.drop_duplicates(list(BLOCK)).set_index(list(BLOCK))["host"].astype("object")
+    """The host of every launch that has windows, by cohort and launch."""
+    return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
 
 
 def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> pd.DataFrame:
     """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over them."""
     launches = values.reset_index()
-    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[list(BLOCK)])).to_numpy()
+    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
     launches["whole"] = launches.groupby(list(by), observed=True)["value"].transform("mean")
     nodes = launches.groupby([*by, "host"], observed=True).agg(
         mean=("value", "mean"), size=("value", "size"), var=("value", "var"), whole=("whole", "first")
@@ -62,7 +62,7 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
             "nodes": groups["nodes"],
             "nodes_p": _p_of_f(between, count - 1, within, inside),
             "over": np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
-            "nodes_log": mean,
+            "nodes_mean": mean,
             "nodes_low": mean - half,
             "nodes_high": mean + half,
             "nodes_p_value": two_sided(mean, error, freedom),
@@ -74,6 +74,8 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
 
 def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floats) -> Floats:
     """The chance of a ratio of mean squares as large, where nodes do not differ; NaN where nothing can be compared."""
+    from scipy import special  # an estimate: `castmates show` only reads the words here
+
     known = (of_between > 0) & (of_within > 0)
     upper, lower = (np.where(known, freedom, np.nan) for freedom in (of_between, of_within))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,8 +89,8 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
     keys = pd.MultiIndex.from_frame(table[list(by)])
     known = found.reindex(keys).reset_index(drop=True)
     several = (known["nodes"] > 1).to_numpy(dtype=bool)
-    columns = {"log": "nodes_log", "log_low": "nodes_low", "log_high": "nodes_high", "p_value": "nodes_p_value"}
-    launches = table["blocks"].to_numpy(dtype=float) - 1
+    columns = {"mean": "nodes_mean", "low": "nodes_low", "high": "nodes_high", "p_value": "nodes_p_value"}
+    launches = table["launches"].to_numpy(dtype=float) - 1
     replaced = {
         name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
         for name, own in columns.items()
@@ -99,7 +101,7 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
         nodes_p=known["nodes_p"].to_numpy(dtype=float),
         over=known["over"].fillna(LAUNCHES).to_numpy(),
         freedom=np.where(
-            table["blocks"] < FEWEST_BLOCKS,
+            table["launches"] < FEWEST_LAUNCHES,
             np.nan,
             np.where(several, known["nodes_freedom"].to_numpy(dtype=float), launches),
         ),

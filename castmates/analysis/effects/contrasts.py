@@ -1,4 +1,4 @@
-"""What is compared with what: a row per company, scene, baseline scene and member."""
+"""What is compared with what: a row per cohort, scene, baseline scene and member."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -6,70 +6,71 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
+from castmates.study.class_names import workload_of
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
 from castmates.study.schedule import stretch_of
 from castmates.study.schemata import mask_of
-from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
+from castmates.study.spec import UNMANAGED, Cohort, Mix, Partition, Plan
 from castmates.study.wanted import with_place
 
 CONTRASTS: Columns = {
-    "row": "int64",  # number of the table's row; equal where companies are pooled
+    "row": "int64",  # number of the table's row; equal where cohorts are pooled
     "mix": "str",
     "partition": "str",
     "lead_ways": "Int64",  # NA where the partition gives the lead none of its own ways
-    "baseline": "str",  # solo, placebo, alone; under a partition also placebo@mask, unmanaged
+    "baseline": "str",  # alone, placebo; under a partition also placebo@mask, unmanaged
     "member": "str",
     "role": "str",
     "lead": "str",
     "antagonists": "str",
-    "company": "str",
+    "cohort": "str",
     "scene": "str",
     "baseline_scene": "str",
     "control": "str",  # "" for an effect
     "across_stretches": "bool",  # the two scenes do not alternate, because masks change between them
 }
 
-# What makes two contrasts of different companies the same row.
+# What makes two contrasts of different cohorts the same row.
 _ROW = ["mix", "partition", "baseline", "member", "control"]
 
 AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
 PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
-# Beside a placebo a busy neighbour's turbo and power are spent either way: against solo even compute may rightly lose,
+# Beside a placebo a busy antagonist's turbo and power are spent either way: against alone even compute may lose,
 # and a loss that only shows a busy core would pass for one in cache or memory.
 _CONTROL_BASELINE = "placebo"
 
 
 def mix_contrasts(plan: Plan) -> pd.DataFrame:
     """Every co-run and partition of the plan's active mixes against its baselines, in the order of the plan."""
-    companies = _companies_of_mixes(plan)
+    cohorts = _cohorts_of_mixes(plan)
     tried: dict[tuple[str, ...], list[str]] = {}  # members -> the mixes that try partitions on them
     for mix in plan.mixes:
         tried.setdefault((mix.lead, *mix.antagonists), []).extend([mix.identity] if mix.partitions else [])
 
     def of(mix: Mix) -> Iterator[dict[str, Any]]:
         if mix.partitions:
-            return _under_partitions(mix, companies)
-        # A company that tries partitions on the mix measures it without them too.
-        return _unmanaged(mix, [mix.identity, *tried[mix.lead, *mix.antagonists]], companies)
+            return _under_partitions(mix, cohorts)
+        # A cohort that tries partitions on the mix measures it without them too.
+        return _unmanaged(mix, [mix.identity, *tried[mix.lead, *mix.antagonists]], cohorts)
 
     return _numbered(contrast for mix in plan.mixes for contrast in of(mix))
 
 
 def control_contrasts(plan: Plan) -> pd.DataFrame:
-    """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
+    """The second `alone` scene of each lead against its first, the study's own leads first; then the controls."""
     ours = own_leads(plan)
-    companies = sorted(plan.companies, key=lambda company: company.lead.name not in ours)
-    of_mixes = _companies_of_mixes(plan)
+    cohorts = sorted(plan.cohorts, key=lambda cohort: cohort.lead.name not in ours)
+    of_mixes = _cohorts_of_mixes(plan)
     known = (
         {**contrast, "control": control.kind}
         for control in plan.controls
         for contrast in _unmanaged(control.mix, [control.mix.identity], of_mixes)
         if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINE
     )
-    return _numbered(chain(_again(plan, companies), known))
+    return _numbered(chain(_again(plan, cohorts), known))
 
 
 def own_leads(plan: Plan) -> set[str]:
@@ -77,76 +78,71 @@ def own_leads(plan: Plan) -> set[str]:
     return {mix.lead for mix in plan.mixes}
 
 
-def workload_of(member: str) -> str:
-    """`stream@1` -> `stream`."""
-    return member.rpartition("@")[0]
-
-
 def workloads_of(members: pd.Series) -> pd.Series:
-    """The same of a column of members: unlike the column `workload`, it carries their class of nodes."""
+    """The workloads of a column of members: unlike the column `workload`, it carries their class of nodes."""
     return members.map({name: workload_of(name) for name in members.unique()})
 
 
-def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
-    """By identity: the companies that have a mix, and the name it goes by there."""
-    by_identity: dict[str, list[tuple[Company, str]]] = {}
-    for company in plan.companies:
-        for mix in company.mixes:
-            by_identity.setdefault(mix.identity, []).append((company, mix.name))
+def _cohorts_of_mixes(plan: Plan) -> dict[str, list[tuple[Cohort, str]]]:
+    """By identity: the cohorts that have a mix, and the name it goes by there."""
+    by_identity: dict[str, list[tuple[Cohort, str]]] = {}
+    for cohort in plan.cohorts:
+        for mix in cohort.mixes:
+            by_identity.setdefault(mix.identity, []).append((cohort, mix.name))
     return by_identity
 
 
 def _unmanaged(
-    mix: Mix, identities: Iterable[str], companies: Mapping[str, list[tuple[Company, str]]]
+    mix: Mix, identities: Iterable[str], cohorts: Mapping[str, list[tuple[Cohort, str]]]
 ) -> Iterator[dict[str, Any]]:
-    """The co-run without a partition, in all companies that have it."""
-    having = {company.id: (company, name) for identity in identities for company, name in companies.get(identity, [])}
-    for company, name in having.values():
-        yield from _of_scene(mix, company, f"corun:{name}", _baselines(mix, company, name))
+    """The co-run without a partition, in all cohorts that have it."""
+    having = {cohort.id: (cohort, name) for identity in identities for cohort, name in cohorts.get(identity, [])}
+    for cohort, name in having.values():
+        yield from _of_scene(mix, cohort, f"corun:{name}", _baselines(mix, cohort, name))
 
 
-def _under_partitions(mix: Mix, companies: Mapping[str, list[tuple[Company, str]]]) -> Iterator[dict[str, Any]]:
-    """The co-run under each partition, or the lead alone under it, in all companies that have it."""
-    for company, name in companies.get(mix.identity, []):
+def _under_partitions(mix: Mix, cohorts: Mapping[str, list[tuple[Cohort, str]]]) -> Iterator[dict[str, Any]]:
+    """The co-run under each partition, or the lead alone under it, in all cohorts that have it."""
+    for cohort, name in cohorts.get(mix.identity, []):
         for partition in mix.partitions:
             if mix.antagonists:
-                scene, baselines = f"corun:{name}", _baselines(mix, company, name, partition)
+                scene, baselines = f"corun:{name}", _baselines(mix, cohort, name, partition)
             else:
-                scene, baselines = "solo", [(mix.lead, "lead", "solo", "solo")]
-            yield from _of_scene(mix, company, scene, baselines, partition)
+                scene, baselines = "alone", [(mix.lead, "lead", "alone", "alone")]
+            yield from _of_scene(mix, cohort, scene, baselines, partition)
 
 
 def _baselines(
-    mix: Mix, company: Company, name: str, partition: Partition | None = None
+    mix: Mix, cohort: Cohort, name: str, partition: Partition | None = None
 ) -> list[tuple[str, str, str, str]]:
-    """Member, role, baseline, and the scene that is the baseline; the mix goes by this name in the company."""
-    placebo = placebo_name(placebo_cpus(mix, {member.name: member for member in company.members}))
-    baselines = [(mix.lead, "lead", "solo", "solo"), (mix.lead, "lead", "placebo", placebo)]
+    """Member, role, baseline, and the scene that is the baseline; the mix goes by this name in the cohort."""
+    placebo = placebo_name(placebo_cpus(mix, {member.name: member for member in cohort.members}))
+    baselines = [(mix.lead, "lead", "alone", "alone"), (mix.lead, "lead", "placebo", placebo)]
     if partition is not None:
         if has_share(partition, mix.lead):
             baselines.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
         baselines.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
-    measured = {scene.name for scene in company.scenes}
-    alone = [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+    measured = {scene.name for scene in cohort.scenes}
+    alone = [(member, "antagonist", "alone", f"antagonist-alone:{member}") for member in mix.antagonists]
     return baselines + [each for each in alone if each[-1] in measured]
 
 
-def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]:
-    for company in companies:
-        for scene in company.scenes:
-            if scene.kind == "solo-again" and any(mix.identity in plan.wanted for mix in company.mixes):
+def _again(plan: Plan, cohorts: Iterable[Cohort]) -> Iterator[dict[str, Any]]:
+    for cohort in cohorts:
+        for scene in cohort.scenes:
+            if scene.kind == "alone-again" and any(mix.identity in plan.wanted for mix in cohort.mixes):
                 yield {
                     "mix": "",
                     "partition": scene.partition,
                     "lead_ways": None,
-                    "baseline": "solo",
-                    "member": company.lead.name,
+                    "baseline": "alone",
+                    "member": cohort.lead.name,
                     "role": "lead",
-                    "lead": workload_of(company.lead.name),
+                    "lead": workload_of(cohort.lead.name),
                     "antagonists": "",
-                    "company": company.id,
+                    "cohort": cohort.id,
                     "scene": scene.name,
-                    "baseline_scene": "solo",
+                    "baseline_scene": "alone",
                     "control": AGAIN,
                     "across_stretches": False,
                 }
@@ -154,13 +150,13 @@ def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]
 
 def _of_scene(
     mix: Mix,
-    company: Company,
+    cohort: Cohort,
     scene: str,
     baselines: Iterable[tuple[str, str, str, str]],
     partition: Partition | None = None,
 ) -> Iterator[dict[str, Any]]:
     name = UNMANAGED if partition is None else partition.name
-    stretches = stretch_of(company)
+    stretches = stretch_of(cohort)
     for member, role, baseline, baseline_scene in baselines:
         yield {
             "mix": mix.name,
@@ -171,7 +167,7 @@ def _of_scene(
             "role": role,
             "lead": workload_of(mix.lead),
             "antagonists": with_place("+".join(workload_of(name) for name in mix.antagonists), mix.name),
-            "company": company.id,
+            "cohort": cohort.id,
             "scene": under(scene, name),
             "baseline_scene": baseline_scene,
             "control": "",

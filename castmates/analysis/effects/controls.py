@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
-from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.rows import contrast_rows
 from castmates.analysis.effects.verdicts import control_verdicts
-from castmates.analysis.statistics.intervals import holm, more_than, ratio
+from castmates.analysis.statistics.intervals import columns_of, holm, more_than, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CONTROLS
 from castmates.study.spec import Plan
@@ -14,7 +14,7 @@ from castmates.study.spec import Plan
 
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per control and platform; all that must not differ on a platform are judged together."""
-    table = rows(planned(windows, plan), control_contrasts(plan))
+    table = contrast_rows(planned(windows, plan), control_contrasts(plan))
     positive = table["control"] == POSITIVE
     # To show a loss is another question than to show none: the positive control is a separate family. A loss that the
     # study would call none is no evidence that it sees losses: it has to be shown to exceed the margin.
@@ -24,11 +24,9 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     table = table.assign(
         study=plan.study,
         machine=plan.machine,
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
         study_lead=table["member"].isin(own_leads(plan)),
     )
     return table[list(CONTROLS)].astype(dict(CONTROLS))

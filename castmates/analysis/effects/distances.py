@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.keys import LEAD_OF_MIX, MEMBER, ROW
+from castmates.analysis.statistics.intervals import columns_of, estimate, gained
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, workload_of
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
 from castmates.study.wanted import NEAREST_FIRST, place_of
 
-_FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "degradation_pct", "degradation_low", "degradation_high"]
-_FROM_EFFECTS += ["blocks", "rounds", "verdict"]
+_FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "loss_pct", "loss_low", "loss_high"]
+_FROM_EFFECTS += ["launches", "rounds", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def arranged(plan: Plan) -> list[Arranged]:
     families: dict[tuple[str, str], dict[str, Arranged]] = {}
     for mix in plan.mixes:
         if mix.antagonists and not mix.partitions:
-            each = _arranged(mix, mix.name, (without_class(workload_of(name)) for name in mix.antagonists))
+            each = _arranged(mix, mix.name, (plain_workload_of(name) for name in mix.antagonists))
             family = families.setdefault((workload_of(mix.lead), each.antagonists), {})
             known = family.get(mix.identity)
             # What a study names by its distance is shown by that, and not as what placement happens to choose too.
@@ -85,16 +85,15 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
         }
     )
     against = effects[
-        (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
+        (effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)
     ]
     kept = ["study", "mix", "member", "lead", "platform", *_FROM_EFFECTS]
-    table = pd.concat([table.merge(against[kept], on=["mix", "member"]), _not_measured(table, plan, against)])
+    table = pd.concat([table.merge(against[kept], on=LEAD_OF_MIX), _not_measured(table, plan, against)])
     pairs = list(_nearer(rows))
     table["nearer"] = table["row"].map({number: rows[other].distance for number, other in pairs}).fillna("")
-    table = table.merge(_gains(rows, pairs, plan, windows), on=["row", "platform"], how="left")
-    for end, name in (("", "gain_pct"), ("_low", "gain_low"), ("_high", "gain_high")):
-        table[name] = 100 * np.expm1(table[f"log{end}"].astype("float64"))
-    table = table.assign(antagonists=table["family"], gain_blocks=table["gain_blocks"].fillna(0))
+    table = table.merge(_gains(rows, pairs, plan, windows), on=ROW, how="left")
+    table = table.assign(**columns_of(table, "gain_pct", gained, ends="gain"))
+    table = table.assign(antagonists=table["family"], gain_launches=table["gain_launches"].fillna(0))
     return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
 
 
@@ -102,7 +101,7 @@ def _not_measured(table: pd.DataFrame, plan: Plan, against: pd.DataFrame) -> pd.
     """The rows of what the machine has no place for, on every platform that measured."""
     rows = table[table["reason"] != ""].merge(against[["platform"]].drop_duplicates(), how="cross")
     rows = rows.assign(**dict.fromkeys(_FROM_EFFECTS, np.nan))
-    return rows.assign(study=plan.study, lead=rows["member"], blocks=0, rounds=0, verdict="no data")
+    return rows.assign(study=plan.study, lead=rows["member"], launches=0, rounds=0, verdict="no data")
 
 
 def _arranged(mix: Mix | LeftOut, name: str, antagonists: Iterable[str]) -> Arranged:
@@ -133,24 +132,24 @@ def _gains(
     compared = [
         {
             "row": number,
-            "company": company.id,
+            "cohort": cohort.id,
             "member": rows[number].mix.lead,
             "scene": scenes[1],
             "baseline_scene": scenes[0],
         }
-        for company in plan.companies
+        for cohort in plan.cohorts
         for number, other in pairs
-        if None not in (scenes := [_scene(rows[each], company.mixes) for each in (number, other)])
+        if None not in (scenes := [_scene(rows[each], cohort.mixes) for each in (number, other)])
     ]
-    columns = ["row", "company", "member", "scene", "baseline_scene"]
+    columns = ["row", *MEMBER, "baseline_scene"]
     together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
     if together.empty:
-        return pd.DataFrame(columns=["row", "platform", "log", "log_low", "log_high", "gain_blocks"])
-    table = estimate(together, by=["row", "platform"]).rename(columns={"blocks": "gain_blocks"})
-    return table[["log", "log_low", "log_high", "gain_blocks"]].reset_index()
+        return pd.DataFrame(columns=[*ROW, "mean", "low", "high", "gain_launches"])
+    table = estimate(together, by=ROW).rename(columns={"launches": "gain_launches"})
+    return table[["mean", "low", "high", "gain_launches"]].reset_index()
 
 
 def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:
-    """The scene of a mix in a company; None where the company lacks it."""
+    """The scene of a mix in a cohort; None where the cohort lacks it."""
     members = arranged.mix.lead, arranged.mix.antagonists
     return next((f"corun:{each.name}" for each in mixes if (each.lead, each.antagonists) == members), None)

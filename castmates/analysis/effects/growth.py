@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, estimate, holm, more_than_none, over_launches
+from castmates.analysis.keys import LAUNCH, ROW
+from castmates.analysis.statistics.intervals import (
+    FEWEST_LAUNCHES,
+    columns_of,
+    estimate,
+    gained,
+    holm,
+    more_than_none,
+    over_launches,
+)
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.spec import Plan
 
@@ -16,7 +25,7 @@ LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
 
 @dataclass(frozen=True)
 class Growth:
-    """How much more the leads of a platform lose in the later halves of slices, all losses against solo together."""
+    """How much more the leads of a platform lose in the later halves of slices, all losses against alone together."""
 
     platform: str
     launches: int
@@ -33,39 +42,30 @@ class Growth:
 def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     """The mean over launches, each of which gives one value, the mean over its losses; from three launches on.
 
-    Rows share their launches and their solo, so that only launches are independent. Together they show a growth that
+    Rows share their launches and `alone` scene, so only launches are independent. Together they show a growth that
     is too small to be seen in any one of them.
     """
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "solo")]
+    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "alone")]
     halves = planned(windows, plan)
     pairs = pair(halves.assign(rate=halves["later"]), contrasts)
-    of_rows = pairs.groupby(["platform", *BLOCK, "row"], observed=True)["difference"].mean()
-    values = of_rows.groupby(level=["platform", *BLOCK], observed=True).mean().to_frame("value")
+    of_rows = pairs.groupby(["platform", *LAUNCH, "row"], observed=True)["difference"].mean()
+    values = of_rows.groupby(level=["platform", *LAUNCH], observed=True).mean().to_frame("value")
     found = over_launches(values.assign(rounds=1, variance=np.nan, successive=np.nan), by=["platform"])
-    found = found[found["blocks"] >= FEWEST_BLOCKS]
-    found = found.reset_index()
-    found[["pct", "low", "high"]] = 100 * np.expm1(found[["log", "log_low", "log_high"]])
-    names = ["pct", "low", "high"]
+    found = found[found["launches"] >= FEWEST_LAUNCHES]
+    ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
     return [
-        Growth(platform, int(blocks), *values)
-        for platform, blocks, values in zip(
-            found["platform"], found["blocks"], found[names].to_numpy().tolist(), strict=True
-        )
+        Growth(platform, int(launches), *own)
+        for platform, launches, own in zip(found.index, found["launches"], ends, strict=True)
     ]
 
 
 def growth_columns(windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.DataFrame) -> dict[str, pd.Series]:
     """Of each row of `table`: how much more slices lose in their later halves than in their earlier ones."""
     halves = windows.assign(rate=windows["later"])
-    found = estimate(pair(halves, contrasts), by=["row", "platform"])
-    found = found.reindex(pd.MultiIndex.from_frame(table[["row", "platform"]])).reset_index()
-    growth, low, high = (100 * np.expm1(found[name]) for name in ("log", "log_low", "log_high"))
+    found = estimate(pair(halves, contrasts), by=ROW)
+    found = found.reindex(pd.MultiIndex.from_frame(table[ROW])).reset_index()
+    growth = columns_of(found, "growth_pct", gained, ends="growth")
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
     certain = more_than_none(found).groupby(found["platform"]).transform(holm) < LEVEL
-    return {
-        "growth_pct": growth,
-        "growth_low": low,
-        "growth_high": high,
-        "still_growing": certain & (growth >= LEAST_PCT),
-    }
+    return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}

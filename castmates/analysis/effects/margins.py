@@ -1,21 +1,22 @@
 """The margins of the matrix lead × antagonist: how sensitive a lead is, and how contentious an antagonist.
 
-The geometric mean of a row or column of slowdowns, only where all of its cells were measured. The mixes of one company
-share their launches, so a launch gives one value, the mean over them; companies are independent of each other.
+The geometric mean of a row or column of slowdowns, only where all of its cells were measured. The mixes of one cohort
+share their launches, so a launch gives one value, the mean over them; cohorts are independent of each other.
 """
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, lost, ratio
 from castmates.analysis.statistics.pairs import pair, planned
-from castmates.analysis.statistics.welch import summed
+from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.study import MARGINS, frame
 from castmates.study.spec import UNMANAGED, Plan
 
 SENSITIVITY, CONTENTIOUSNESS = "sensitivity", "contentiousness"
-BASELINES = ("solo", "placebo")
+BASELINES = ("alone", "placebo")
 _CELL = ["baseline", "lead", "antagonists"]
 _SIDES = {SENSITIVITY: ("lead", "antagonists"), CONTENTIOUSNESS: ("antagonists", "lead")}
 
@@ -28,7 +29,7 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     if contrasts.empty:
         return frame([], MARGINS)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
-    values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
+    values = pairs.groupby([*_CELL, "platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
@@ -38,33 +39,10 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
 def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     by = ["baseline", who, "platform"]
-    size = contrasts.groupby("baseline", observed=True)[other].nunique()
-    cells = values.drop_duplicates([*_CELL, "platform"]).groupby(by, observed=True).size().rename("cells")
-    # A cell that several companies measured is shared out among them, so that no cell weighs more than another.
-    homes = values.groupby([*_CELL, "platform"], observed=True)["company"].transform("nunique")
-    parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
-    launches = parts.groupby([*by, "company", "block"], observed=True).agg(
-        value=("part", "sum"), present=("part", "size")
-    )
-    in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
-    launches = launches.join(in_company.rename("planned"))
-    whole = launches[launches["present"] == launches["planned"]]
-    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
-    table["cells_of"] = table["baseline"].map(size)
-    numbers = ["log", "log_low", "log_high"]
-    companies = in_company.groupby(by, observed=True).size().to_numpy()
-    seen = whole.reset_index().groupby(by, observed=True)["company"].nunique().reindex(cells.index, fill_value=0)
-    # Without a single whole launch of some company the sum over companies would lack a part.
-    table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < companies), numbers] = np.nan
-    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
-    losses = {
-        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{part}"])
-        for end, part in (("pct", ""), ("low", "_low"), ("high", "_high"))
-    }
-    return table.assign(margin=name, who=table[who], **slowdowns, **losses)
-
-
-def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The sum over companies of their launches' means."""
-    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "blocks": ("value", "size")}
-    return summed(launches.groupby([*by, "company"], observed=True).agg(**asked), by).drop(columns="p_value")
+    cells = values.groupby(by, observed=True)[other].nunique().rename("cells")
+    sums = summed(cohort_means(values.rename(columns={"difference": "loss", other: "mix"}), by), by)
+    table = cells.to_frame().join(sums.drop(columns="p_value")).reset_index()
+    table["cells_of"] = table["baseline"].map(contrasts.groupby("baseline", observed=True)[other].nunique())
+    table.loc[table["cells"] < table["cells_of"], ["mean", "low", "high"]] = np.nan
+    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
+    return table.assign(margin=name, who=table[who], **losses)

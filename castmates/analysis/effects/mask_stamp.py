@@ -3,9 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from castmates.study.spec import UNMANAGED
-from castmates.study.wanted import leaves_cache
-
 VERIFIED, UNVERIFIED = "verified", "unverified"
 WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
 MODELLED = "modelled"
@@ -13,10 +10,9 @@ DO_THIS = "`castmates doctor --verify-cat` tests them"
 
 
 def masks_stamp(
-    partitions: Collection[str], platforms: Collection[str], machine: Mapping[str, Any]
+    masked: Collection[str], platforms: Collection[str], machine: Mapping[str, Any]
 ) -> tuple[str, str] | None:
-    """A word and a sentence; None where no mask was set, or nothing but a model's."""
-    masked = {name for name in partitions if not leaves_cache(name)} - {UNMANAGED, ""}
+    """A word and a sentence; None where no partition of the cache was tried, or nothing but a model's."""
     if not masked or set(platforms) == {MODELLED}:
         return None
     record = machine.get("way_masks")

@@ -6,17 +6,17 @@ import pandas as pd
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.rows import BY
 from castmates.analysis.effects.verdicts import (
-    DIFFER,
     EFFECT_LEVEL,
     INSENSITIVE,
-    NO_DIFFERENCE,
+    NODES_ALIKE,
+    NODES_DIFFER,
     NOT_COMPARED,
     UNSTABLE,
     control_verdicts,
 )
-from castmates.analysis.statistics.intervals import BLOCK, holm, over_launches, per_launch, ratio
+from castmates.analysis.keys import LAUNCH, ROW
+from castmates.analysis.statistics.intervals import columns_of, holm, lost, over_launches, per_launch, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.study import frame
@@ -43,23 +43,22 @@ def failing(nodes: pd.DataFrame) -> pd.DataFrame:
 
 def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     contrasts = mix_contrasts(plan)
-    values = per_launch(pair(own, contrasts), BY)
+    values = per_launch(pair(own, contrasts), ROW)
     hosts = hosts_of(own)
     of_node = values.reset_index()
-    of_node["host"] = hosts.reindex(pd.MultiIndex.from_frame(of_node[list(BLOCK)])).to_numpy()
-    by = [*BY, "host"]
-    table = over_launches(of_node.set_index([*by, *BLOCK]), by).drop(columns="p_value").reset_index()
-    table = table.merge(between_nodes(values, hosts, BY)[["nodes_p"]].reset_index(), on=list(BY))
+    of_node["host"] = hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
+    by = [*ROW, "host"]
+    table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
+    table = table.merge(between_nodes(values, hosts, ROW)[["nodes_p"]].reset_index(), on=ROW)
     table = table.merge(contrasts.drop_duplicates("row"), on="row").rename(columns={"nodes_p": "p_value"})
     # One test for all nodes of a row: it counts once in its family.
-    tests = table.drop_duplicates(list(BY))
+    tests = table.drop_duplicates(ROW)
     partitioned = tests["partition"] != UNMANAGED
-    adjusted = tests.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
-    table = table.merge(tests[list(BY)].assign(p_holm=adjusted), on=list(BY))
-    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
+    adjusted = tests.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
+    table = table.merge(tests[ROW].assign(p_holm=adjusted), on=ROW)
     p_holm = table["p_holm"].to_numpy(dtype=float)
-    verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, DIFFER], default=NO_DIFFERENCE)
-    return table.assign(**slowdowns, **_losses(slowdowns), verdict=verdict, control="")
+    verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, NODES_DIFFER], default=NODES_ALIKE)
+    return table.assign(**_losses(table), verdict=verdict, control="")
 
 
 def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -68,17 +67,13 @@ def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
         estimate_controls(plan, part, margin).assign(host=host) for host, part in own.groupby("host", observed=True)
     ]
     table = pd.concat(tables, ignore_index=True)
-    table = table[table["blocks"] > 0]
+    table = table[table["launches"] > 0]
     table["p_holm"] = table.groupby(["platform", table["control"] == "positive"])["p_value"].transform(holm)
-    table = table.assign(**{f"log{end}": np.log(table[f"ratio{end}"].astype(float)) for end in ("", "_low", "_high")})
+    table[["mean", "low", "high"]] = np.log(table[["ratio", "ratio_low", "ratio_high"]].astype(float))
     table["verdict"] = control_verdicts(table, margin)
-    slowdowns = {f"slowdown{end}": table[f"ratio{end}"] for end in ("", "_low", "_high")}
     texts = {"antagonists": "", "member": "", "role": "lead", "partition": UNMANAGED}
-    return table.assign(**slowdowns, **_losses(slowdowns), **texts)
+    return table.assign(**_losses(table), **texts)
 
 
-def _losses(slowdowns: dict[str, pd.Series]) -> dict[str, pd.Series]:
-    return {
-        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{own}"])
-        for end, own in (("pct", ""), ("low", "_low"), ("high", "_high"))
-    }
+def _losses(table: pd.DataFrame) -> dict[str, pd.Series]:
+    return columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")

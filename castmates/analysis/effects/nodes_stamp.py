@@ -6,7 +6,7 @@ import pandas as pd
 
 from castmates.analysis.effects.between_nodes import FEWEST_NODES
 from castmates.analysis.effects.nodes import failing
-from castmates.analysis.effects.verdicts import DIFFER
+from castmates.analysis.effects.verdicts import NODES_DIFFER
 from castmates.english import counted, listed
 from castmates.study.spec import Plan
 
@@ -28,7 +28,7 @@ def failure_sentence(failed: pd.DataFrame) -> str:
     their = "its" if len(hosts) == 1 else "their"
     return (
         f"{listed([_failed(host, failed[failed['host'] == host]) for host in hosts])} failed {their} own controls; "
-        f"`leave_out: [{', '.join(hosts)}]` in the study keeps {their} blocks out of the analysis."
+        f"`leave_out: [{', '.join(hosts)}]` in the study keeps {their} launches out of the analysis."
     )
 
 
@@ -53,10 +53,10 @@ def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
         return [("machines", (word, sentence), True)]
     if len(names) < 2:
         return []
-    launches = [f"{part.machine} ({counted(len(part.blocks), 'launch')})" for part in parts]
+    launches = [f"{part.machine} ({counted(len(part.launches), 'launch')})" for part in parts]
     sentence = (
         f"Measured on {listed(launches)}: each has separate rows in the tables, and the page shows {names[0]} alone. "
-        "`machines` in the study names the classes of nodes (config/README.md)."
+        "`machines` in the study names the classes of nodes (castmates help configuration)."
     )
     return [("machines", (f"{len(names)} {PROCESSORS}", sentence), False)]
 
@@ -65,7 +65,7 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
     failed, hosts = failing(nodes), {str(name): sorted(set(own["host"])) for name, own in nodes.groupby("machine")}
     each = [f"{listed(names)} of {name}" if len(hosts) > 1 else listed(names) for name, names in hosts.items()]
     rows = nodes[nodes["control"] == ""].drop_duplicates(_EFFECT)
-    differ = list(dict.fromkeys(rows.loc[rows["verdict"] == DIFFER, "mix"]))
+    differ = list(dict.fromkeys(rows.loc[rows["verdict"] == NODES_DIFFER, "mix"]))
     if not hosts:
         return [("nodes", ("nodes left out", " ".join(aside)), True)] if aside else []
     said = [failure_sentence(failed)] if len(failed) else []
@@ -75,7 +75,7 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
         )
     elif not said:
         said.append(f"No difference between the nodes {'; '.join(each)} was seen.")
-    word = DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
+    word = NODES_DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
     word = f"{counted(failed['host'].nunique(), 'node')} {FAILED}" if len(failed) else word
     few = [_FEW] if any(1 < len(names) < FEWEST_NODES for names in hosts.values()) else []
     return [("nodes", (word, " ".join([*said, *few, *aside])), not len(failed))]

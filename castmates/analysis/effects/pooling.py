@@ -1,9 +1,10 @@
-"""Which blocks of a study may be estimated together: those of one class of nodes, of one model of processor."""
+"""Which launches of a study may be estimated together: those of one class of nodes, of one model of processor."""
 
 from collections.abc import Collection, Sequence
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH
 from castmates.study.node_classes import parts_of
 from castmates.study.spec import NodeClass, Plan
 
@@ -13,25 +14,27 @@ UNKNOWN = "unknown processor"
 def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
     """The parts of a plan that are never pooled: its classes, or without classes the processors that measured it.
 
-    A part that has no class has the model of its processor in the place of one, the most measured first. Blocks of
+    A part that has no class has the model of its processor in the place of one, the most measured first. Launches of
     which it is not known go with the only processor that is; beside several they are another part.
     """
     if plan.machines:
         return parts_of(plan)
-    places = windows[["company", "block", "processor"]].drop_duplicates()
+    places = windows[[*LAUNCH, "processor"]].drop_duplicates()
     counts = places["processor"].astype("str").replace("", UNKNOWN).value_counts()
     if len(counts.drop(UNKNOWN, errors="ignore")) < 2:
         return [plan]
     models = sorted(map(str, counts.index), key=lambda model: (-int(counts[model]), model))
     model_of = {
-        (str(company), int(number)): str(model) or UNKNOWN
-        for company, number, model in places.itertuples(index=False, name=None)
+        (str(cohort), int(number)): str(model) or UNKNOWN
+        for cohort, number, model in places.itertuples(index=False, name=None)
     }
     return [
         plan.model_copy(
             update={
-                "blocks": tuple(
-                    block for block in plan.blocks if model_of.get((block.company.id, block.number), models[0]) == model
+                "launches": tuple(
+                    launch
+                    for launch in plan.launches
+                    if model_of.get((launch.cohort.id, launch.number), models[0]) == model
                 ),
                 "machines": (NodeClass(name=model, capture="", facts=None, cache=plan.cache),),
             }
@@ -41,25 +44,25 @@ def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
 
 
 def without_hosts(plan: Plan, windows: pd.DataFrame, hosts: Collection[str]) -> Plan:
-    """The plan without the blocks that were measured on these hosts."""
+    """The plan without the launches that were measured on these hosts."""
     if not hosts:
         return plan
-    theirs = windows.loc[windows["host"].isin(list(hosts)), ["company", "block"]].drop_duplicates()
-    gone = {(str(company), int(number)) for company, number in theirs.itertuples(index=False, name=None)}
+    theirs = windows.loc[windows["host"].isin(list(hosts)), LAUNCH].drop_duplicates()
+    gone = {(str(cohort), int(number)) for cohort, number in theirs.itertuples(index=False, name=None)}
     return _without(plan, gone)
 
 
-def without_left_out(plan: Plan, blocks: pd.DataFrame) -> Plan:
-    """The same by the table of blocks, since that of windows has no rows of what was left out."""
-    gone = blocks.loc[blocks["left_out"], ["company", "block"]]
-    return _without(plan, {(str(company), int(number)) for company, number in gone.itertuples(index=False, name=None)})
+def without_left_out(plan: Plan, launches: pd.DataFrame) -> Plan:
+    """The same by the table of launches, since that of windows has no rows of what was left out."""
+    gone = launches.loc[launches["left_out"], LAUNCH]
+    return _without(plan, {(str(cohort), int(number)) for cohort, number in gone.itertuples(index=False, name=None)})
 
 
 def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
-    blocks = tuple(block for block in plan.blocks if (block.company.id, block.number) not in gone)
-    return plan.model_copy(update={"blocks": blocks})
+    launches = tuple(launch for launch in plan.launches if (launch.cohort.id, launch.number) not in gone)
+    return plan.model_copy(update={"launches": launches})
 
 
-def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def joined_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One table of those of all parts; a part without rows must not change a column's type."""
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

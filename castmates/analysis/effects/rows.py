@@ -2,38 +2,20 @@
 
 import pandas as pd
 
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches, per_launch
 from castmates.analysis.statistics.pairs import pair, tally
 
-BY = ("row", "platform")
-_COUNTS = (
-    "windows_valid",
-    "windows_rejected",
-    "baseline_windows_valid",
-    "baseline_windows_rejected",
-    "slices_kept",
-    "slices_lost",
-    "baseline_slices_kept",
-    "baseline_slices_lost",
-    "slices_lost_alone",
-    "baseline_slices_lost_alone",
-    "windows_spoilt",
-    "baseline_windows_spoilt",
-    "blocks",
-    "rounds",
-)
 
-
-def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+def contrast_rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The contrasts with their counts, estimates and intervals from a plan's windows, in the contrasts' order."""
-    return of_launches(windows, contrasts, per_launch(pair(windows, contrasts), BY))
+    return launch_rows(windows, contrasts, per_launch(pair(windows, contrasts), ROW))
 
 
-def of_launches(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+def launch_rows(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """The same from what each launch came to."""
     counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
-    table = counted.join(over_launches(values, BY))
-    table = table.fillna(dict.fromkeys(_COUNTS, 0))
+    table = counted.join(over_launches(values, ROW)).fillna(dict.fromkeys([*counted, "launches", "rounds"], 0))
     return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
 
 
@@ -43,4 +25,4 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
     silent = sorted(set(contrasts["row"]) - set(table.index.get_level_values("row")))
     platform = platforms[0] if len(platforms) == 1 else ""
     lines = [*table.index, *((row, platform) for row in silent)]
-    return table.reindex(pd.MultiIndex.from_tuples(lines, names=["row", "platform"])).sort_index()
+    return table.reindex(pd.MultiIndex.from_tuples(lines, names=ROW)).sort_index()

@@ -8,9 +8,12 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED, masks_stamp
+from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.results.columns.study import STAMPS, frame
+from castmates.study.partitions.planned import masked
+from castmates.study.spec import Plan
 
 TRUSTWORTHY = "trustworthy"
 NOT_MEASURED = "not measured"
@@ -36,12 +39,12 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     if differences := _differences(controls):
         return UNSTABLE, f"{differences}: {_UNSTEADY}"
     if not any(leads[word] for word in (TOO_FEW, INCONCLUSIVE, PASSES)):
-        return NO_DATA, "There is no lead whose two solo scenes can be compared, so nothing vouches for the effects."
+        return NO_DATA, "There is no lead that was measured twice alone, so nothing vouches for the effects."
     missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
     if leads[TOO_FEW]:
         return TOO_FEW, (
-            f"The control needs at least {FEWEST_BLOCKS} measured blocks, and there are fewer of {leads[TOO_FEW]}; "
-            f"raise 'budget.blocks'.{missing}"
+            f"The control needs at least {FEWEST_LAUNCHES} measured launches, and there are fewer of {leads[TOO_FEW]}; "
+            f"raise 'budget.launches'.{missing}"
         )
     if leads[INCONCLUSIVE]:
         return INCONCLUSIVE, (
@@ -64,7 +67,7 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
             "loss of another program means little here."
         )
     if mixes[TOO_FEW]:
-        return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
+        return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_LAUNCHES} measured launches."
     if mixes[SENSITIVE]:
         return SENSITIVE, f"The positive control {mixes[SENSITIVE]} lost more than the margin, as it must."
     return NOT_MEASURED, "There are no data of a positive control: it is not known whether a loss would have been seen."
@@ -73,17 +76,18 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
 def stamps_table(
     study: str,
     controls: pd.DataFrame,
-    effects: pd.DataFrame,
+    masked: Collection[str],
     platforms: Collection[str],
     machine: Mapping[str, Any],
     more: Sequence[tuple[str, Stamp, bool]] = (),
 ) -> pd.DataFrame:
     """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
 
-    Where it was not, no stamp counts as good; the one on the masks is there only where some were set.
+    Where it was not, no stamp counts as good; the one on the masks is there only where some were set:
+    `masked` are the partitions of the cache that were tried.
     """
     control, sensitive = study_verdict(controls), sensitivity(controls)
-    masks = masks_stamp(set(effects["partition"]), platforms, machine)
+    masks = masks_stamp(masked, platforms, machine)
     origin = origin_word(platforms)
     first = f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
     rows = [("origin", (origin, "The other stamps apply to these numbers, not to a machine."), False)] if origin else []
@@ -105,6 +109,22 @@ def stamps_table(
         ],
         STAMPS,
     )
+
+
+def study_stamps(
+    study: Plan,
+    parts: Sequence[Plan],
+    windows: pd.DataFrame,
+    effects: pd.DataFrame,
+    controls: pd.DataFrame,
+    nodes: pd.DataFrame,
+    machine: Mapping[str, Any],
+    left_out: int,
+) -> pd.DataFrame:
+    """The stamps of a study by its tables; `parts` are never pooled, and `left_out` are launches."""
+    more = nodes_stamps(study, parts, nodes, left_out)
+    tried = masked(study) & set(effects["partition"])
+    return stamps_table(study.study, controls, tried, set(windows["platform"]), machine, more)
 
 
 def _differences(controls: pd.DataFrame) -> str:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.rejections import possibly_biased
-from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
+from castmates.analysis.keys import LAUNCH, MIX
+from castmates.analysis.statistics.intervals import Floats, estimate, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.quantities import Costs, Rates, arithmetic_mean, mean_rate
 from castmates.errors import CastmatesError
@@ -27,10 +28,9 @@ UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
 METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
 Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
 NO_MORE: Mapping[str, Metric] = {}
-BASELINES = ("solo", "alone")  # of the lead, of an antagonist
+ALONE = "alone"  # the baseline of a lead and of an antagonist
 
-_MIX = ["mix", "partition"]
-_LAUNCH = ["platform", *BLOCK]
+_LAUNCH = ["platform", *LAUNCH]
 
 
 def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
@@ -44,16 +44,16 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
     own = planned(windows, plan)
     about, values = whole_launches(own, contrasts, added)
     measured = own[_LAUNCH].drop_duplicates()
-    measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
-    counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
-    counts = counts.merge(biased_mixes(own, contrasts), on=[*_MIX, "platform"], how="left")
-    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows, (*METRICS, *added))
+    measured = measured.merge(contrasts[[*MIX, "cohort"]].drop_duplicates(), on="cohort")
+    counts = measured.groupby([*MIX, "platform"], observed=True).size().rename("measured").reset_index()
+    counts = counts.merge(biased_mixes(own, contrasts), on=[*MIX, "platform"], how="left")
+    return _table(plan, about, mean_metrics(values, [*MIX, "platform"]), counts, windows, (*METRICS, *added))
 
 
 def of_system(plan: Plan) -> pd.DataFrame:
     """The contrasts of all members of the mixes, each against its own rate alone, where everyone has one."""
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    contrasts = contrasts[(contrasts["baseline"] == ALONE) & (contrasts["antagonists"] != "")]
     of_others = contrasts.loc[contrasts["role"] == "antagonist", "mix"]
     return contrasts[contrasts["mix"].isin(of_others)]
 
@@ -63,27 +63,27 @@ def whole_launches(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The mixes of the plan, and the metrics of every launch in which all members have a pair."""
     about = _mixes(contrasts)
-    members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
-    present = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
-    launches = members.merge(present, on=[*_MIX, *_LAUNCH])
-    return about, of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH], added)
+    members = launch_slowdowns(own, contrasts).merge(about[[*MIX, "members"]], on=MIX)
+    present = members.groupby([*MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
+    launches = members.merge(present, on=[*MIX, *_LAUNCH])
+    return about, launch_metrics(launches[launches["present"] == launches["members"]], [*MIX, *_LAUNCH], added)
 
 
 def biased_mixes(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """Whether windows of the co-run were rejected more often than the baseline's of any member."""
     flags = possibly_biased(windows, contrasts).reset_index()
-    flags = flags.merge(contrasts.drop_duplicates("row")[["row", *_MIX]], on="row")
-    return flags.groupby([*_MIX, "platform"], observed=True)["possibly_biased"].any().reset_index()
+    flags = flags.merge(contrasts.drop_duplicates("row")[["row", *MIX]], on="row")
+    return flags.groupby([*MIX, "platform"], observed=True)["possibly_biased"].any().reset_index()
 
 
 def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The slowdown of every member in every launch: the geometric mean over its rounds."""
-    pairs = pair(windows, contrasts).merge(contrasts.drop_duplicates("row")[["row", *_MIX, "member"]], on="row")
-    logs = pairs.groupby([*_MIX, *_LAUNCH, "member"], observed=True)["difference"].mean()
+    pairs = pair(windows, contrasts).merge(contrasts.drop_duplicates("row")[["row", *MIX, "member"]], on="row")
+    logs = pairs.groupby([*MIX, *_LAUNCH, "member"], observed=True)["difference"].mean()
     return ratio(logs).rename("slowdown").reset_index()
 
 
-def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
+def launch_metrics(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
     """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
     # A unit of work of each member: its time in units of its time alone, and the sum of these.
     table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
@@ -112,16 +112,16 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
     if not (values > 0).all():
         raise CastmatesError(
             f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero: its "
-            "mean is geometric (docs/plugins.md)."
+            "mean is geometric (castmates help plugins)."
         )
     return values
 
 
-def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def mean_metrics(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Every metric over the launches, with its interval; `values` as `of_launches` gives them."""
-    table = estimate(on_scale(values), by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
-    ends = ("log", "log_low", "log_high")
-    value, low, high = off_scale(table["metric"], *(table[name].to_numpy(dtype=float) for name in ends))
+    table = estimate(on_scale(values), by=[*by, "metric"])[["mean", "low", "high", "launches"]].reset_index()
+    ends = (table[name].to_numpy(dtype=float) for name in ("mean", "low", "high"))
+    value, low, high = off_scale(table["metric"], *ends)
     return table.assign(value=value, low=low, high=high)
 
 
@@ -155,9 +155,9 @@ def _index(spread: Floats) -> Floats:
 def _mixes(contrasts: pd.DataFrame) -> pd.DataFrame:
     """The mixes of the plan and how many members each has, in its order."""
     rows = contrasts.drop_duplicates("row")
-    members = rows.groupby(_MIX, observed=True).size().rename("members").reset_index()
-    first = rows.drop_duplicates(_MIX)[[*_MIX, "lead", "antagonists", "lead_ways"]]
-    return first.merge(members, on=_MIX)
+    members = rows.groupby(MIX, observed=True).size().rename("members").reset_index()
+    first = rows.drop_duplicates(MIX)[[*MIX, "lead", "antagonists", "lead_ways"]]
+    return first.merge(members, on=MIX)
 
 
 def _table(
@@ -172,13 +172,13 @@ def _table(
     platforms = [str(name) for name in windows["platform"].unique()] or [""]
     rows = about.assign(place=range(len(about))).merge(pd.DataFrame({"platform": platforms}), how="cross")
     rows = rows.merge(pd.DataFrame({"metric": metrics}), how="cross").merge(
-        values, on=[*_MIX, "platform", "metric"], how="left"
+        values, on=[*MIX, "platform", "metric"], how="left"
     )
-    rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
+    rows = rows.merge(measured, on=[*MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"blocks": 0, "measured": 0})
+    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"launches": 0, "measured": 0})
     rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
-    rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
+    rows["launches_incomplete"] = rows["measured"] - rows["launches"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
     rows = rows.sort_values(
         ["place", "platform", "metric"], key=lambda column: column.map(order) if column.name == "metric" else column

@@ -126,7 +126,7 @@ def _rows(
             for metric, own in sorted(ours.groupby("metric", observed=True), key=lambda pair: order[str(pair[0])]):
                 yield {
                     "set": each.name,
-                    "neighbours": size if size is not None or len(asked) > 1 else next(iter(asked)),
+                    "antagonists": size if size is not None or len(asked) > 1 else next(iter(asked)),
                     "partition": partition,
                     "platform": platform,
                     "metric": metric,
@@ -139,10 +139,10 @@ def _rows(
 def _estimates(each: MixSet, own: pd.DataFrame, members: Mapping[str, tuple[str, ...]]) -> Row:
     """The two means of one metric, on its scale."""
     mix, mixes = pd.factorize(own["mix"].astype(str))
-    company, _ = pd.factorize(own["company"].astype(str))
-    launch, launches = pd.factorize(own["company"].astype(str) + "/" + own["block"].astype(str))
+    cohort, _ = pd.factorize(own["cohort"].astype(str))
+    launch, launches = pd.factorize(own["cohort"].astype(str) + "/" + own["launch"].astype(str))
     values: Floats = own["difference"].to_numpy(dtype=float)
-    known = Launches(mix, launch, company, values)
+    known = Launches(mix, launch, cohort, values)
     these, everything, how, possible = of_these(known), NOTHING, "", None
     if each.pool:
         draw = Draw(each.leads, each.pool)
@@ -152,6 +152,6 @@ def _estimates(each: MixSet, own: pd.DataFrame, members: Mapping[str, tuple[str,
         everything = of_all(known, population if how == BY_MEMBERS else draw.population(there, by_members=False))
         possible = sum(map(draw.possible, {len(names) - 1 for names in there}))
     freedom = everything.freedom
-    about = {"how": how, "freedom": freedom, "mixes": len(mixes), "possible": possible, "blocks": len(launches)}
+    about = {"how": how, "freedom": freedom, "mixes": len(mixes), "possible": possible, "launches": len(launches)}
     ends = zip(_SCALED, (these, everything), strict=True)
     return about | {name: value for names, one in ends for name, value in zip(names, one.scaled, strict=True)}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import POSITIVE
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats
 
 EFFECT_LEVEL = 0.05  # of a Holm-adjusted p-value
 # Where launches were added after a look at the results: so small that all later looks together add about half a per
@@ -15,14 +15,13 @@ EXTENDED_LEVEL = 0.0025
 # The controls are judged together and stamp the whole study, hence the stricter level.
 CONTROL_LEVEL = 0.01
 
-NO_DATA = "no data"
-TOO_FEW = "too few blocks"
+LOSS, GAIN, NO_LOSS, UNCLEAR, TOO_FEW, NO_DATA = "loss", "gain", "no loss", "unclear", "too few launches", "no data"
 UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
-MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
+MORE, LESS, NO_DIFFERENCE = "loses more in B", "loses less in B", "no difference"
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
-DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
+NODES_DIFFER, NODES_ALIKE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
 LARGER, SMALLER = "larger in B", "smaller in B"
 MORE_SENSITIVE, LESS_SENSITIVE = "more sensitive", "less sensitive"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS, NEVER_FROZEN = "seen", "none seen", "too few windows", "never frozen"
@@ -34,19 +33,19 @@ def effect_level(extended: bool | Sequence[int]) -> float:
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Slower, faster, equivalent or unclear, row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
+    """Loss, gain, no loss or unclear, row by row, from `mean`, `low`, `high`, `p_holm` and `launches`."""
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
     significant = _floats(estimates, "p_holm") < level
     return _first_that_holds(
         {
-            NO_DATA: _floats(estimates, "blocks") == 0,
-            TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
-            "slower": significant & (log > 0),
-            "faster": significant & (log < 0),
-            "equivalent": (low >= -edge) & (high <= edge),
+            NO_DATA: _floats(estimates, "launches") == 0,
+            TOO_FEW: _floats(estimates, "launches") < FEWEST_LAUNCHES,
+            LOSS: significant & (mean > 0),
+            GAIN: significant & (mean < 0),
+            NO_LOSS: (low >= -edge) & (high <= edge),
         },
-        otherwise="unclear",
+        otherwise=UNCLEAR,
     )
 
 
@@ -56,13 +55,13 @@ def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     The p-value of the positive one is that of "it loses no more than the margin".
     """
     edge = np.log1p(margin)
-    low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
+    low, high = _floats(estimates, "low"), _floats(estimates, "high")
     significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
     positive = (estimates["control"] == POSITIVE).to_numpy(dtype=bool)
     return _first_that_holds(
         {
-            NO_DATA: _floats(estimates, "blocks") == 0,
-            TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            NO_DATA: _floats(estimates, "launches") == 0,
+            TOO_FEW: _floats(estimates, "launches") < FEWEST_LAUNCHES,
             SENSITIVE: positive & significant,
             INSENSITIVE: positive,
             UNSTABLE: significant,
@@ -73,10 +72,10 @@ def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
-    """Whether the scene before was seen to leave a trace, from `blocks` and `p_holm`."""
+    """Whether the scene before was seen to leave a trace, from `launches` and `p_holm`."""
     return _first_that_holds(
         {
-            TOO_FEW_WINDOWS: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            TOO_FEW_WINDOWS: _floats(estimates, "launches") < FEWEST_LAUNCHES,
             SEEN: _floats(estimates, "p_holm") < EFFECT_LEVEL,
         },
         otherwise=NONE_SEEN,
@@ -84,13 +83,13 @@ def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
 
 
 def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
+    """Whether B loses more or less than A, from `where` and both sides' `platform_` and `launches_`.
 
-    `log`, `log_low`, `log_high` and `p_holm` are those of log slowdown(B) - log slowdown(A).
+    `mean`, `low`, `high` and `p_holm` are those of log slowdown(B) - log slowdown(A).
     """
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
-    fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
+    fewest = np.minimum(_floats(estimates, "launches_a"), _floats(estimates, "launches_b"))
     significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
     platforms = estimates["platform_a"] != estimates["platform_b"]
     return _first_that_holds(
@@ -98,10 +97,10 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             ONE_SIDED: (estimates["where"] != "both").to_numpy(dtype=bool),
             NO_DATA: fewest == 0,
             PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
-            TOO_FEW: fewest < FEWEST_BLOCKS,
-            MORE: significant & (log > 0),
-            LESS: significant & (log < 0),
-            EQUIVALENT: (low >= -edge) & (high <= edge),
+            TOO_FEW: fewest < FEWEST_LAUNCHES,
+            MORE: significant & (mean > 0),
+            LESS: significant & (mean < 0),
+            NO_DIFFERENCE: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
     )
@@ -109,7 +108,7 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 def detail_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     """Whether what changes of a counter, a phase, an operation or a quantile is larger in B."""
-    sides = {f"blocks_{side}": estimates[f"launches_{side}"] for side in "ab"}
+    sides = {f"launches_{side}": estimates[f"launches_{side}"] for side in "ab"}
     words = {MORE: LARGER, LESS: SMALLER}
     return [words.get(word, word) for word in comparison_verdicts(estimates.assign(**sides), margin)]
 
@@ -122,7 +121,7 @@ def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     """
     edge = np.log1p(margin)
     low, high = (np.log(_floats(estimates, f"ratio_{end}")) for end in ("low", "high"))
-    fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
+    fewest = np.minimum(_floats(estimates, "launches_a"), _floats(estimates, "launches_b"))
     platforms = estimates["platform_a"] != estimates["platform_b"]
     return _first_that_holds(
         {
@@ -130,7 +129,7 @@ def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             NEW_HERE: (estimates["where"] == "only in B").to_numpy(dtype=bool),
             NO_DATA: fewest == 0,
             PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
-            TOO_FEW: fewest < FEWEST_BLOCKS,
+            TOO_FEW: fewest < FEWEST_LAUNCHES,
             AGREES: (low >= -edge) & (high <= edge),
             DIFFERS: _floats(estimates, "p_holm") < EFFECT_LEVEL,
         },
@@ -139,18 +138,18 @@ def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def variant_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Whether a variant loses more or less than its base, from `log`, its ends, `p_holm` and the launches of both."""
+    """Whether a variant loses more or less than its base, from `mean`, its ends, `p_holm` and the launches of both."""
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
-    fewest = np.minimum(_floats(estimates, "blocks"), _floats(estimates, "base_blocks"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
+    fewest = np.minimum(_floats(estimates, "launches"), _floats(estimates, "base_launches"))
     significant = _floats(estimates, "p_holm") < level
     return _first_that_holds(
         {
             NO_DATA: fewest == 0,
-            TOO_FEW: fewest < FEWEST_BLOCKS,
-            MORE_SENSITIVE: significant & (log > 0),
-            LESS_SENSITIVE: significant & (log < 0),
-            EQUIVALENT: (low >= -edge) & (high <= edge),
+            TOO_FEW: fewest < FEWEST_LAUNCHES,
+            MORE_SENSITIVE: significant & (mean > 0),
+            LESS_SENSITIVE: significant & (mean < 0),
+            NO_DIFFERENCE: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
     )

@@ -5,7 +5,8 @@ from collections.abc import Container, Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.keys import LAUNCH, ROW
+from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers
 from castmates.analysis.statistics.window_values import (
     Groups,
@@ -19,7 +20,6 @@ from castmates.analysis.statistics.window_values import (
 
 SIDES = ("change", "value", "baseline")
 Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
-_ROW = ["row", "platform"]
 
 
 class Compared:
@@ -28,7 +28,7 @@ class Compared:
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame, additive: Container[str]) -> None:
         """Find once what is compared with what."""
         scene, base, row = held_against(windows, contrasts)
-        self._groups = Groups.of(windows[["company", "block", "platform"]].iloc[scene].assign(row=row), _ROW)
+        self._groups = Groups.of(windows[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
         self._pairs = Pairs(scene, base, self._groups.number)
         self._additive = additive
         self._metrics: dict[str, int] = {}  # and their numbers
@@ -61,13 +61,13 @@ class Compared:
         metric, row = np.divmod(sides["change"].index.to_numpy(), len(self._groups.rows))
         table = self._groups.rows.iloc[row].set_index(sides["change"].index)
         table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
-        table[["blocks", "rounds"]] = sides["change"][["blocks", "rounds"]]
+        table[["launches", "rounds"]] = sides["change"][["launches", "rounds"]]
         additive = table["metric"].map(self._is_additive).astype(bool)
         table["scale"] = np.where(additive, "points", "ratio")
         for name, estimates in sides.items():
             middle = "baseline_value" if name == "baseline" else name
-            for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
-                table[column] = estimates[part].where(additive, ratio(estimates[part]))
+            own = columns_of(estimates, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+            table = table.assign(**own)
         return table.reset_index(drop=True)
 
 

@@ -11,34 +11,34 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable, with_work
-from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
+from castmates.analysis.statistics.intervals import Floats, columns_of, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
-KINDS = ("solo", "corun")
-OF_STEPS = ["company", "block", "window", "member", "units", "platform"]  # of steps.parquet
-NAMES_OF_STEPS = ["company", "member", "platform"]  # of these; they may be categories
-_WINDOW = ("platform", "company", "block", "window", "member")
+KINDS = ("alone", "corun")
+OF_STEPS = [*WINDOW, "units", "platform"]  # of steps.parquet
+NAMES_OF_STEPS = ["cohort", "member", "platform"]  # of these; they may be categories
 _ROW = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
-_ASKED = list(dict.fromkeys([*_WINDOW, *_ROW, "round", "open_s", "rate"]))  # of windows
+_ASKED = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "open_s", "rate"]))  # of windows
 
 BY_ROUND: Columns = {
     "lead": "str",
     "member": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" for solo
+    "kind": "str",  # alone, corun
+    "mix": "str",  # "" for alone
     "partition": "str",
     "metric": "str",
     "unit": "str",  # of progress; "" for a ratio of two events
     "round": "int64",
     "iteration": "float64",  # units since the start in the middle of that round, mean over launches
     "value": "float64",  # geometric mean over launches
-    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "low": "float64",  # 95 % between launches; NaN below three launches
     "high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "platform": "str",
 }
 DRIFTS: Columns = {
@@ -49,9 +49,9 @@ DRIFTS: Columns = {
     "partition": "str",
     "metric": "str",
     "drift": "float64",  # the last third of the rounds over the first
-    "drift_low": "float64",  # 95 % between launches; NaN below three blocks
+    "drift_low": "float64",  # 95 % between launches; NaN below three launches
     "drift_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "platform": "str",
 }
 
@@ -62,7 +62,7 @@ def over_rounds(
     """A row per lead, scene, metric and round; and a row per lead, scene and metric that has enough rounds."""
     ours = (windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)
     leads = coded(windows.loc[ours, with_work(windows, _ASKED)]).reset_index(drop=True)
-    places, work = WindowPlaces.of(leads, _WINDOW), Work.of(leads)
+    places, work = WindowPlaces.of(leads, PLATFORM_WINDOW), Work.of(leads)
     row, rows = combinations(leads, _ROW)
     found = []
     for part in counts:
@@ -79,9 +79,9 @@ def over_rounds(
         return frame([], BY_ROUND), frame([], DRIFTS)
     known = pd.concat(found, ignore_index=True)
     at = known["window"].to_numpy()
-    launch = {name: leads[name].take(at).array for name in ("company", "block", "round")}
+    launch = {name: leads[name].take(at).array for name in ROUND}
     known = known.assign(row=row[at], iteration=_iterations(steps, places, len(leads))[at], **launch)
-    known = known.astype({"metric": "category", "block": "int64", "round": "int64"})
+    known = known.astype({"metric": "category", "launch": "int64", "round": "int64"})
     return _by_round(known, rows), _drifts(known, rows)
 
 
@@ -101,12 +101,12 @@ def _by_round(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     by = ["row", "metric", "round"]
     table = estimate(known, by)
     table["iteration"] = known.groupby(by, observed=True)["iteration"].mean()
-    names = {"value": "log", "low": "log_low", "high": "log_high"}
-    return _finished(table.assign(**{name: ratio(table[of]) for name, of in names.items()}), rows, BY_ROUND)
+    table[["value", "low", "high"]] = table[["mean", "low", "high"]].apply(ratio)
+    return _finished(table, rows, BY_ROUND)
 
 
 def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    launch = ["row", "metric", *BLOCK]
+    launch = ["row", "metric", *LAUNCH]
     ordered = known.sort_values([*launch, "round"])
     within = ordered.groupby(launch, sort=False, observed=True)["difference"]
     count, place = within.transform("size"), within.cumcount()
@@ -121,12 +121,11 @@ def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     if pairs.empty:
         return frame([], DRIFTS)
     table = estimate(pairs, ["row", "metric"])
-    names = {"drift": "log", "drift_low": "log_low", "drift_high": "log_high"}
-    return _finished(table.assign(**{name: ratio(table[of]) for name, of in names.items()}), rows, DRIFTS)
+    return _finished(table.assign(**columns_of(table, "drift", ratio)), rows, DRIFTS)
 
 
 def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """With what the rows stand for; solo before the co-runs."""
+    """With what the rows stand for; alone before the co-runs."""
     own = table.drop(columns="rounds").reset_index().astype({"metric": "str"})
     about = rows.iloc[own["row"].to_numpy()].reset_index(drop=True)
     whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=workloads_of(about["member"]))

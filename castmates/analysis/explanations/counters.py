@@ -1,6 +1,6 @@
-"""What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
+"""What was counted, per unit of progress: each co-run of a lead against its `alone` scene, paired inside rounds.
 
-A change is the mean over blocks of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
+A change is the mean over launches of log(co-run) - log(alone), like every effect; the slowdown itself is no part of it,
 because both sides are per unit of work done. What was counted for less than nearly all of a member's time
 is in no ratio.
 """
@@ -23,25 +23,26 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.events_left_out import LeftOut
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.keys import PLATFORM_WINDOW
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
     Values,
-    against_solo,
+    against_alone,
     by_row,
     estimated,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
-_WINDOW = ("platform", "company", "block", "window", "member")
 _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
+_ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
 
 CHANGES: Columns = {
     "lead": "str",
@@ -50,40 +51,31 @@ CHANGES: Columns = {
     "partition": "str",
     "metric": "str",  # an event per unit of progress, or a ratio of two events
     "unit": "str",  # of progress; "" for a ratio
-    "solo": "float64",  # geometric mean over the rounds that are paired
+    "alone": "float64",  # geometric mean over the rounds that are paired
     "corun": "float64",
-    "ratio": "float64",  # corun / solo
-    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio": "float64",  # corun / alone
+    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
-    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or blocks differ
+    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or launches differ
     "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }
-NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+# Of counters.parquet.
+NEEDED = [*PLATFORM_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
 
-def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def counter_tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per lead, co-run scene and metric that was counted in both windows of some round; and what is in none."""
     leads = _Leads(coded(windows.loc[windows["role"] == "lead", with_work(windows, _ASKED)]))
     for part in [counts] if isinstance(counts, pd.DataFrame) else counts:
         leads.add(part)
     return leads.table(), leads.left_out.table()
-
-
-def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The first of these tables."""
-    return tables(counts, windows)[0]
-
-
-def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The events that stand in no ratio for the leads, each with its status and its most frequent reason."""
-    return tables(counts, windows)[1]
 
 
 class _Leads:
@@ -92,10 +84,10 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self.left_out = LeftOut()
-        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
-        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
         self._metrics: dict[str, int] = {}  # and their numbers
         self._events: dict[str, None] = {}
         self._launches: list[pd.DataFrame] = []
@@ -110,9 +102,9 @@ class _Leads:
         self._events |= dict.fromkeys(events)
         self._scopes.append(_scopes_noted(counts, at, self._who))
         measured, names = per_unit(counts, at, events, self._work)
-        corun, solo, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
+        corun, alone, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
         metrics = np.array([self._metrics.setdefault(name, len(self._metrics)) for name in names], dtype=np.int64)
-        columns = {"difference": corun - solo, "log_corun": corun, "log_solo": solo}
+        columns = {"difference": corun - alone, "log_corun": corun, "log_alone": alone}
         self._launches.append(per_launch(columns, group, metrics, self._groups.size))
 
     def table(self) -> pd.DataFrame:
@@ -120,7 +112,7 @@ class _Leads:
         if not sum(map(len, self._launches)):
             return frame([], CHANGES)
         whole = by_row(self._launches, self._groups.launches)
-        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_solo"]].groupby("row").mean())
+        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_alone"]].groupby("row").mean())
         metric, row = np.divmod(estimates.index.to_numpy(), len(self._groups.rows))
         about = self._groups.rows.iloc[row].assign(metric=np.array(list(self._metrics), dtype=object)[metric])
         table = _as_ratios(pd.concat([about.set_index(estimates.index), estimates], axis=1))
@@ -144,13 +136,11 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         lead=workloads_of(table["member"]),
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
-        solo=ratio(table["log_solo"]),
+        alone=ratio(table["log_alone"]),
         corun=ratio(table["log_corun"]),
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
     )
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, Marks, events_in
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 LEFT_OUT: Columns = {"event": "str", "status": "str", "reason": "str"}

@@ -11,18 +11,19 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
+from castmates.analysis.keys import LAUNCH, MIX, WINDOW
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 
-LAUNCH = ["company", "block", "member"]
+LEAD_LAUNCH = [*LAUNCH, "member"]
 MOST_POINTS = 400  # that the search for changes is given of a launch
 FEWEST_STEPS = 3  # that make a point
 STEADY = 0.01  # a level within one per cent of the launch's second half is steady
 
 STEPS: Columns = {
     "study": "str",
-    "company": "str",
-    "block": "int64",
+    "cohort": "str",
+    "launch": "int64",
     "member": "str",
     "lead": "str",
     "window": "int64",
@@ -53,8 +54,8 @@ class Level:
 class Evolution:
     """What is known of one launch."""
 
-    company: str
-    block: int
+    cohort: str
+    launch: int
     member: str
     levels: list[Level]  # one where no change was found; none where no change could be looked for
     warm_from: int | None  # the iteration from which on the level is steady; None where that is not known
@@ -73,26 +74,25 @@ class Evolution:
 
 def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """Every step of a lead of which both ends were seen in one slice, in order of time."""
-    about = ["company", "block", "window", "member"]
-    what = [*about, "scene", "kind", "mix", "partition", "valid"]
-    ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
+    what = [*WINDOW, "scene", "kind", *MIX, "valid"]
+    ours = (windows["role"] == "lead") & windows["cohort"].isin(steps["cohort"].unique())
     leads = windows.loc[ours, what]
     leads = leads.assign(lead=workloads_of(leads["member"]))
-    table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
-    within = table.groupby([*LAUNCH, "slice"], sort=False)
+    table = steps.merge(leads, on=WINDOW).sort_values([*LEAD_LAUNCH, "t_ns"], ignore_index=True)
+    within = table.groupby([*LEAD_LAUNCH, "slice"], sort=False)
     units = within["units"].diff()
     table["seconds"] = within["t_ns"].diff() / 1e9 / units
     table["iteration"] = table["units"]
     table = table[(units > 0) & (table["seconds"] > 0)]
-    usual = table.groupby([*LAUNCH, "scene"])["seconds"].transform("median")
+    usual = table.groupby([*LEAD_LAUNCH, "scene"])["seconds"].transform("median")
     return pd.DataFrame(table.assign(relative=table["seconds"] / usual)[list(STEPS)].astype(dict(STEPS)))
 
 
 def evolutions(times: pd.DataFrame) -> list[Evolution]:
     """What is known of every launch; `times` as `step_times` gives them."""
     return [
-        _evolution(str(launch["company"].iloc[0]), int(launch["block"].iloc[0]), str(launch["member"].iloc[0]), launch)
-        for _, launch in times.groupby(LAUNCH, sort=True)
+        _evolution(str(launch["cohort"].iloc[0]), int(launch["launch"].iloc[0]), str(launch["member"].iloc[0]), launch)
+        for _, launch in times.groupby(LEAD_LAUNCH, sort=True)
     ]
 
 
@@ -107,15 +107,15 @@ def points(launch: pd.DataFrame) -> pd.DataFrame:
     return bins.reset_index().sort_values("first", ignore_index=True)
 
 
-def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> Evolution:
+def _evolution(cohort: str, launch: int, member: str, steps: pd.DataFrame) -> Evolution:
     if not change_points.available():
-        return Evolution(company, block, member, [], None, change_points.MISSING)
-    binned = points(launch[launch["valid"]])
+        return Evolution(cohort, launch, member, [], None, change_points.MISSING)
+    binned = points(steps[steps["valid"]])
     if len(binned) < change_points.FEWEST:
         note = (
             f"too few steps to look for changes: they make {len(binned)} points of the {change_points.FEWEST} it takes"
         )
-        return Evolution(company, block, member, [], None, note)
+        return Evolution(cohort, launch, member, [], None, note)
     relative = binned["relative"].to_numpy(dtype=float)
     edges = [0, *change_points.find(relative, binned["slice"].tolist()), len(binned)]
     levels = [
@@ -126,7 +126,7 @@ def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> E
         )
         for begin, end in pairwise(edges)
     ]
-    return Evolution(company, block, member, levels, warm_from(levels, relative))
+    return Evolution(cohort, launch, member, levels, warm_from(levels, relative))
 
 
 def warm_from(levels: list[Level], relative: change_points.Floats) -> int | None:

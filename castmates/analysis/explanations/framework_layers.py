@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from castmates.analysis.explanations.layers import Place, kind_of_scopes
+from castmates.analysis.explanations.layers import LayerPlace, kind_of_scopes
 
 NO_SCOPE = "no scope"
 # Of PyTorch's types, without their underscores; the first that fits. All that such an operation calls is of its kind …
@@ -88,27 +88,27 @@ def decisive_kind(type_: str) -> str:
 
 
 @cache
-def torch_place(scopes: tuple[str, ...], type_: str, direction: str, settled: str = "") -> Place:
+def torch_place(scopes: tuple[str, ...], type_: str, direction: str, settled: str = "") -> LayerPlace:
     """The place of a PyTorch operation; `settled` is the kind that a caller of it settles."""
     layer = "/".join(scopes) or NO_SCOPE
     if direction in ("input", "optimizer"):
-        return Place(layer, direction, direction)
+        return LayerPlace(layer, direction, direction)
     plain = _bare(type_)
     kind = settled or next((kind for kind, wanted in _PLAIN if wanted.fullmatch(plain)), "other")
-    return Place(layer, kind, direction)
+    return LayerPlace(layer, kind, direction)
 
 
 def jax_place(
     scopes: Sequence[str], functions: Sequence[str], primitive: str, inside: Collection[str], backward: bool
-) -> Place:
+) -> LayerPlace:
     """The place of a JAX operation: what is fused with a product or a convolution is of that kind."""
     layer = "/".join(scopes) or NO_SCOPE
     if OPTIMIZER in scopes:
-        return Place(layer, OPTIMIZER, OPTIMIZER)
+        return LayerPlace(layer, OPTIMIZER, OPTIMIZER)
     kind = _jax_kind(scopes, functions, primitive, inside)
     if not scopes and not functions and kind == "data movement":
-        return Place(layer, kind, "backward" if backward else "")  # XLA's own, such as copies between layouts
-    return Place(layer, kind, "backward" if backward else "forward")
+        return LayerPlace(layer, kind, "backward" if backward else "")  # XLA's own, such as copies between layouts
+    return LayerPlace(layer, kind, "backward" if backward else "forward")
 
 
 def _jax_kind(scopes: Sequence[str], functions: Sequence[str], primitive: str, inside: Collection[str]) -> str:

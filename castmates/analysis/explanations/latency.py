@@ -10,29 +10,28 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.rejections import possibly_biased
-from castmates.analysis.explanations import request_quantiles
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
-from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
+from castmates.analysis.keys import LAUNCH, MEMBER, ROW
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
+from castmates.study.class_names import workload_of
 from castmates.study.services import service_members
 from castmates.study.spec import Plan
 
 MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
-_ROW = ["row", "platform"]
-_LONG = [*_ROW, "quantile"]
+_LONG = [*ROW, "quantile"]
 _LEFT = [f"left {share}" for share in QUANTILES.values()]
 _NAMES = {str(share): name for name, share in QUANTILES.items()}
-_ORDER = ["solo", "placebo", "alone", "corun"]
+_ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
 
 
-def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A row per member, scene, quantile and platform; `parts` are the heartbeats of whole blocks, some at a time.
+def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole launches, some at a time.
 
     Of an open-loop service they are quantiles of its requests, and not of its steps.
     """
@@ -40,17 +39,17 @@ def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) 
     own = planned(windows, plan)
     is_service = own["member"].isin(list(service_members(plan)))
     launches = Launches.of(own[~is_service])
-    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
-    found = [of_launches(launches, quantiles)]
+    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
+    found = [places_with_quantiles(launches, quantiles)]
     if is_service.any():
-        found.append(request_quantiles.of_launches(own[is_service]))
-    values = pd.concat(found, ignore_index=True).merge(known, on=["company", "scene", "member"])
+        found.append(request_quantiles(own[is_service]))
+    values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
     if values.empty:  # nothing is valid of what has a row
         return frame([], LATENCY)
-    return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
+    return _table(plan, values.merge(possibly_biased(own, known), on=ROW), own)
 
 
-def of_launches(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
+def places_with_quantiles(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
     """The places of all launches with their rows of `launch_quantiles`; no steps where it has none."""
     every = pd.concat([part for part in quantiles if len(part)] or quantiles, ignore_index=True)
     return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
@@ -70,10 +69,9 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
     usable = usable.assign(difference=np.log(usable["value"].to_numpy(dtype=float)))
     absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
-    columns = {"ms": absolute["log"], "ms_low": absolute["log_low"], "ms_high": absolute["log_high"]}
-    columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
-    table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
-    table["blocks_paired"] = relative["blocks"]
+    columns = columns_of(absolute, "ms", ratio) | columns_of(relative, "ratio", ratio)
+    table = counts.assign(refused=refused, **columns)
+    table["launches_paired"] = relative["launches"]
     table["units"] = table["units"].where(table["sizes"] <= 1)
     return _finished(plan, table.reset_index(), values, windows)
 
@@ -83,7 +81,7 @@ def _counts(long: pd.DataFrame) -> pd.DataFrame:
     enough = long.assign(few=~long["enough"], own=long["steps"].where(long["enough"], 0))
     enough["sized"] = long["units"].where(long["enough"])
     return enough.groupby(_LONG, observed=True).agg(
-        blocks=("enough", "sum"), blocks_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
+        launches=("enough", "sum"), launches_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
         odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
         sizes=("sized", "nunique"), left=("left", "sum"),
     )  # fmt: skip
@@ -93,7 +91,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     """Why a quantile is no number, or ""."""
     name = pd.Series(counts.index.get_level_values("quantile").astype(str), index=counts.index)
     needed, most = counts["steps_needed"].astype(str), counts["most"].astype("int64").astype(str)
-    launches = counts["blocks"] + counts["blocks_few"]
+    launches = counts["launches"] + counts["launches_few"]
     reasons = {
         "so many requests were unanswered when slices ended that it is not known": counts["left"] > MOST_FEW * launches,
         "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
@@ -106,15 +104,17 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     }
     reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
-    some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
+    some = name + " needs " + needed + " steps in a launch; " + counts["launches_few"].astype(str) + " of "
     some += launches.astype(str) + " have fewer"
-    lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
-    return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
+    lacking = np.where(counts["launches_few"] > MOST_FEW * launches, some, "")
+    return pd.Series(
+        np.where(reason != "", reason, np.where(counts["launches"] == 0, few, lacking)), index=counts.index
+    )
 
 
 def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
     """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
-    place = ["platform", *BLOCK, "member", "quantile"]
+    place = ["platform", *LAUNCH, "member", "quantile"]
     base = values[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
     # Steps of another size than the baseline's are not compared with them.
     both = values[values["scene"] != values["baseline_scene"]].merge(
@@ -127,16 +127,16 @@ def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
 
 def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     about = values.drop_duplicates("row")[["row", "member", "role", "kind", "label", "mix", "partition", "baseline"]]
-    flags = values.drop_duplicates(_ROW)[[*_ROW, "possibly_biased"]]
+    flags = values.drop_duplicates(ROW)[[*ROW, "possibly_biased"]]
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
-    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"label": "scene"})
+    table = table.merge(about, on="row").merge(flags, on=ROW).rename(columns={"label": "scene"})
     table = table.assign(
         study=plan.study,
         machine=plan.machine,
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
         place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
-        blocks_paired=table["blocks_paired"].fillna(0),
+        launches_paired=table["launches_paired"].fillna(0),
         what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
     first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[
@@ -148,3 +148,21 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
 
 
 _NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+
+
+def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:
+    """The requests and quantiles in ms of every launch, scene and member, as `launch_quantiles` has those of steps.
+
+    A quantile is the geometric mean over the launch's windows, as of effects. `left` is the share of these in which so
+    many requests were unanswered that it is but a bound.
+    """
+    valid = windows[windows["valid"] & windows["offered"].notna()]
+    columns = {str(share): 1000 * valid[f"{name}_s"] for name, share in QUANTILES.items()}
+    logs = valid[PLACE].assign(**{name: np.log(column.where(column > 0)) for name, column in columns.items()})
+    left = {f"left {share}": valid[f"{name}_s"].isna() for name, share in QUANTILES.items()}
+    whole = logs.assign(steps=valid["requests"], **left)
+    found = whole.groupby(PLACE, observed=True, sort=False).agg(
+        {"steps": "sum", **dict.fromkeys(columns, "mean"), **dict.fromkeys(left, "mean")}
+    )
+    found[[*columns]] = np.exp(found[[*columns]])
+    return found.reset_index().assign(odd=0, units=1.0)

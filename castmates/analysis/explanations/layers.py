@@ -108,7 +108,7 @@ _PLAIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LayerPlace:
     """What an operation is part of."""
 
     layer: str
@@ -117,33 +117,35 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LayerRow:
     """A layer's share of the profiled steps."""
 
-    place: Place
+    place: LayerPlace
     calls: float  # in a step
     ms_per_step: float
     share: float  # of the step
 
 
-def rows(operations: Iterable[tuple[str, str, bool, float, float]], step_seconds: Sequence[float]) -> list[Row]:
+def layer_rows(
+    operations: Iterable[tuple[str, str, bool, float, float]], step_seconds: Sequence[float]
+) -> list[LayerRow]:
     """Add operations (name, type, of the input pipeline, calls, nanoseconds over all steps) up by layer.
 
     The last row is what belongs to no operation, so that the rows add up to the step.
     """
     steps, whole_ms = len(step_seconds), 1e3 * sum(step_seconds) / len(step_seconds)
-    calls: dict[Place, float] = defaultdict(float)
-    spent: dict[Place, float] = defaultdict(float)
+    calls: dict[LayerPlace, float] = defaultdict(float)
+    spent: dict[LayerPlace, float] = defaultdict(float)
     operations = list(operations)
     optimizers = optimizer_scopes((name, type_) for name, type_, is_input, *_ in operations if not is_input)
     for name, type_, is_input, count, nanoseconds in operations:
-        place = place_of(name, type_, is_input, optimizers)
+        place = layer_place(name, type_, is_input, optimizers)
         calls[place] += count / steps
         spent[place] += nanoseconds / 1e6 / steps
     longest_first = sorted(spent.items(), key=lambda item: -item[1])
-    layers = [Row(place, calls[place], ms, ms / whole_ms) for place, ms in longest_first]
+    layers = [LayerRow(place, calls[place], ms, ms / whole_ms) for place, ms in longest_first]
     left = whole_ms - sum(spent.values())
-    return [*layers, Row(Place(UNATTRIBUTED, UNATTRIBUTED, ""), 0.0, left, left / whole_ms)]
+    return [*layers, LayerRow(LayerPlace(UNATTRIBUTED, UNATTRIBUTED, ""), 0.0, left, left / whole_ms)]
 
 
 def optimizer_scopes(operations: Iterable[tuple[str, str]]) -> frozenset[str]:
@@ -166,25 +168,25 @@ def optimizer_scopes(operations: Iterable[tuple[str, str]]) -> frozenset[str]:
 
 
 @cache
-def place_of(name: str, type_: str, is_input: bool = False, optimizers: frozenset[str] = frozenset()) -> Place:
+def layer_place(name: str, type_: str, is_input: bool = False, optimizers: frozenset[str] = frozenset()) -> LayerPlace:
     """The layer, kind and direction of an operation, in a step that has these optimizers' scopes."""
     if type_ == RUNTIME:
-        return Place("between operations", RUNTIME, "")
+        return LayerPlace("between operations", RUNTIME, "")
     parts = _parts(name)
     if type_ == _FETCH:
-        return Place("waiting for the batch", "input", "input")
+        return LayerPlace("waiting for the batch", "input", "input")
     if is_input:
-        return Place(parts[0] if len(parts) > 1 else type_, "input", "input")
+        return LayerPlace(parts[0] if len(parts) > 1 else type_, "input", "input")
     type_ = _MKL.sub("", type_, count=1)
     backward = any(part in _BACKWARD for part in parts)
     parts = [part for part in parts if part not in _BACKWARD]
     scope = parts[0] if len(parts) > 1 else ""
     if not backward and (_applies(type_) or scope in optimizers or _ON_GRADIENTS.fullmatch(scope)):
-        return Place(_SUFFIX.sub("", parts[0]), "optimizer", "optimizer")
+        return LayerPlace(_SUFFIX.sub("", parts[0]), "optimizer", "optimizer")
     kind = _kind(parts, type_)
     # Gradients of a weight that is used twice are added up outside all scopes.
     backward = backward or (len(parts) == 1 and type_ == "AddN")
-    return Place(_layer(parts, kind), kind, "backward" if backward else "forward")
+    return LayerPlace(_layer(parts, kind), kind, "backward" if backward else "forward")
 
 
 def _parts(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The table of services -> the highest load of each that keeps a limit on its latency, alone and beside each neighbour.
+"""The table of services -> the highest load of each that keeps a limit on its latency, alone and with each antagonist.
 
 The upper end of the latency's 95 % interval has to keep the limit. Loads are tried from the lowest on, and
 the first that fails ends it: so a load whose true latency exceeds the limit is named no more often than the upper end
@@ -17,25 +17,25 @@ from castmates.results.columns.study import frame
 
 INTERPOLATED = "interpolated"
 _PLACE = ["service", "antagonists", "partition", "platform", "machine"]
-_KINDS = ("solo", "corun")
+_KINDS = ("alone", "corun")
 Row = Mapping[Hashable, Any]
 
 
-def loads(services: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
-    """A row per service, neighbours, partition and limit; limits are in ms, by quantile."""
+def loads(services: pd.DataFrame, latency_limits: Mapping[str, float]) -> pd.DataFrame:
+    """A row per service, antagonists, partition and limit; limits are in ms, by quantile."""
     leads = services[(services["role"] == "lead") & services["kind"].isin(_KINDS)]
     rows = [
         {"study": own["study"].iloc[0], "quantile": quantile, "limit_ms": limit}
         | dict(zip(_PLACE, place, strict=True))
         | _highest(own.sort_values("load").to_dict("records"), quantile, limit)
         for place, own in leads.groupby(_PLACE, sort=False)
-        for quantile, limit in limits.items()
+        for quantile, limit in latency_limits.items()
     ]
     return frame(rows, LOADS)
 
 
 def _highest(rows: list[dict[Hashable, Any]], quantile: str, limit: float) -> dict[str, object]:
-    """What is found of one service beside one neighbour; rows are its loads from the lowest on."""
+    """What is found of one service beside one antagonist; rows are its loads from the lowest on."""
     high = f"{quantile}_ms_high"
     count = next((number for number, row in enumerate(rows) if not _keeps(row, high, limit)), len(rows))
     best, after = rows[count - 1] if count else None, rows[count] if count < len(rows) else None
@@ -49,7 +49,7 @@ def _highest(rows: list[dict[Hashable, Any]], quantile: str, limit: float) -> di
         "next_saturated": bool(after and after["saturated"]),
         "source": "",
         "why": _why(best, after, high),
-        "blocks": int(best["blocks"]) if best else 0,
+        "launches": int(best["launches"]) if best else 0,
     }
     if best and after and not after["saturated"] and after[high] > limit:
         found |= {"interpolated": _between(best, after, high, limit), "source": INTERPOLATED}

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
-from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, shown
-from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, phase_label
+from castmates.analysis.keys import LAUNCH, ROW, WINDOW
+from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import codes_in
-from castmates.analysis.statistics.window_places import WINDOW
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
@@ -24,7 +24,8 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
 SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges
@@ -36,20 +37,20 @@ PHASE_COUNTS: Columns = {
     "lead": "str",
     "antagonists": "str",
     "partition": "str",
-    "baseline": "str",  # solo; under a partition also unmanaged
+    "baseline": "str",  # alone; under a partition also unmanaged
     "member": "str",
     "phase": "str",
     "metric": "str",  # an event per step, or a ratio of two events in the phase
     "unit": "str",  # step; "" for a ratio
     "source": "str",  # in-process, by time
-    "solo": "float64",  # in the baseline: geometric mean over the rounds that are paired
+    "alone": "float64",  # in the baseline: geometric mean over the rounds that are paired
     "corun": "float64",
-    "ratio": "float64",  # corun / solo
-    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio": "float64",  # corun / alone
+    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }
@@ -59,7 +60,7 @@ Parts = Iterable[pd.DataFrame]  # some whole launches at a time
 
 
 def counts_by_phase(times: PhaseTimes, counts: Parts) -> pd.DataFrame:
-    """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
+    """A row per lead, mix, partition, phase and metric against alone; under a partition also against no partition."""
     if times.compared.empty:
         return frame([], PHASE_COUNTS)
     known = _Counted(times)
@@ -76,8 +77,8 @@ class _Counted:
         self._leads, self._compared = times.leads, times.compared
         places = self._leads.places
         scene, base, row = held_against(places, self._compared)
-        groups = places[["company", "block", "platform"]].iloc[scene].assign(row=row)
-        self._groups = Groups.of(groups, ["row", "platform"])
+        groups = places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row)
+        self._groups = Groups.of(groups, ROW)
         self._pairs = Pairs(scene, base, self._groups.number)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
         self._metrics: dict[tuple[str, str, str], int] = {}  # phase, source and metric, and their numbers
@@ -98,8 +99,8 @@ class _Counted:
         there = usable.to_numpy(dtype=bool) & (counts["seconds"] > 0).to_numpy(dtype=bool) & (place >= 0)
         rows = counts[there].assign(place=place[there])
         for (phase, source), own in rows.groupby(["phase", "source"], observed=True, sort=False):
-            if (in_step := self._seconds.get(shown(str(phase)))) is not None:
-                self._add(shown(str(phase)), str(source), own, in_step)
+            if (in_step := self._seconds.get(phase_label(str(phase)))) is not None:
+                self._add(phase_label(str(phase)), str(source), own, in_step)
 
     def _add(self, phase: str, source: str, counts: pd.DataFrame, in_step: Floats) -> None:
         """Take in one phase, with its seconds in a step of each place."""
@@ -125,17 +126,16 @@ class _Counted:
         table = table.merge(self._compared.drop_duplicates("row"), on="row")
         order = {name: place for place, name in enumerate(self._seconds)}
         table = table.sort_values(
-            ["row", "platform", "phase", "number"],
+            [*ROW, "phase", "number"],
             key=lambda column: column.map(order) if column.name == "phase" else column,
         )
         return frame(_rows(table), PHASE_COUNTS)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    logs = {"ratio": "log", "ratio_low": "log_low", "ratio_high": "log_high", "solo": "log_base", "corun": "log_scene"}
-    logs |= {"within_low": "log_within_low", "within_high": "log_within_high"}
-    unit = np.where(table["metric"].map(is_per_unit), "step", "")
-    table = table.assign(unit=unit, **{name: ratio(table[column]) for name, column in logs.items()})
+    logs = {"alone": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
+    columns = columns_of(table, "ratio", ratio) | {name: ratio(table[column]) for name, column in logs.items()}
+    table = table.assign(unit=np.where(table["metric"].map(is_per_unit), "step", ""), **columns)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 

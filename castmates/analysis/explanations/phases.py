@@ -1,6 +1,6 @@
 """Which phase of a lead's steps loses how much: paired within rounds, as the effects are.
 
-The loss of a phase is the time that it takes longer in a step, in per cent of the whole solo step: so the losses of all
+The loss of a phase is the time that it takes longer in a step, in per cent of the step alone: so the losses of all
 phases, with the rest that lies between them, add up to the loss of the step.
 """
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.keys import CELL, EFFECT, LAUNCH, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
@@ -24,15 +24,15 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
+from castmates.study.class_names import workload_of
 from castmates.study.spec import UNMANAGED
 
 SUFFIX = "_s"
 STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
 OWN = " (phase)"  # behind the name of a phase that is called as one of them is
 _LAST = (REST, STEP)
-_PLACE = ["platform", "company", "block", "round", "scene", "member"]
 SIDES = ("seconds", "seconds_baseline", "step_baseline")
 
 PHASES: Columns = {
@@ -41,7 +41,7 @@ PHASES: Columns = {
     "lead": "str",
     "antagonists": "str",
     "partition": "str",
-    "baseline": "str",  # solo; under a partition also unmanaged
+    "baseline": "str",  # alone; under a partition also unmanaged
     "member": "str",
     "phase": "str",  # forward, forward/attention …; rest is what lies in no phase, step the whole
     "outermost": "bool",  # a part of the step by itself; others lie in one, or in other threads
@@ -49,11 +49,11 @@ PHASES: Columns = {
     "scene_ms": "float64",
     "share_pct": "float64",  # of the baseline's step
     "loss_pct": "float64",  # longer in a step, in per cent of the baseline's step
-    "loss_low": "float64",  # 95 % between launches; NaN below three blocks
+    "loss_low": "float64",  # 95 % between launches; NaN below three launches
     "loss_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }
@@ -64,7 +64,7 @@ def phases_of(steps: pd.DataFrame) -> list[str]:
     return [str(name).removesuffix(SUFFIX) for name in steps if str(name).endswith(SUFFIX)]
 
 
-def shown(phase: str) -> str:
+def phase_label(phase: str) -> str:
     """The name that a phase has here: its own, unless that is kept for the whole step or the rest."""
     return phase + OWN if phase.partition(OWN)[0] in (STEP, REST) else phase
 
@@ -80,9 +80,9 @@ class Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Number the valid windows; `places` are their scenes in their rounds."""
         ours = (windows["role"] == "lead") & windows["valid"]
-        leads = coded(windows.loc[ours, ["platform", *WINDOW, "round", "scene"]])
-        self._windows = WindowPlaces.of(leads, ("platform", *WINDOW))
-        self._place, self.places = combinations(leads, _PLACE)
+        leads = coded(windows.loc[ours, [*PLATFORM_WINDOW, "round", "scene"]])
+        self._windows = WindowPlaces.of(leads, PLATFORM_WINDOW)
+        self._place, self.places = combinations(leads, CELL)
 
     def place_of(self, table: pd.DataFrame) -> Integers:
         """The place of each row, -1 where it is in no valid window of a lead."""
@@ -108,7 +108,7 @@ class Leads:
         *parts, whole = (own[rows] / sums[-1][rows] for own in sums[:-1])
         outermost = [part for name, part in zip(phases, parts, strict=True) if is_outermost(name)]
         rest = whole - sum(map(np.nan_to_num, outermost), start=np.zeros(len(rows)))
-        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(shown, phases), REST, STEP]
+        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(phase_label, phases), REST, STEP]
 
 
 def _sums(place: Integers, values: Floats) -> Floats:
@@ -128,12 +128,12 @@ class PhaseTimes:
 
 
 def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
-    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one."""
+    """A row per lead, mix, partition and phase against alone; under a partition also against the mix without one."""
     compared, leads = times.compared, times.leads
     if compared.empty:
         return frame([], PHASES)
     scene, base, row = held_against(leads.places, compared)
-    groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
+    groups = Groups.of(leads.places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
     pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
     for spent, names in times.parts:
         phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
@@ -147,7 +147,7 @@ def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
     order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
     about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
     table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
-    table = table.merge(compared.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
+    table = table.merge(compared.drop_duplicates("row"), on="row").sort_values([*ROW, "order"])
     return frame(list(_rows(table)), PHASES)
 
 
@@ -158,13 +158,13 @@ def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
 
 
 def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
-    """What is compared with what, from the windows: a row per company, scene of a lead, and baseline."""
-    about = ["study", "company", "scene", "kind", "mix", "partition", "member", "workload"]
+    """What is compared with what, from the windows: a row per cohort, scene of a lead, and baseline."""
+    about = ["study", "cohort", "scene", "kind", "mix", "partition", "member", "workload"]
     rows: dict[tuple[str, ...], int] = {}
     compared = []
     for scene in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
         partitioned = scene["partition"] != UNMANAGED
-        baselines = ["solo"] if scene["kind"] == "corun" or (scene["kind"] == "solo" and partitioned) else []
+        baselines = ["alone"] if scene["kind"] == "corun" or (scene["kind"] == "alone" and partitioned) else []
         baselines += [UNMANAGED] if scene["kind"] == "corun" and partitioned else []
         for baseline in baselines:
             place = (scene["mix"], scene["partition"], scene["member"], baseline)
@@ -173,7 +173,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
                 | {
                     "row": rows.setdefault(place, len(rows)),
                     "baseline": baseline,
-                    "baseline_scene": "solo" if baseline == "solo" else f"corun:{scene['mix']}",
+                    "baseline_scene": "alone" if baseline == "alone" else f"corun:{scene['mix']}",
                     "lead": workload_of(scene["member"]),
                     "antagonists": scene["mix"].partition("+")[2],
                 }
@@ -182,30 +182,18 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    same = (
-        "study",
-        "mix",
-        "lead",
-        "antagonists",
-        "partition",
-        "baseline",
-        "member",
-        "phase",
-        "blocks",
-        "rounds",
-        "platform",
-    )
+    same = [*EFFECT, "lead", "antagonists", "baseline", "phase", "launches", "rounds"]
     for row in table.to_dict("records"):
         yield {name: row[name] for name in same} | {
             "outermost": is_outermost(row["phase"]) and row["phase"] != STEP,
             "baseline_ms": 1e3 * row["seconds_baseline"],
             "scene_ms": 1e3 * row["seconds"],
             "share_pct": 100 * row["seconds_baseline"] / row["step_baseline"],
-            "loss_pct": row["log"],
-            "loss_low": row["log_low"],
-            "loss_high": row["log_high"],
-            "within_low": row["log_within_low"],
-            "within_high": row["log_within_high"],
+            "loss_pct": row["mean"],
+            "loss_low": row["low"],
+            "loss_high": row["high"],
+            "within_low": row["within_low"],
+            "within_high": row["within_high"],
         }
 
 
@@ -215,6 +203,6 @@ def largest_loss(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return max(parts, key=lambda row: row["loss_pct"], default=None)
 
 
-def unmanaged_against_solo(table: pd.DataFrame) -> pd.DataFrame:
+def unmanaged_against_alone(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that a figure begins with."""
-    return table[(table["baseline"] == "solo") & (table["partition"] == UNMANAGED)]
+    return table[(table["baseline"] == "alone") & (table["partition"] == UNMANAGED)]

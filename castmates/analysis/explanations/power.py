@@ -1,8 +1,8 @@
 """What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
 
-The evidence for the part `busy neighbour` of a loss: each co-run against its baselines, and the placebos that stand for
-a busy neighbour against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
-there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
+The evidence for the part `busy antagonist` of a loss: each co-run against its baselines, and the placebos that stand
+for a busy antagonist against alone. What belongs to a package (energy, memory controllers, uncore clock) is whatever
+went on there in the window, other programs included; its values stand beside the lead's windows not a member's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,9 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
@@ -49,8 +50,8 @@ POWER = {
 OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN)
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
-BASELINES = ("solo", "placebo", "alone")
-PACKAGES = "packages"  # the scope of what is known of all of the block's packages together
+BASELINES = ("alone", "placebo")
+PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
 # A collector's metrics -> ours.
 _OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}
 _OF_PACKAGES = {
@@ -77,7 +78,7 @@ _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is t
 COLLECTORS = ("package", "throttling", "busy_clock", "frequency", "gpu")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
 _ALONE = (_BUSY, _RUNNING, _FOREIGN, _MHZ)  # what counts without another reading
-_KEY = ["company", "block", "window"]
+_KEY = [*LAUNCH, "window"]
 _BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
 
 
@@ -92,27 +93,27 @@ class Power:
             self._compared.number(metric)
         self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
-        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._work = Work.of(windows)
-        self._active = windows.astype({"company": object}).groupby(_KEY).size()  # members in each window
+        self._active = windows.astype({"cohort": object}).groupby(_KEY).size()  # members in each window
         cpus = [
-            {"company": company.id, "subject": f"cpu{cpu}", "member": member.name}
-            for company in plan.companies
-            for member in company.members
+            {"cohort": cohort.id, "subject": f"cpu{cpu}", "member": member.name}
+            for cohort in plan.cohorts
+            for member in cohort.members
             for cpu in member.cpus
         ]
-        self._on = pd.DataFrame(cpus, columns=["company", "subject", "member"])
+        self._on = pd.DataFrame(cpus, columns=["cohort", "subject", "member"])
 
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
         samples = _of_use(part["samples"])
-        names = ["company", "source", "subject", "metric"]
+        names = ["cohort", "source", "subject", "metric"]
         samples = samples.astype(dict.fromkeys(names, object))
         watched = _watched(part["slices"])
         self._compared.add(
             [
                 self._clocks(part["counters"]),
-                self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["company", "subject"])), watched)),
+                self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["cohort", "subject"])), watched)),
                 self._of_packages(_per_second(_of_packages(samples), watched)),
                 self._of_packages(_of_all(samples, watched, self._active)),
                 self._of_packages(_of_gpus(samples)),
@@ -138,7 +139,7 @@ class Power:
         return values.rows[there], np.full(int(there.sum()), self._compared.number(GHZ)), ghz[there]
 
     def _of_members(self, table: pd.DataFrame) -> Measured:
-        return self._measured(self._member.find(table[list(WINDOW)]), table)
+        return self._measured(self._member.find(table[WINDOW]), table)
 
     def _of_packages(self, table: pd.DataFrame) -> Measured:
         at = self._lead.find(table[_KEY])
@@ -158,11 +159,11 @@ class _Additive:
 
 
 def _contrasts(plan: Plan) -> pd.DataFrame:
-    """The co-runs against their baselines, and the placebos of each against solo."""
+    """The co-runs against their baselines, and the placebos of each against alone."""
     known = mix_contrasts(plan)
     busy = known[(known["baseline"] == "placebo") & (known["partition"] == UNMANAGED)]
     busy = busy.assign(
-        scene=busy["baseline_scene"], baseline_scene="solo", baseline="solo", row=busy["row"] + len(known)
+        scene=busy["baseline_scene"], baseline_scene="alone", baseline="alone", row=busy["row"] + len(known)
     )
     return pd.concat([known[known["baseline"].isin(BASELINES)], busy], ignore_index=True)
 
@@ -171,7 +172,7 @@ def _watched(slices: pd.DataFrame) -> pd.DataFrame:
     """When the watched slice of each window was open, of those that count; what is read in it alone is a rate of it."""
     usable_ones = slices["watched"].to_numpy(dtype=bool) & (slices["reasons"] == "").to_numpy(dtype=bool)
     edges = slices.loc[usable_ones, [*_KEY, "open_ns", "close_ns"]].drop_duplicates(_KEY)
-    return edges.astype({"company": object})
+    return edges.astype({"cohort": object})
 
 
 def _of_use(samples: pd.DataFrame) -> pd.DataFrame:
@@ -224,7 +225,7 @@ def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:
-    """What is known of all the block's packages together: others' traffic, and MBM against the controllers.
+    """What is known of all the launch's packages together: others' traffic, and MBM against the controllers.
 
     `active` is the number of members in each window: where the traffic of one is not known, that of all is not.
     """

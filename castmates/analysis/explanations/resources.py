@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.effects.system import ALONE
 from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import (
     FULLY_COUNTED,
@@ -25,10 +25,11 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.power import POWER, Power
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
-from castmates.results.columns.block import BLOCK_TABLES
+from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
@@ -39,47 +40,33 @@ MONITORS = ("resctrl", "pqos")
 MEMBER = "member"  # the scope of what is a member's
 LEVEL_1 = of_level(1)
 UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second", GHZ: "GHz"} | dict.fromkeys(LEVEL_1, "per cent of slots")
-# Of each table of a block: what is read of it here.
+# Of each table of a launch: what is read of it here.
 NEEDED = {
-    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value", "note"],
-    "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched", "reasons"],
-    "counters": [
-        "company",
-        "block",
-        "window",
-        "member",
-        "event",
-        "value",
-        "status",
-        "running",
-        "source",
-        "phase",
-        "platform",
-        "scope",
-        "note",
-    ],
-    "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
+    "samples": [*LAUNCH, "window", "t_ns", "source", "subject", "metric", "value", "note"],
+    "slices": [*WINDOW, "open_ns", "close_ns", "watched", "reasons"],
+    "counters": [*PLATFORM_WINDOW, "event", "value", "status", "running", "source", "phase", "scope", "note"],
+    "topdown": [*WINDOW, "metric", "value", "status", "running", "phase"],
 }
 
 # Of these, the columns of names.
 NAMES = {
-    name: [column for column in columns if BLOCK_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
+    name: [column for column in columns if LAUNCH_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
 }
 
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of windows
 
 
-def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
+def resources(plan: Plan, windows: pd.DataFrame, readings: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """A row per co-run, member and metric that has a value in both windows of some round.
 
-    `parts` are the blocks' tables (`NEEDED`), some blocks at a time.
+    `readings` are the launches' tables (`NEEDED`), some launches at a time.
     """
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
+    contrasts = contrasts[contrasts["baseline"] == ALONE]
     own = planned(windows, plan)
     valid = coded(own.loc[own["valid"], with_work(own, _ASKED)])
     known, power = _Used(valid, contrasts), Power(plan, valid)
-    for part in parts:
+    for part in readings:
         known.add(part)
         power.add(part)
     tables = [_finished(plan, known.compared.table(), contrasts), _finished(plan, *power.table())]
@@ -91,7 +78,7 @@ class _Used:
 
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
         """Find once what is compared with what."""
-        self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._open, self._close = np.zeros(len(windows), np.int64), np.full(len(windows), -1)  # of watched slices
         self._work = Work.of(windows)
         self.compared = Compared(windows, contrasts, LEVEL_1)

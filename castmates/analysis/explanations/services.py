@@ -1,4 +1,4 @@
-"""Windows of open-loop services -> what was answered, and how late, at each load and beside each neighbour.
+"""Windows of open-loop services -> what was answered, and how late, at each load and beside each antagonist.
 
 Every launch gives one value of a quantile, the geometric mean over its windows, so that Student's t goes over launches,
 as for effects. Loads of one service are those of workloads whose commands differ in nothing but `--load`.
@@ -10,19 +10,19 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import QUANTILES
-from castmates.analysis.statistics.intervals import estimate, ratio
+from castmates.analysis.keys import MEMBER, ROW
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import are_planned, planned
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
+from castmates.study.class_names import workload_of
 from castmates.study.services import load_of, same_service, service_members
 from castmates.study.spec import Member, Plan
 
 KEEPS_UP = 0.97  # share of the load that a service answers, at least, or it is saturated
-_LONG = ["row", "platform"]
 
 
 def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
@@ -32,17 +32,16 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     own = own[own["valid"] & own["member"].isin(members) & (own["offered"] > 0)]
     if own.empty:
         return frame([], SERVICES)
-    known = own.merge(conditions(plan), on=["company", "scene", "member"], suffixes=("_window", ""))
+    known = own.merge(conditions(plan), on=MEMBER, suffixes=("_window", ""))
     answered = known.assign(difference=np.log(known["answered"].where(known["answered"] > 0) / known["offered"]))
-    share = estimate(answered.dropna(subset=["difference"]), by=_LONG)
-    table = known.groupby(_LONG, observed=True, sort=False).agg(
+    share = estimate(answered.dropna(subset=["difference"]), by=ROW)
+    table = known.groupby(ROW, observed=True, sort=False).agg(
         dict.fromkeys(("member", "role", "kind", "label", "mix", "partition"), "first")
         | {"offered": "mean", "answered": "mean", "unanswered": "mean"}
     )
     table = table.assign(
-        answered_share=ratio(share["log"]), share_low=ratio(share["log_low"]), share_high=ratio(share["log_high"]),
-        blocks=share["blocks"],
-    ).reset_index()  # fmt: skip
+        **columns_of(share, "answered_share", ratio, ends="share"), launches=share["launches"]
+    ).reset_index()
     table = table.rename(columns={"label": "scene"}).assign(
         study=plan.study,
         machine=plan.machine,
@@ -53,7 +52,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         service=table["member"].map(_names(members)),
         antagonists=table["mix"].str.partition("+")[2].where(table["kind"] == "corun", ""),
         saturated=table["answered_share"] < KEEPS_UP,
-        blocks=table["blocks"].fillna(0),
+        launches=table["launches"].fillna(0),
     )
     table = table.merge(_wide(latencies(plan, own, [])), on=["member", "scene", "platform"], how="left")
     table = table.sort_values(["service", "platform", "partition", "antagonists", "load"], kind="stable")
@@ -67,7 +66,9 @@ def without_saturated(parts: Iterable[Plan], windows: pd.DataFrame) -> pd.DataFr
     """
     for part in parts:
         table = services(part, windows)
-        alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "alone"]), ["member", "platform"]]
+        alone = table.loc[
+            table["saturated"] & table["kind"].isin(["alone", "antagonist-alone"]), ["member", "platform"]
+        ]
         if alone.empty:
             continue
         mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))
@@ -85,7 +86,7 @@ def _wide(latency: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(members: dict[str, Member]) -> dict[str, str]:
-    """What each member's service is called: what the names of its workloads begin with, where that is its alone.
+    """What each member's service is called: what the names of its workloads begin with, where only its own do.
 
     Else all of their names: one of them would be taken for the load that it has.
     """

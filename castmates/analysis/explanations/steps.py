@@ -12,14 +12,15 @@ from math import ceil, log
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, WINDOW
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.name_codes import Integers, coded
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 
-COLUMNS = ("company", "block", "window", "member", "t_ns", "units", "slice")  # of steps.parquet
-NAMES = ("company", "member")  # of these; they may be categories
+COLUMNS = (*WINDOW, "t_ns", "units", "slice")  # of steps.parquet
+NAMES = ("cohort", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-PLACE = ["platform", "company", "block", "scene", "member"]
+PLACE = ["platform", *LAUNCH, "scene", "member"]
 BITS = 63  # of a whole number without its sign
 
 
@@ -50,7 +51,7 @@ class Launches:
 def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float]) -> pd.DataFrame:
     """A row per group that has steps here: `group`, `steps`, `odd`, `units` and each quantile of its steps in ms.
 
-    `steps` has whole blocks, each slice's heartbeats of a member in order. Nothing is refused here.
+    `steps` has whole launches, each slice's heartbeats of a member in order. Nothing is refused here.
     """
     group, units, length = _steps(steps, launches)
     first, count = (int(group.min()), int(np.ptp(group)) + 1) if len(group) else (0, 0)

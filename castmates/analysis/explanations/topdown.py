@@ -1,6 +1,6 @@
 """Where the slots of each lead's processors go: alone, beside its antagonists, and the difference, in points of 100.
 
-A difference is taken inside a round, between the windows of a co-run and of solo, and averaged over blocks like every
+A difference is taken inside a round, between the windows of a co-run and alone, and averaged over launches like every
 effect; shares are already relative, so that differences need no logarithm.
 """
 
@@ -12,48 +12,49 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.events_left_out import most_frequent
+from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
     Values,
-    against_solo,
+    against_alone,
     by_row,
     estimated,
     per_launch,
     reduced,
 )
-from castmates.results.columns.block import TOPDOWN, Columns
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME, TREE
 
-KINDS = ("solo", "corun")
-_WINDOW = ("platform", "company", "block", "window", "member")
+KINDS = ("alone", "corun")
 _ROW = ["platform", "workload", "member", "mix", "partition", "kind"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "valid"])  # of windows
+_ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "valid"])  # of windows
 _CATEGORY = ["phase", "level", "metric"]
 _ORDER = {category.name: place for place, category in enumerate(TREE)}
 
 SHARES: Columns = {
     "lead": "str",
     "member": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" for solo
+    "kind": "str",  # alone, corun
+    "mix": "str",  # "" for alone
     "partition": "str",
     "phase": "str",  # "" for the whole window
     "level": "int64",
     "metric": "str",
     "parent": "str",
     "share": "float64",  # per cent: of slots on levels 1 and 2, of cycles on level 3
-    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "low": "float64",  # 95 % between launches; NaN below three launches
     "high": "float64",
     "running": "float64",  # the least share of the time for which it was counted
-    "blocks": "int64",
+    "launches": "int64",
     "windows": "int64",
     "platform": "str",
 }
-NEEDED = [*_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
+NEEDED = [*PLATFORM_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
 NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
 Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 CHANGES: Columns = {
@@ -64,30 +65,20 @@ CHANGES: Columns = {
     "phase": "str",
     "level": "int64",
     "metric": "str",
-    "solo": "float64",  # mean over the rounds that are paired, per cent
+    "alone": "float64",  # mean over the rounds that are paired, per cent
     "corun": "float64",
-    "points": "float64",  # corun - solo
-    "points_low": "float64",  # 95 % between launches; NaN below three blocks
+    "points": "float64",  # corun - alone
+    "points_low": "float64",  # 95 % between launches; NaN below three launches
     "points_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }
 
 
-def shares(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, scene, phase and category that was counted in any valid window of it."""
-    return tables(topdown, windows)[0]
-
-
-def changes(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, co-run, phase and category that was fully counted in both windows of some round."""
-    return tables(topdown, windows)[1]
-
-
-def tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def topdown_tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both the shares and the changes, of the leads' valid windows alone and beside antagonists."""
     ours = (windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)
     known = _Leads(coded(windows.loc[ours, list(_ASKED)]))
@@ -101,8 +92,8 @@ class _Leads:
 
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
-        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
-        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
+        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
         self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers
         self._shares: list[pd.DataFrame] = []
         self._running: list[pd.Series] = []  # the least, by row
@@ -122,8 +113,8 @@ class _Leads:
         self._shares.append(reduced(group, {"share": 100 * value}))
         self._running.append(rows["running"].groupby(group // max(self._groups.launches, 1)).min())
         whole = ~(running < FULLY_COUNTED)
-        corun, solo, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
-        columns = {"difference": 100 * (corun - solo), "corun": 100 * corun, "solo": 100 * solo}
+        corun, alone, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
+        columns = {"difference": 100 * (corun - alone), "corun": 100 * corun, "alone": 100 * alone}
         self._changes.append(per_launch(columns, launch, numbers, self._groups.size))
 
     def shares(self) -> pd.DataFrame:
@@ -132,17 +123,16 @@ class _Leads:
             return frame([], SHARES)
         table = estimated(by_row(self._shares, self._groups.launches), "share")
         table["running"] = pd.concat(self._running).groupby(level=0).min()
-        names = {"log": "share", "log_low": "low", "log_high": "high", "rounds": "windows"}
+        names = {"mean": "share", "rounds": "windows"}
         return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
-        """Co-runs against solo."""
+        """Co-runs against alone."""
         if not sum(map(len, self._changes)):
             return frame([], CHANGES)
         whole = by_row(self._changes, self._groups.launches)
-        table = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
-        names = {"log": "points", "log_low": "points_low", "log_high": "points_high"}
-        names |= {"log_within_low": "within_low", "log_within_high": "within_high"}
+        table = estimated(whole, "difference").join(whole[["corun", "alone"]].groupby("row").mean())
+        names = {"mean": "points", "low": "points_low", "high": "points_high"}
         return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -155,7 +145,7 @@ class _Leads:
 
 def why_none(topdown: Topdown, windows: pd.DataFrame) -> tuple[str, str]:
     """The status and the reason that most windows of the leads give for having no share; "" where none gives any."""
-    places, reasons = WindowPlaces.of(windows[windows["role"] == "lead"], _WINDOW), []
+    places, reasons = WindowPlaces.of(windows[windows["role"] == "lead"], PLATFORM_WINDOW), []
     for part in [topdown] if isinstance(topdown, pd.DataFrame) else topdown:
         lacking = part[~part["status"].isin(USABLE).to_numpy(dtype=bool) & (places.find(part) >= 0)]
         number, kinds = combinations(lacking, ["status", "note"])
@@ -168,7 +158,7 @@ def _sorted_by(*more: str) -> list[str]:
 
 
 def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.DataFrame:
-    """These columns, solo before the co-runs, categories in the order of the tree."""
+    """These columns, alone before the co-runs, categories in the order of the tree."""
     table = table.assign(lead=workloads_of(table["member"]), parent=[BY_NAME[name].parent for name in table["metric"]])
     ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
     table = table.sort_values(

@@ -22,7 +22,7 @@ STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure
 NAN = float("nan")
 # Columns that say which row it is; where one of them is there, it is shown.
 NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation", "type", "direction", "pool", "part",
-         "mitigation", "metric", "allocator", "extension", "company", "distance")  # fmt: skip
+         "mitigation", "metric", "allocator", "extension", "cohort", "distance")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,25 +67,25 @@ def looked_at(condition: Condition, table: pd.DataFrame, subject: Subject) -> pd
 def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) -> Evidence:
     """Whether the condition holds of the subject; `table` as `with_subjects` returns it."""
     if table is None:
-        return nothing(condition, f"there is no table {condition.table}")
+        return no_evidence(condition, f"there is no table {condition.table}")
     if table.empty:
-        return nothing(condition, f"the table {condition.table} is empty")
+        return no_evidence(condition, f"the table {condition.table} is empty")
     rows = looked_at(condition, table, subject)
     if rows.empty:
-        return nothing(condition, f"the table {condition.table} has no such row")
+        return no_evidence(condition, f"the table {condition.table} has no such row")
     choice = _distinct(condition, rows)
     asked = chosen(rows, condition.where)
     unknown = _unknown(condition, rows)
     if not unknown.empty and (asked.empty or condition.take == "all"):
-        return nothing(condition, _why_unknown(condition, unknown))
+        return no_evidence(condition, _why_unknown(condition, unknown))
     if condition.take in ("sum", "count"):
         evidence = _together(condition, asked)
     elif asked.empty:
-        return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
+        return no_evidence(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
     else:
         evidence = _strongest(condition, asked, choice)
     if evidence.state == NOT_SHOWN and not unknown.empty:
-        return nothing(condition, _why_unknown(condition, unknown))
+        return no_evidence(condition, _why_unknown(condition, unknown))
     return evidence
 
 
@@ -115,7 +115,7 @@ def _distinct(condition: Condition, rows: pd.DataFrame) -> int:
     return len(np.unique(numbers[~np.isnan(numbers[:, 0])], axis=0, equal_nan=True))
 
 
-def nothing(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:
+def no_evidence(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:
     """No number to show, and why."""
     return Evidence(condition.table, {}, condition.number, NAN, NAN, NAN, *_threshold(condition), state, why)
 
@@ -142,7 +142,7 @@ def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
     threshold, is_above, shown = _threshold(condition)
     beyond = value > threshold if is_above else value < threshold
     if condition.take == "sum" and values.isna().any() and not (beyond and is_above):
-        return nothing(condition, _why_unknown(condition, rows[values.isna()]))  # what is missing could decide it
+        return no_evidence(condition, _why_unknown(condition, rows[values.isna()]))  # what is missing could decide it
     first = _cells(rows, 0) if len(rows) else None
     named = {name: str(cell) for name, cell in (first or {}).items() if name in ("mix", "member")}
     state, why = (SEEN if beyond else NOT_SHOWN), condition.no_interval or ""

@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def id(self) -> str:
-        """What `castmates try` calls it: `input-bound/dlrm-train`."""
+        """What `castmates advice --try` calls it: `input-bound/dlrm-train`."""
         return "/".join(filter(None, (self.name, self.subject.mix or self.subject.lead)))
 
     @property

@@ -1,4 +1,4 @@
-"""The windows of a trial -> what a change of a lead gives, alone and beside its neighbours.
+"""The windows of a trial -> what a change of a lead gives, alone and beside its antagonists.
 
 The lead as it is and the changed one run in launches of their own, whose orders are mixed: launches are the sample, and
 the difference of the means of two groups of launches has Welch's interval.
@@ -11,25 +11,26 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.effects.verdicts import effect_verdicts
-from castmates.analysis.statistics.intervals import BLOCK, holm
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, gained, holm
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import frame
 from castmates.study.class_names import without_class
 
 _SCENE = ["beside", "platform"]
-_COUNTS = ["mean", "variance", "blocks"]
+_COUNTS = ["mean", "variance", "launches"]
 
 
 def gains(
     windows: pd.DataFrame, lead: str, changed: str, work: float, beside: Mapping[str, str], margin: float
 ) -> pd.DataFrame:
-    """A row alone and one beside each neighbour; `beside` has the neighbours of each mix by its name. Names of
+    """A row alone and one beside each antagonist; `beside` has the antagonists of each mix by its name. Names of
     leads are without their class of nodes: a trial runs on one of them.
 
     `work` is how many times the work of a step that the changed lead does in one of its own.
     """
-    windows = windows.reset_index(drop=True)  # of several blocks, each with its own
+    windows = windows.reset_index(drop=True)  # of several launches, each with its own
     own, other = (_launches(windows, name, beside) for name in (lead, changed))
     shared = own.index.intersection(other.index)
     if shared.empty:
@@ -38,10 +39,9 @@ def gains(
     difference = welch(own, other.assign(mean=other["mean"] + np.log(work)))
     table = pd.concat([difference, own.add_prefix("own_"), other.add_prefix("other_")], axis=1).reset_index()
     table["p_holm"] = holm(table["p_value"])
-    fewest = np.minimum(table["own_blocks"], table["other_blocks"])
-    slower = {"log": -table["log"], "log_low": -table["log_high"], "log_high": -table["log_low"], "blocks": fewest}
+    fewest = np.minimum(table["own_launches"], table["other_launches"])
+    slower = {"mean": -table["mean"], "low": -table["high"], "high": -table["low"], "launches": fewest}
     verdict = effect_verdicts(table.assign(**slower), margin)
-    named = {f"gain_{end}": 100 * np.expm1(table[f"log_{end}"]) for end in ("low", "high")}
     columns = {
         "study": windows["study"].iloc[0] if "study" in windows else "",
         "lead": lead,
@@ -50,21 +50,21 @@ def gains(
         "rate": np.exp(table["own_mean"]),
         "changed_rate": np.exp(table["other_mean"]),
         "work": work,
-        "gain_pct": 100 * np.expm1(table["log"]),
-        "blocks": table["own_blocks"],
-        "changed_blocks": table["other_blocks"],
+        "launches": table["own_launches"],
+        "changed_launches": table["other_launches"],
         "verdict": verdict,
     }
-    return table.assign(**named, **columns).sort_values("beside")[list(GAINS)].astype(dict(GAINS))
+    columns |= columns_of(table, "gain_pct", gained, ends="gain")
+    return table.assign(**columns).sort_values("beside")[list(GAINS)].astype(dict(GAINS))
 
 
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:
     """Of each scene: mean and variance over launches of the logarithm of the rate, and how many launches there are."""
     is_lead = workloads_of(windows["member"]).map(without_class) == name
-    scenes = windows["scene"].map({"solo": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
+    scenes = windows["scene"].map({"alone": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]
     logs = kept.assign(log=np.log(kept["rate"].to_numpy(dtype=float)), beside=scenes[kept.index].astype("str"))
-    means = logs.groupby([*_SCENE, *BLOCK])["log"].mean()
+    means = logs.groupby([*_SCENE, *LAUNCH])["log"].mean()
     return means.groupby(_SCENE).agg(["mean", "var", "count"]).set_axis(_COUNTS, axis=1)
 
 

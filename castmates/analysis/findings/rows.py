@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.study import cpus
+from castmates.study.class_names import workload_of
 from castmates.study.finding_rules import Cell, Compared, Word
 
 LEAD, MIX, PLATFORM = "_lead", "_mix", "_platform"

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.grouping.problem import Found, Group, Grouping, Problem
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
+from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem
 from castmates.analysis.grouping.usual import Usual
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import log_of
+from castmates.analysis.statistics.losses import log_of
 from castmates.results.columns.placing import GROUPINGS, WAYS
 from castmates.results.columns.study import frame
 from castmates.study.masks import text_of
 
 RANKS = ("best", "second", "third")
 KEPT, NOT_SHOWN, EXCEEDED = "kept", "not shown", "exceeded"
-AGREES, MORE, LESS, TOO_FEW = "agrees", "loses more", "loses less", "too few blocks"
-CONFIRMED, UNCLEAR = "confirmed", "unclear"
+AGREES, MORE, LESS, CONFIRMED = "agrees", "loses more", "loses less", "confirmed"
 ALONE = "alone"
 EARLY = 1e-9  # points, so that a limit that is met exactly is met
 
 
 @dataclass(frozen=True)
-class Place:
+class Origin:
     """Where the numbers come from."""
 
     study: str
@@ -37,10 +37,10 @@ class Place:
 class Advice:
     """What was found for a problem."""
 
-    place: Place
+    place: Origin
     problem: Problem
     caches: tuple[int, ...]  # the ids of the domains, in the order of the problem
-    found: Found
+    found: FoundGroups
     usual: tuple[Usual, ...]
     pairs: Mapping[tuple[str, str], Loss]  # what each job loses beside each other alone
     unknown: tuple[tuple[str, str], ...]  # pairs of which that is not known
@@ -49,7 +49,7 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Fresh:
+class FreshLosses:
     """What fresh launches found of a group, in the order of its members."""
 
     study: str
@@ -63,7 +63,7 @@ def seated(grouping: Grouping, problem: Problem) -> list[tuple[int, Group]]:
     return sorted(zip(domains, groups, strict=False), key=lambda pair: pair[0])
 
 
-def groupings_table(advice: Advice, fresh: Mapping[Group, Fresh]) -> pd.DataFrame:
+def groupings_table(advice: Advice, fresh: Mapping[Group, FreshLosses]) -> pd.DataFrame:
     """A row per job of each of the best groupings."""
     rows = [
         row
@@ -74,7 +74,7 @@ def groupings_table(advice: Advice, fresh: Mapping[Group, Fresh]) -> pd.DataFram
     return frame(rows, GROUPINGS)
 
 
-def _rows(advice: Advice, rank: int, domain: int, group: Group, fresh: Fresh | None) -> Iterator[dict[str, Any]]:
+def _rows(advice: Advice, rank: int, domain: int, group: Group, fresh: FreshLosses | None) -> Iterator[dict[str, Any]]:
     masks = advice.masks.get(group, ())
     for number, (name, loss) in enumerate(zip(group.members, group.losses, strict=True)):
         job = advice.problem.by_name[name]

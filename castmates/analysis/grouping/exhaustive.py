@@ -4,7 +4,7 @@ import heapq
 import operator
 from collections.abc import Iterator, Sequence
 
-from castmates.analysis.grouping.problem import Cost, Group, Grouping, Problem, added, cost_of
+from castmates.analysis.grouping.problem import Cost, Group, Grouping, Problem, cost_of, summed_cost
 
 MOST_SEEN = 20_000  # groupings, beyond which trying all takes longer than solving
 
@@ -60,7 +60,7 @@ def try_all(
         seen += 1
         if seen > most_seen:
             return None
-        cost = rounded(added([cost_of(group, problem.aim) for group in chosen]))
+        cost = rounded(summed_cost([cost_of(group, problem.aim) for group in chosen]))
         entry = (tuple(-each for each in cost), -seen, chosen)
         if len(kept) < best:
             heapq.heappush(kept, entry)

@@ -99,7 +99,7 @@ class Grouping:
     @cached_property
     def cost(self) -> Cost:
         """What decides between groupings, the most important first."""
-        return added([cost_of(group, self.aim) for group in self.groups])
+        return summed_cost([cost_of(group, self.aim) for group in self.groups])
 
     @cached_property
     def losses(self) -> list[tuple[str, Loss]]:
@@ -122,14 +122,14 @@ def cost_of(group: Group, aim: Aim) -> Cost:
     return group.excess, float(aim == "domains"), group.points
 
 
-def added(costs: Sequence[Cost]) -> Cost:
+def summed_cost(costs: Sequence[Cost]) -> Cost:
     """The cost of all together."""
     excess, domains, points = (sum(each) for each in zip(*costs, strict=True)) if costs else (0.0, 0.0, 0.0)
     return excess, domains, points
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundGroups:
     """What a search has found."""
 
     best: tuple[Grouping, ...]  # the best first

@@ -6,7 +6,7 @@ from typing import Literal
 from castmates.analysis.grouping.exhaustive import MOST_SEEN, try_all
 from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import TIME_LIMIT, solve
-from castmates.analysis.grouping.problem import Found
+from castmates.analysis.grouping.problem import FoundGroups
 from castmates.errors import CastmatesError
 
 BEST = 3  # groupings that are shown and confirmed
@@ -16,18 +16,18 @@ Solver = Literal["auto", "exhaustive", "milp"]
 
 def search(
     groups: Groups, solver: Solver = "auto", best: int = BEST, seconds: float = TIME_LIMIT, most_seen: int | None = None
-) -> Found:
+) -> FoundGroups:
     """The best groupings; none where losses are not known well enough for any."""
     begun, problem, every = time.monotonic(), groups.problem, groups.every()
     if solver == "exhaustive" or (solver == "auto" and len(every) <= MOST_GROUPS):
         tried = try_all(problem, every, best, most_seen or MOST_SEEN)
         if tried is not None:
             found, seen = tried
-            return Found(tuple(found), "exhaustive", len(every), seen, seconds=time.monotonic() - begun)
+            return FoundGroups(tuple(found), "exhaustive", len(every), seen, seconds=time.monotonic() - begun)
         if solver == "exhaustive":
             raise CastmatesError(
                 f"these jobs can be grouped in more than {most_seen or MOST_SEEN} ways, too many to try all of them; "
                 "use the solver 'milp'."
             )
     solved, gap = solve(problem, every, best, seconds)
-    return Found(tuple(solved), "milp", len(every), gap=gap, seconds=time.monotonic() - begun)
+    return FoundGroups(tuple(solved), "milp", len(every), gap=gap, seconds=time.monotonic() - begun)

@@ -22,7 +22,7 @@ class Usual:
     groupings: tuple[Grouping, ...]  # those in which all jobs found cores, and of which every loss is known
 
 
-def usual(groups: Groups, way: Way, seed: int, tried: int = TRIED) -> Usual:
+def usual_groups(groups: Groups, way: Way, seed: int, tried: int = TRIED) -> Usual:
     """The jobs arrive in random order, and nobody uses way masks."""
     chance = random.Random(f"{seed}/{way}")
     choose = _at_random if way == "random" else _where_most_is_free

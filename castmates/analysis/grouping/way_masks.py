@@ -1,10 +1,9 @@
 """Which ways the members of a group get: those under which this was measured, or else one after another."""
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.grouping.problem import Group
 from castmates.analysis.prediction.measured_losses import own_ways
 from castmates.study import masks
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of
 from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
@@ -17,9 +16,9 @@ def masks_of(group: Group, plan: Plan) -> tuple[int, ...]:
     for mix in plan.mixes:
         for partition in mix.partitions:
             ways = own_ways(mix, partition)
-            if sorted((workload_of(without_class(name)), own) for name, own in ways.items()) == wanted:
+            if sorted((plain_workload_of(name), own) for name, own in ways.items()) == wanted:
                 given = {share.member: mask_of(share) or 0 for share in partition.shares}
-                return _in_order(group, [(workload_of(without_class(name)), given[name]) for name in ways])
+                return _in_order(group, [(plain_workload_of(name), given[name]) for name in ways])
     return _side_by_side(group)
 
 

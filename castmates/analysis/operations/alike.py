@@ -5,22 +5,22 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import SAME_ROUND
 from castmates.study.spec import UNMANAGED
 
-SAME = ["study", "company", "launch", "member", "platform", "repetition"]
 OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces are not compared
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 _ABOUT = ["threads_intra", "threads_inter", "times", "step_ms"]
 
 
 def beside_and_alone(operations: pd.DataFrame, steps: pd.DataFrame, trace: list[str]) -> pd.DataFrame:
-    """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone.
+    """The traces of co-runs, each with the one of its launch and round in which the lead is alone.
 
     `reason` is why they cannot be compared, "" where they can; `trace` names the columns that a trace is known by.
     """
     steps = steps.join(_times(operations, trace), on=trace)
-    solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
-    both = steps[steps["kind"] == "corun"].merge(solo[[*SAME, *_ABOUT]], on=SAME, suffixes=("", "_alone"))
+    alone = steps[(steps["kind"] == "alone") & (steps["partition"] == UNMANAGED)]
+    both = steps[steps["kind"] == "corun"].merge(alone[[*SAME_ROUND, *_ABOUT]], on=SAME_ROUND, suffixes=("", "_alone"))
     threads = [both[name] == both[f"{name}_alone"] for name in ("threads_intra", "threads_inter")]
     different = np.array([_different(row) for _, row in both.iterrows()], dtype=float)
     both = both.assign(different=different)

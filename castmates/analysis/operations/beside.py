@@ -9,9 +9,8 @@ from typing import Literal
 
 import pandas as pd
 
-from castmates.analysis.operations.alike import SAME
-from castmates.analysis.operations.summary import LAUNCH, SCENE
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.keys import LEAD, ROUND, SAME_ROUND, SCENE
+from castmates.analysis.statistics.intervals import columns_of, estimate
 from castmates.study.spec import UNMANAGED
 
 _DIFFERENCE = ["difference", "difference_low", "difference_high"]
@@ -25,21 +24,20 @@ def differences(
     `values` has a row per trace and keys, `both` the traces that can be compared (`Traces.compared`). What a trace has
     no row of is `absent`; where that is None, it is left out.
     """
-    pairs = both[[*SCENE, *LAUNCH, "repetition"]]
+    pairs = both[[*SCENE, *ROUND]]
     if absent is not None:
-        every = values[["study", "member", "platform", *keys]].drop_duplicates()
-        pairs = pairs.merge(every, on=["study", "member", "platform"])
+        every = values[[*LEAD, *keys]].drop_duplicates()
+        pairs = pairs.merge(every, on=LEAD)
     how: Literal["inner", "left"] = "inner" if absent is None else "left"
-    alone = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
-    alone = alone[[*SAME, *keys, name]].rename(columns={name: "alone"})
-    beside = values[[*SCENE, *LAUNCH, "repetition", *keys, name]].rename(columns={name: "beside"})
+    alone = values[(values["kind"] == "alone") & (values["partition"] == UNMANAGED)]
+    alone = alone[[*SAME_ROUND, *keys, name]].rename(columns={name: "alone"})
+    beside = values[[*SCENE, *ROUND, *keys, name]].rename(columns={name: "beside"})
     pairs = pairs.merge(beside, how, list(pairs.columns))
-    pairs = pairs.merge(alone, how, [*SAME, *keys])
+    pairs = pairs.merge(alone, how, [*SAME_ROUND, *keys])
     if absent is not None:
         pairs = pairs.fillna({"alone": absent, "beside": absent})
     pairs = pairs.assign(difference=pairs["beside"] - pairs["alone"]).dropna(subset="difference")
     which = [*SCENE, *keys]
     if pairs.empty:
         return pd.DataFrame(columns=_DIFFERENCE, index=pd.MultiIndex.from_arrays([[]] * len(which), names=which))
-    found = estimate(pairs.rename(columns={"launch": "block", "repetition": "round"}), which)
-    return found[["log", "log_low", "log_high"]].set_axis(_DIFFERENCE, axis=1)
+    return pd.DataFrame(columns_of(estimate(pairs, which), "difference"))

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.verdicts import effect_verdicts
-from castmates.analysis.operations.alike import SAME
+from castmates.analysis.effects.verdicts import LOSS, effect_verdicts
+from castmates.analysis.keys import EFFECT, LAUNCH, SAME_ROUND
 from castmates.analysis.operations.groups import groups
 from castmates.analysis.operations.per_trace import OPERATION, Traces
-from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.intervals import columns_of, estimate, holm, lost, ratio
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 from castmates.study.spec import UNMANAGED
 
-ROW = ["study", "mix", "partition", "member", "platform", "group"]
+ROW = [*EFFECT, "group"]
 STEP = "step"  # the row of a whole step
 
 
@@ -30,7 +30,7 @@ def estimate_operation_effects(
     """
     both = traces.compared
     pairs = [_pairs(traces, both[both["member"] == member], member, known) for member in both["member"].unique()]
-    every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
+    every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "alone_ms", "ms"])
     if every.empty:
         return every
     table = pd.concat([_logs(every), _differences(every), _shares_of_loss(every)], axis=1).reset_index()
@@ -39,50 +39,52 @@ def estimate_operation_effects(
     for own in (step, ~step):  # whole steps are adjusted apart
         table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
     table["verdict"] = effect_verdicts(table, margin, level)
-    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
+    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"launches": "launches"})
 
 
 def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
-    """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
+    """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, round and group."""
     operations = traces.operations[traces.operations["member"] == member]
-    by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
+    by_itself = (operations["kind"] == "alone") & (operations["partition"] == UNMANAGED)
     named = operations.merge(groups(operations, by_itself) if known is None else known[member], on=OPERATION)
-    by = [*SAME, "scene", "kind", "mix", "partition"]
+    by = [*SAME_ROUND, "scene", "kind", "mix", "partition"]
     sums = pd.DataFrame(named.groupby([*by, "group"], as_index=False)["shared_ms"].sum())
     whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])
     step = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
     sums = pd.concat([sums, step], ignore_index=True)
-    alone = (sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)
-    solo = pd.DataFrame(sums.loc[alone, [*SAME, "group", "shared_ms"]]).rename(columns={"shared_ms": "solo_ms"})
+    is_alone = (sums["kind"] == "alone") & (sums["partition"] == UNMANAGED)
+    alone = pd.DataFrame(sums.loc[is_alone, [*SAME_ROUND, "group", "shared_ms"]]).rename(
+        columns={"shared_ms": "alone_ms"}
+    )
     wide = both[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
-    wide = wide.merge(solo, "left", [*SAME, "group"])
+    wide = wide.merge(alone, "left", [*SAME_ROUND, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
-    return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
+    return wide.fillna({"alone_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
 
 
 def _logs(pairs: pd.DataFrame) -> pd.DataFrame:
     """How many times as long a group takes; where a trace has no time of it, it has no ratio."""
-    there = (pairs["solo_ms"] > 0) & (pairs["ms"] > 0)
-    logs = np.log(pairs["ms"].where(there) / pairs["solo_ms"].where(there))
+    there = (pairs["alone_ms"] > 0) & (pairs["ms"] > 0)
+    logs = np.log(pairs["ms"].where(there) / pairs["alone_ms"].where(there))
     found = estimate(_launches(pairs.assign(difference=logs)[there]), ROW)
     every = pairs.groupby(ROW).size().index
     found = found.reindex(every)
-    found[["blocks", "rounds"]] = found[["blocks", "rounds"]].fillna(0).astype("int64")
+    found[["launches", "rounds"]] = found[["launches", "rounds"]].fillna(0).astype("int64")
     return found
 
 
 def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
     """Milliseconds alone, beside others, and the difference with its interval: these add up over groups."""
-    found = estimate(_launches(pairs.assign(difference=pairs["ms"] - pairs["solo_ms"])), ROW)
-    named = {"log": "difference_ms", "log_low": "difference_low", "log_high": "difference_high"}
-    per_launch = pairs.groupby([*ROW, "company", "launch"])[["solo_ms", "ms"]].mean()
-    return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
+    found = estimate(_launches(pairs.assign(difference=pairs["ms"] - pairs["alone_ms"])), ROW)
+    columns = pd.DataFrame(columns_of(found, "difference_ms", ends="difference"))
+    per_launch = pairs.groupby([*ROW, *LAUNCH])[["alone_ms", "ms"]].mean()
+    return columns.join(per_launch.groupby(ROW).mean())
 
 
 def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
     """What of the step's difference is each group's: both are means over the same launches."""
-    launch = [*ROW, "company", "launch"]
-    found = pairs.assign(above=pairs["ms"] - pairs["solo_ms"]).groupby(launch, as_index=False)["above"].mean()
+    launch = [*ROW, *LAUNCH]
+    found = pairs.assign(above=pairs["ms"] - pairs["alone_ms"]).groupby(launch, as_index=False)["above"].mean()
     step = found[found["group"] == STEP].drop(columns="group").rename(columns={"above": "below"})
     both = found.merge(step, on=[name for name in launch if name != "group"])
     named = {"ratio": "share_of_loss", "low": "share_of_loss_low", "high": "share_of_loss_high"}
@@ -90,18 +92,17 @@ def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
-    return pairs.rename(columns={"launch": "block", "repetition": "round"})
+    return pairs
 
 
 def _finished(table: pd.DataFrame) -> pd.DataFrame:
     """Back from logarithms, and what of a step, and of its loss, each group has."""
     key = [name for name in ROW if name != "group"]
-    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "verdict"]]
-    step.columns = pd.Index(["step_solo_ms", "step_verdict"])
+    step = table[table["group"] == STEP].set_index(key)[["alone_ms", "verdict"]]
+    step.columns = pd.Index(["step_alone_ms", "step_verdict"])
     table = table.join(step, on=key)
-    for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
-        table[f"ratio{name}"] = np.exp(table[log])
-        table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
+    table = table.assign(**columns_of(table, "ratio", ratio))
+    table = table.assign(**columns_of(table, "loss_pct", lost, ends="loss"))
     for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
-        table[name] = table[name].where(table["step_verdict"] == "slower")
-    return table.assign(share=table["solo_ms"] / table["step_solo_ms"])
+        table[name] = table[name].where(table["step_verdict"] == LOSS)
+    return table.assign(share=table["alone_ms"] / table["step_alone_ms"])

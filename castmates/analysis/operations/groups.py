@@ -19,14 +19,12 @@ INPUT = "input pipeline"
 _NUMBERS = r"_?\d+"
 
 
-def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
-    """By operation: the `group` that it is in; `solo` marks the rows of the lead alone, which decide.
+def groups(operations: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
+    """By operation: the `group` that it is in; `alone` marks the rows of the lead alone, which decide.
 
     The rows are those of one lead.
     """
-    known = operations[OPERATION].drop_duplicates(ignore_index=True)
-    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
-    share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
+    known, share = _shares(operations, alone)
     group = _apart(known)
     steps = [
         (known["operation"] + ":" + known["type"], ALONE),
@@ -41,14 +39,19 @@ def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
     return known.assign(group=_single(known, group.fillna(OTHERS)))
 
 
-def groups_by_type(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
+def groups_by_type(operations: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
     """The same by type and direction alone, which different graphs have in common."""
-    known = operations[OPERATION].drop_duplicates(ignore_index=True)
-    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
-    share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
+    known, share = _shares(operations, alone)
     name = _apart(known).fillna((known["type"] + " " + known["direction"]).str.strip())
     small = share.groupby(name).transform("sum") < SMALLEST
     return known.assign(group=name.mask(small & _apart(known).isna(), OTHERS))
+
+
+def _shares(operations: pd.DataFrame, alone: pd.Series) -> tuple[pd.DataFrame, pd.Series]:
+    """Each operation, and its part of the step of the lead alone."""
+    known = operations[OPERATION].drop_duplicates(ignore_index=True)
+    taken = operations[alone].groupby(OPERATION)["shared_ms"].sum()
+    return known, (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
 
 
 def _apart(known: pd.DataFrame) -> pd.Series:

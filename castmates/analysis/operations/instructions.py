@@ -76,7 +76,7 @@ USED, WIDER, UNUSED, UNKNOWN = "used", "wider", "unused", "unknown"
 HAS, LACKS, NOT_KNOWN = "has it", "lacks it", "not known"
 
 
-def has(extension: Extension, flags: Collection[str] | None) -> str:
+def extension_state(extension: Extension, flags: Collection[str] | None) -> str:
     """Whether the processor with these flags has it; None where its flags are not known."""
     if flags is None:
         return NOT_KNOWN

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE, TRACE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
@@ -19,12 +20,11 @@ from castmates.analysis.operations.instructions import (
     WIDER,
     Extension,
     eligible,
-    has,
+    extension_state,
     use_of,
 )
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import OWNER, types_of
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 ALL = "all operations"
 STATES = (USED, WIDER, UNUSED, UNKNOWN)
@@ -38,11 +38,10 @@ NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
 )
 
 
-def isa_use(traces: Traces, primitives: pd.DataFrame, flags: Collection[str] | None) -> pd.DataFrame:
+def isa_use(logged: Traces, primitives: pd.DataFrame, flags: Collection[str] | None = None) -> pd.DataFrame:
     """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
-    pieces = _pieces(traces, primitives)
-    both = traces.compared
-    parts = [_of_extension(pieces, traces.steps, both, each, flags) for each in EXTENSIONS]
+    pieces = _pieces(logged, primitives)
+    parts = [_of_extension(pieces, logged.steps, logged.compared, each, flags) for each in EXTENSIONS]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -76,7 +75,7 @@ def _of_extension(
     sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
     sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
     types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *ROUND]
     whole = types.merge(steps[[*once, "step_ms"]], on=SCENE)
     whole = whole.merge(sums[[*once, "type", *STATES]], "left", [*once, "type"]).fillna(dict.fromkeys(STATES, 0.0))
     launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()
@@ -85,7 +84,7 @@ def _of_extension(
     eligible = whole[list(STATES)].sum(axis=1)
     used = whole.assign(share=(whole[USED] / eligible).where(eligible > 0))
     table = table.join(differences(used, both, ["type"], "share")).reset_index()
-    table = table.assign(extension=extension.name, processor=has(extension, flags))
+    table = table.assign(extension=extension.name, processor=extension_state(extension, flags))
     return _shares(table)
 
 

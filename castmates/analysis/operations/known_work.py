@@ -5,8 +5,10 @@ What the graph shows is estimated from types and shapes, and `source` names it s
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.keys import TRACE
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import with_work
+from castmates.analysis.operations.summary import summarise
 
 OPERATION = ["study", "member", "operation", "type"]
 WORK = ["flops", "bytes"]
@@ -51,9 +53,9 @@ def known_work(*found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).drop_duplicates(OPERATION)[columns]
 
 
-def with_known_work(summary: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+def operation_summary(traces: Traces, work: pd.DataFrame) -> pd.DataFrame:
     """The rows of operations by scene with the work of all their calls in a step, and how fast it is done."""
-    found = summary.join(work.set_index(OPERATION)[[*WORK, "source"]], on=OPERATION)
+    found = summarise(traces).join(work.set_index(OPERATION)[[*WORK, "source"]], on=OPERATION)
     found[WORK] = found[WORK].astype(float).mul(found["calls"], axis=0)
     speed = (found["flops"] / found["own_ms"] / 1e6).where((found["flops"] > 0) & (found["own_ms"] > 0))
     return found.assign(gflops=speed, source=found["source"].fillna(""))

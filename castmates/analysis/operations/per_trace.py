@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
+from castmates.analysis.keys import TRACE
 from castmates.analysis.operations.alike import beside_and_alone
 
-TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
 OUTSIDE = -1
 WAITING = "waiting for the batch"  # the layer of what waits for the input
@@ -33,15 +33,11 @@ class Traces:
     @property
     def compared(self) -> pd.DataFrame:
         """The traces beside others that can be compared with the lead alone."""
-        return self._both[self._both["reason"] == ""]
-
-    @property
-    def not_compared(self) -> pd.DataFrame:
-        """The traces beside others that cannot be compared with the lead alone, and why."""
-        return self._both[self._both["reason"] != ""]
+        return self.both[self.both["reason"] == ""]
 
     @cached_property
-    def _both(self) -> pd.DataFrame:
+    def both(self) -> pd.DataFrame:
+        """The traces beside others, and of each why it cannot be compared with the lead alone; "" where it can."""
         return beside_and_alone(self.operations, self.steps, TRACE)
 
     @classmethod
@@ -96,7 +92,7 @@ def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     names = works["thread"].astype("str")
     rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
     pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
-    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "repetition")})
+    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "round")})
     pools = pools.join(whole.set_index(TRACE)[["steps", "step_ms"]], on=TRACE)
     return pools.assign(busy_ms=pools["busy_ms"] / MS / pools["steps"]).drop(columns="steps")
 

@@ -5,14 +5,14 @@ All times are those under oneDNN's log, which costs time itself: they are compar
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import MS, TRACE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.keys import ROUND, SCENE, TRACE
+from castmates.analysis.operations.per_trace import MS, Traces
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *LAUNCH, "repetition"]
+ONCE = [*SCENE, *ROUND]
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -40,14 +40,14 @@ def with_work(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(flops=[one.flops for one in work], bytes=[one.bytes for one in work])
 
 
-def summarise_primitives(rows: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFrame:
     """A row per scene, operation and problem; a trace without a call of it spent no time there."""
     what = [*SCENE, *OWNER, *PROBLEM]
-    whole = in_every_trace(rows, steps, [*OWNER, *PROBLEM], ["calls", "ms"])
+    whole = in_every_trace(primitives, logged.steps, [*OWNER, *PROBLEM], ["calls", "ms"])
     if whole.empty:
         return whole
-    named = {"log": "ms", "log_low": "ms_low", "log_high": "ms_high", "blocks": "launches"}
-    table = estimate(as_pairs(whole, whole["ms"]), what)[list(named)].rename(columns=named)
+    found = estimate(as_pairs(whole, whole["ms"]), what)
+    table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["launches"])
     table = table.join(whole.groupby(what)[["calls", "step_ms"]].mean()).reset_index()
     table = with_work(table)
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)
@@ -64,4 +64,4 @@ def in_every_trace(rows: pd.DataFrame, steps: pd.DataFrame, what: list[str], num
 
 def as_pairs(rows: pd.DataFrame, difference: pd.Series) -> pd.DataFrame:
     """Rows as `estimate` takes them: launches are the units, traces of a launch its rounds."""
-    return rows.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=difference)
+    return rows.assign(difference=difference)

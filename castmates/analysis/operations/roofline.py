@@ -9,16 +9,17 @@ is that of the operation in launches without the log; `source` names which.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE, TRACE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
-from castmates.analysis.operations.summary import LAUNCH, SCENE
-from castmates.analysis.statistics.intervals import estimate, ratio
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
 # is measured.
@@ -46,6 +47,23 @@ class Roofs:
 
 def _most(measured: Sequence[dict[str, object]], name: str) -> float:
     return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
+
+
+def rooflines(
+    work: pd.DataFrame,
+    traces: Traces | None = None,
+    logged: Traces | None = None,
+    primitives: pd.DataFrame | None = None,
+    roofs: Mapping[str, Roofs] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Of operations in launches under oneDNN's log, and in usual ones; times of both are never in one row."""
+    parts = []
+    if logged is not None and primitives is not None:
+        parts.append(roofline(primitives, logged.steps, logged.compared, roofs))
+    if traces is not None:
+        parts.append(estimated_roofline(traces, work, traces.compared, roofs))
+    parts = [part for part in parts if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def roofline(
@@ -78,10 +96,8 @@ def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types:
     """A row per scene and operation, from one per trace and operation: launches are the units."""
     what = [*SCENE, "operation", "type"]
     speed = np.log(each["flops"] / each["ms"] / 1e6)
-    named = {"log": "gflops", "log_low": "gflops_low", "log_high": "gflops_high", "blocks": "launches"}
-    table = estimate(as_pairs(each, speed), what)[list(named)].rename(columns=named)
-    for name in ("gflops", "gflops_low", "gflops_high"):
-        table[name] = ratio(table[name])
+    found = estimate(as_pairs(each, speed), what)
+    table = pd.DataFrame(columns_of(found, "gflops", ratio)).assign(launches=found["launches"])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
     table = table.join(launches.groupby(what).mean()).join(types).reset_index()
     more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)

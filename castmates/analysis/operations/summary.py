@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE
 from castmates.analysis.operations.per_trace import OPERATION, Traces
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
-
-SCENE = ["study", "scene", "kind", "mix", "partition", "member", "platform"]
-LAUNCH = ["company", "launch"]
 
 
 def summarise(traces: Traces) -> pd.DataFrame:
@@ -39,7 +37,7 @@ def by_layer(traces: Traces) -> pd.DataFrame:
 def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
     """Traces are averaged over a launch, and launches are the units; what a trace has no call of took no time there."""
     rows = [*SCENE, *what]
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *ROUND]
     each = traces.operations.groupby([*once, *what], as_index=False).agg(
         calls=("calls", "sum"),
         own_ms=("own_ms", "sum"),
@@ -56,9 +54,8 @@ def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
         own_max_ms=("own_max_ms", "max"),
     )
     table["call_ms"] = (table["own_ms"] / table["calls"]).where(table["calls"] > 0)
-    named = {"log": "shared_ms", "log_low": "shared_low", "log_high": "shared_high", "blocks": "launches"}
-    pairs = whole.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=whole["shared_ms"])
-    table = table.join(estimate(pairs, rows)[list(named)].rename(columns=named)).reset_index()
+    found = estimate(whole.assign(difference=whole["shared_ms"]), rows)
+    table = table.assign(**columns_of(found, "shared_ms", ends="shared"), launches=found["launches"]).reset_index()
     table = table.join(_shares(whole, rows), on=rows)
     launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
     table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)

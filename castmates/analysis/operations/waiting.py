@@ -3,34 +3,34 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
+from castmates.analysis.keys import ROUND, SCENE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.per_trace import WAITING, Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 
 BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
-INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "unclear", "too few launches"
+INPUT, COMPUTE = "input-bound", "compute-bound"
 
 
 def input_pipeline(traces: Traces) -> pd.DataFrame:
     """A row per scene: the share of the step that is waited for the input, and that the input's own work has."""
     whole = waits(traces)
-    pairs = whole.rename(columns={"launch": "block", "repetition": "round", "share": "difference"})
-    named = {"log": "waiting_share", "log_low": "waiting_low", "log_high": "waiting_high", "blocks": "launches"}
-    table = estimate(pairs, SCENE)[list(named)].rename(columns=named)
+    found = estimate(whole.rename(columns={"share": "difference"}), SCENE)
+    table = pd.DataFrame(columns_of(found, "waiting_share", ends="waiting")).assign(launches=found["launches"])
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
     means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
     more = differences(whole, traces.compared, [], "share")
     table = table.join(means).join(more).reset_index()
     table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
     low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)
-    verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], OPEN)
+    verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], UNCLEAR)
     return table.assign(verdict=verdict)
 
 
 def waits(traces: Traces) -> pd.DataFrame:
     """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *ROUND]
     operations = traces.operations
     waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
     of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)

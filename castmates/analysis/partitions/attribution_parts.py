@@ -1,4 +1,4 @@
-"""Complete rounds of a chain -> its parts, which add up: in log terms, and in points of the solo rate."""
+"""Complete rounds of a chain -> its parts, which add up: in log terms, and in points of the rate alone."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,26 +6,26 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND
 from castmates.analysis.partitions.attribution_rounds import (
+    ALONE,
     AT_MASK,
     CHAINS,
     GROUP,
     ISOLATED,
     LINKS,
     PLACEBO,
-    ROUND,
-    SOLO,
     TOGETHER,
 )
-from castmates.analysis.statistics.intervals import BLOCK, estimate
+from castmates.analysis.statistics.intervals import estimate, lost
 
 TOTAL = "total"
-BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
+BUSY, ANTAGONIST, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
 PARTS = {  # in the order of the tables and figures: from which link to which
-    TOTAL: (SOLO, TOGETHER),
-    BUSY: (SOLO, PLACEBO),
-    NEIGHBOUR: (SOLO, ISOLATED),
+    TOTAL: (ALONE, TOGETHER),
+    BUSY: (ALONE, PLACEBO),
+    ANTAGONIST: (ALONE, ISOLATED),
     NOT_GIVEN_BACK: (PLACEBO, ISOLATED),
     OWN: (PLACEBO, AT_MASK),
     DESPITE: (AT_MASK, ISOLATED),
@@ -38,7 +38,7 @@ _PART = [*GROUP, "part"]
 
 def parts_of(links: Sequence[str]) -> list[str]:
     """What a chain of these links can show: the total, its parts, and what one of them consists of."""
-    steps = {*pairwise(links), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(links) == LINKS else set())
+    steps = {*pairwise(links), (ALONE, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(links) == LINKS else set())
     return [part for part, step in PARTS.items() if step in steps]
 
 
@@ -56,37 +56,32 @@ def _differences(rounds: pd.DataFrame, links: Sequence[str]) -> pd.DataFrame:
     names = parts_of(links)
     logs = rounds[list(LINKS)].to_numpy(dtype=float)
     start, end = ([LINKS.index(PARTS[name][side]) for name in names] for side in (0, 1))
-    solo = logs[:, [LINKS.index(SOLO)]]
+    alone = logs[:, [LINKS.index(ALONE)]]
     table = rounds[[*GROUP, *ROUND]].take(np.repeat(np.arange(len(rounds)), len(names)))
     return table.assign(
         part=np.tile(np.array(names, dtype=object), len(rounds)),
-        before=(solo - logs[:, start]).ravel(),
-        after=(solo - logs[:, end]).ravel(),
+        before=(alone - logs[:, start]).ravel(),
+        after=(alone - logs[:, end]).ravel(),
         difference=(logs[:, start] - logs[:, end]).ravel(),
     )
 
 
 def _points(differences: pd.DataFrame) -> pd.DataFrame:
-    """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with intervals.
+    """By part the points of the rate alone between its two ends, 100 (exp -before - exp -after), with intervals.
 
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
-    part that begins at solo has one end alone, so that its interval is that of the log, as it is for the loss itself.
+    part that begins at alone has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
-    means = differences.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    means = differences.groupby([*_PART, *LAUNCH], observed=True)[["before", "after"]].mean()
     centre = means.groupby(_PART, observed=True).mean()
     points = lost(centre["after"]) - lost(centre["before"])
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
     linear = slopes["after"] * differences["after"] - slopes["before"] * differences["before"]
     own = estimate(differences.assign(difference=linear), by=_PART)
     exact = estimate(differences, by=_PART)
-    from_solo = [PARTS[part][0] == SOLO for part in own.index.get_level_values("part")]
+    from_alone = [PARTS[part][0] == ALONE for part in own.index.get_level_values("part")]
     ends = {
-        name: np.where(from_solo, lost(exact[f"log_{name}"]), points + own[f"log_{name}"] - own["log"])
+        name: np.where(from_alone, lost(exact[name]), points + own[name] - own["mean"])
         for name in ("low", "high", "within_low", "within_high")
     }
     return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
-
-
-def lost(log: pd.Series) -> pd.Series:
-    """A loss in log terms as per cent of the rate."""
-    return pd.Series(-100 * np.expm1(-log.to_numpy(dtype=float)), index=log.index)

@@ -1,4 +1,4 @@
-"""The chain from solo to the unmanaged co-run: its scenes, and the rounds in which all of them were measured."""
+"""The chain from alone to the unmanaged co-run: its scenes, and the rounds in which all of them were measured."""
 
 from collections.abc import Sequence
 
@@ -6,47 +6,45 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTITION
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
+from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, MEMBER, ROUND
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.analysis.statistics.pairs import log_rates
 from castmates.study.spec import UNMANAGED
 
-SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "solo", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
-LINKS = (SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
+ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "alone", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
+LINKS = (ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
 # From the finest to the coarsest: what is missing is left out, and two parts become one.
-CHAINS = (LINKS, (SOLO, PLACEBO, ISOLATED, TOGETHER), (SOLO, ISOLATED, TOGETHER), (SOLO, PLACEBO, TOGETHER),
-          (SOLO, TOGETHER))  # fmt: skip
+CHAINS = (LINKS, (ALONE, PLACEBO, ISOLATED, TOGETHER), (ALONE, ISOLATED, TOGETHER), (ALONE, PLACEBO, TOGETHER),
+          (ALONE, TOGETHER))  # fmt: skip
 
-MIX = ("mix", "member")  # what a chain belongs to
-GROUP = (*MIX, "platform")
-ROUND = ("company", "block", "round")
+GROUP = [*LEAD_OF_MIX, "platform"]  # what a chain belongs to
 
 
 def linked_scenes(contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Every scene that is a link of some mix's chain, in every company that has it; `partition` is "" for all."""
+    """Every scene that is a link of some mix's chain, in every cohort that has it; `partition` is "" for all."""
     lead = contrasts[(contrasts["role"] == "lead") & (contrasts["antagonists"] != "")]
     bare, under = lead[lead["partition"] == UNMANAGED], lead[lead["partition"] != UNMANAGED]
     scenes = [
-        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (SOLO, PLACEBO)),
-        _scenes_of(bare[bare["baseline"] == SOLO], "scene", TOGETHER, ""),
+        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (ALONE, PLACEBO)),
+        _scenes_of(bare[bare["baseline"] == ALONE], "scene", TOGETHER, ""),
         _scenes_of(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
-        _scenes_of(under[under["baseline"] == SOLO], "scene", ISOLATED),
+        _scenes_of(under[under["baseline"] == ALONE], "scene", ISOLATED),
     ]
     return pd.concat(scenes, ignore_index=True)
 
 
 def _scenes_of(rows: pd.DataFrame, scene: str, link: str, partition: str | None = None) -> pd.DataFrame:
-    chosen = rows[[*MIX, "partition", "company"]].assign(scene=rows[scene], link=link)
+    chosen = rows[[*LEAD_OF_MIX, "partition", "cohort"]].assign(scene=rows[scene], link=link)
     return chosen if partition is None else chosen.assign(partition=partition)
 
 
 def rounds(windows: pd.DataFrame, linked: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """By round the log rates of the lead: at the links without a partition, and at those under each partition."""
     leads = windows[windows["member"].isin(linked["member"].unique())]
-    place = ["company", "scene", "member"]
-    rates = log_rates(leads).merge(linked, on=place)
+    rates = log_rates(leads).merge(linked, on=MEMBER)
     bare = rates["partition"] == ""
     return (
-        _wide(rates[bare], [*GROUP, *ROUND], (SOLO, PLACEBO, TOGETHER)),
+        _wide(rates[bare], [*GROUP, *ROUND], (ALONE, PLACEBO, TOGETHER)),
         _wide(rates[~bare], [*GROUP, "partition", *ROUND], (AT_MASK, ISOLATED)),
     )
 
@@ -58,20 +56,20 @@ def _wide(rates: pd.DataFrame, index: list[str], columns: Sequence[str]) -> pd.D
 
 
 def complete(bare: pd.DataFrame, under: pd.DataFrame, partitions: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
-    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough blocks.
+    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough launches.
 
-    `partitions` has that of each mix, `choosing` the blocks that chose it: their rounds do not estimate isolation.
+    `partitions` has that of each mix, `choosing` the launches that chose it: their rounds do not estimate isolation.
     """
     own = under.merge(partitions[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
-    own = own.merge(choosing, on=[*GROUP, *BLOCK], how="left", indicator=True)
+    own = own.merge(choosing, on=[*GROUP, *LAUNCH], how="left", indicator=True)
     own = own[own.pop("_merge") == "left_only"]
     whole = bare.merge(own, on=[*GROUP, *ROUND], how="left")
     has = {number: whole[list(links)].notna().all(axis=1) for number, links in enumerate(CHAINS)}
-    blocks = [
-        whole.loc[there, [*GROUP, *BLOCK]].drop_duplicates().assign(chain=number) for number, there in has.items()
+    launches = [
+        whole.loc[there, [*GROUP, *LAUNCH]].drop_duplicates().assign(chain=number) for number, there in has.items()
     ]
-    counts = pd.concat(blocks).groupby([*GROUP, "chain"], observed=True).size().rename("blocks").reset_index()
-    needed = counts.groupby(list(GROUP), observed=True)["blocks"].transform("max").clip(upper=FEWEST_BLOCKS)
-    chain = counts[counts["blocks"] >= needed].drop_duplicates(list(GROUP))[[*GROUP, "chain"]]  # sorted: the finest
-    whole = whole.merge(chain, on=list(GROUP), how="left")  # none for a mix that has no complete round
+    counts = pd.concat(launches).groupby([*GROUP, "chain"], observed=True).size().rename("launches").reset_index()
+    needed = counts.groupby(GROUP, observed=True)["launches"].transform("max").clip(upper=FEWEST_LAUNCHES)
+    chain = counts[counts["launches"] >= needed].drop_duplicates(GROUP)[[*GROUP, "chain"]]  # sorted: the finest
+    whole = whole.merge(chain, on=GROUP, how="left")  # none for a mix that has no complete round
     return whole[np.select([whole["chain"] == number for number in has], list(has.values()), default=False)]

@@ -1,4 +1,4 @@
-"""Which blocks of a confirming study count, and why the others do not."""
+"""Which launches of a confirming study count, and why the others do not."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from castmates.study.spec import Design, Mix
 
 @dataclass(frozen=True)
 class Searched:
-    """What the search was: the study that chose the partition, and where its blocks were measured."""
+    """What the search was: the study that chose the partition, and where its launches were measured."""
 
     study: str
     mix: Mix  # under the partition
@@ -19,7 +19,7 @@ class Searched:
 
 
 def refusal(record: Mapping[str, Any], searched: Searched) -> str:
-    """Why this block does not confirm what the search found; "" where it does."""
+    """Why this launch does not confirm what the search found; "" where it does."""
     spec = record.get("spec") or {}
     if spec.get("study") == searched.study or spec.get("seed") in searched.seeds:
         return "belongs to the search"
@@ -27,7 +27,7 @@ def refusal(record: Mapping[str, Any], searched: Searched) -> str:
         return "failed"
     if (platform := record.get("platform")) != searched.platform:
         return f"is {platform}, not {searched.platform}"
-    mixes = (spec.get("company") or {}).get("mixes") or ()
+    mixes = (spec.get("cohort") or {}).get("mixes") or ()
     if searched.mix.identity not in {mix.get("identity") for mix in mixes}:
         return _other_measurement(mixes, searched.mix)
     # What is modelled has its machine in the mix's identity, and no host.
@@ -51,7 +51,7 @@ def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str
 
 
 def other_design(fresh: Iterable[Design], searched: Iterable[Design]) -> str:
-    """How fresh blocks were measured where it differs from the search: "4 rounds, not 3"; "" where nothing does."""
+    """How fresh launches were measured where it differs from the search: "4 rounds, not 3"; "" where nothing does."""
     ours, theirs, differences = list(fresh), list(searched), []
     for name, words in (("rounds", "{} rounds, not {}"), ("window", "windows of {} s, not {} s")):
         values = [sorted({getattr(design, name) for design in designs}) for designs in (ours, theirs)]

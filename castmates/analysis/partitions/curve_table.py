@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.analysis.statistics.losses import loss_pct
 from castmates.results.columns.partitions import CURVES
 from castmates.results.columns.study import frame
 from castmates.study.curves import Cell, Curve, curves
@@ -21,19 +22,19 @@ def curves_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     """A row per cell of each curve, in the order of its amounts; none where a study is not adaptive."""
     if not plan.later:
         return frame([], CURVES)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     by_place: dict[tuple[str, str, str], Row] = {
         (str(row["mix"]), str(row["partition"]), str(row["platform"])): {str(key): row[key] for key in row}
         for row in rows.to_dict("records")
     }
-    platforms = list(dict.fromkeys(row["platform"] for row in by_place.values() if row["blocks"]))
+    platforms = list(dict.fromkeys(row["platform"] for row in by_place.values() if row["launches"]))
     found = [line for curve in curves(plan.mixes) for platform in platforms for line in _of(curve, by_place, platform)]
     return frame([{"study": plan.study, **line} for line in found], CURVES)
 
 
 def _of(curve: Curve, by_place: Mapping[tuple[str, str, str], Row], platform: str) -> Iterator[dict[str, Any]]:
     seen = [by_place.get((cell.mix, cell.partition, platform)) for cell in curve.cells]
-    measured = [each if each is not None and each["blocks"] else None for each in seen]
+    measured = [each if each is not None and each["launches"] else None for each in seen]
     known = next((each for each in measured if each is not None), None)
     if known is None:
         return
@@ -50,17 +51,17 @@ def _of(curve: Curve, by_place: Mapping[tuple[str, str, str], Row], platform: st
 
 def _measured(row: Row) -> dict[str, Any]:
     return {
-        "loss_pct": row["degradation_pct"],
-        "loss_low": row["degradation_low"],
-        "loss_high": row["degradation_high"],
-        "blocks": row["blocks"],
+        "loss_pct": row["loss_pct"],
+        "loss_low": row["loss_low"],
+        "loss_high": row["loss_high"],
+        "launches": row["launches"],
         "source": MEASURED,
     }
 
 
 def _between(curve: Curve, measured: list[Row | None]) -> list[dict[str, Any]]:
     """What lies between measured cells; beyond them nothing is known."""
-    nothing = {"loss_pct": math.nan, "loss_low": math.nan, "loss_high": math.nan, "blocks": 0, "source": UNKNOWN}
+    nothing = {"loss_pct": math.nan, "loss_low": math.nan, "loss_high": math.nan, "launches": 0, "source": UNKNOWN}
     there = [(cell, row) for cell, row in zip(curve.cells, measured, strict=True) if row is not None]
     missing = [cell for cell, row in zip(curve.cells, measured, strict=True) if row is None and _inside(cell, there)]
     if not missing:
@@ -70,13 +71,13 @@ def _between(curve: Curve, measured: list[Row | None]) -> list[dict[str, Any]]:
         value=np.log([float(row["slowdown"]) for _, row in there]),
         low=np.log([float(row["slowdown_low"]) for _, row in there]),
         high=np.log([float(row["slowdown_high"]) for _, row in there]),
-        launches=np.array([float(row["blocks"]) for _, row in there]),
+        launches=np.array([float(row["launches"]) for _, row in there]),
     )
     values = interpolate(known, np.array([cell.amount for cell in missing]))
     logs = zip(values.value, values.low, values.high, strict=True)
     lines = {
-        cell.identity: dict(zip(("loss_pct", "loss_low", "loss_high"), map(_loss, each), strict=True))
-        | {"blocks": 0, "source": INTERPOLATED}
+        cell.identity: dict(zip(("loss_pct", "loss_low", "loss_high"), map(loss_pct, each), strict=True))
+        | {"launches": 0, "source": INTERPOLATED}
         for cell, each in zip(missing, logs, strict=True)
     }
     return [lines.get(cell.identity, nothing) for cell in curve.cells]
@@ -85,7 +86,3 @@ def _between(curve: Curve, measured: list[Row | None]) -> list[dict[str, Any]]:
 def _inside(cell: Cell, there: list[tuple[Cell, Row]]) -> bool:
     amounts = [each.amount for each, _ in there]
     return bool(amounts) and min(amounts) < cell.amount < max(amounts)
-
-
-def _loss(log: float) -> float:
-    return -100 * math.expm1(-log)

@@ -1,6 +1,6 @@
-"""What the processor held of each partition, by the records of the blocks; pure.
+"""What the processor held of each partition, by the records of the launches; pure.
 
-The kernel shows what was asked. Where a block could read the processor's registers, its record lists what they held
+The kernel shows what was asked. Where a launch could read the processor's registers, its record lists what they held
 otherwise, and a partition is judged by that. Where they were not read, a mask that cuts through the ways that I/O fills
 too is uncertain (castmates.study.partitions.io_ways).
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from castmates.english import listed
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
@@ -17,12 +16,12 @@ from castmates.study.partitions.io_ways import cut_by
 from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
-SHARED = "shared with "  # groups of others, which follow
+SHARED = "shared"  # with groups of others
 
 ByCache = Mapping[int, int]  # cache -> what was held there
 
-Place = tuple[str, str]  # company and partition, or mix and partition
-States = Mapping[Place, str]  # mix and partition -> one of the five
+Place = tuple[str, str]  # cohort and partition, or mix and partition
+States = Mapping[Place, str]  # mix and partition -> one of these five
 
 # Lines of schemata -> which setting of a share they are.
 MASKS = ("ways", "code")
@@ -30,67 +29,77 @@ _SETTINGS = {"L3": "ways", "L3DATA": "ways", "L3CODE": "code", "MB": "bandwidth"
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the measured blocks of a study found in the processor."""
+class HeldPartitions:
+    """What the measured launches of a study found in the processor."""
 
-    measured: frozenset[str] = frozenset()  # companies with a measured block
-    unread: frozenset[Place] = frozenset()  # what some measured block did not compare; only of `compared`
-    compared: frozenset[Place] = frozenset()  # what some measured block compared
-    # By company, partition and member: the settings that differed, and on which caches.
+    measured: frozenset[str] = frozenset()  # cohorts with a measured launch
+    unread: frozenset[Place] = frozenset()  # what some measured launch did not compare; only of `compared`
+    compared: frozenset[Place] = frozenset()  # what some measured launch compared
+    # By cohort, partition and member: the settings that differed, and on which caches.
     settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
-    caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by company and member: those that it uses
+    caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by cohort and member: those that it uses
     shared: Mapping[Place, Mapping[str, None]] = field(default_factory=dict)  # who else had ways of members
 
 
-def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
-    """Collect what the records of these blocks have of the processor."""
+def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
+    """Collect what the records of these launches have of the processor."""
     measured: dict[str, list[Mapping[str, Any]]] = {}
     caches: dict[Place, frozenset[int]] = {}
     shared: dict[Place, dict[str, None]] = {}
     for record in records:
         if record.get("status") == "measured":
-            company = _company_of(record)
-            measured.setdefault(company, []).append(_partitions_of(record))
+            cohort = _cohort_of(record)
+            measured.setdefault(cohort, []).append(_partitions_of(record))
             for member, used in record.get("processor", {}).get("caches", {}).items():
-                caches[company, member] = caches.get((company, member), frozenset()).union(used)
+                caches[cohort, member] = caches.get((cohort, member), frozenset()).union(used)
             for partition, groups in record.get("processor", {}).get("shared", {}).items():
-                shared.setdefault((company, partition), {}).update(dict.fromkeys(map(str, groups)))
+                shared.setdefault((cohort, partition), {}).update(dict.fromkeys(map(str, groups)))
     settings: dict[tuple[str, str, str], dict[str, dict[int, int]]] = {}
-    for company, found in measured.items():
+    for cohort, found in measured.items():
         for partitions in found:
             for partition, rows in partitions.items():
                 for row in rows:
-                    _add(settings.setdefault((company, partition, row["member"]), {}), row)
-    compared = {(company, name) for company, found in measured.items() for each in found for name in each}
-    unread = {(company, name) for company, name in compared if not all(name in each for each in measured[company])}
-    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
+                    _add(settings.setdefault((cohort, partition, row["member"]), {}), row)
+    compared = {(cohort, name) for cohort, found in measured.items() for each in found for name in each}
+    unread = {(cohort, name) for cohort, name in compared if not all(name in each for each in measured[cohort])}
+    return HeldPartitions(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
 
 
-def as_held(plan: Plan, held: Held) -> Plan:
+def as_held(plan: Plan, held: HeldPartitions) -> Plan:
     """The plan with what the processor held in the place of what was asked; names of partitions stay what they are."""
     if not held.settings:
         return plan
-    companies = _companies(plan)
+    cohorts = _cohorts(plan)
     mixes = tuple(
         mix.model_copy(
-            update={"partitions": tuple(_as_held(made, companies[mix.identity], held) for made in mix.partitions)}
+            update={"partitions": tuple(_as_held(made, cohorts[mix.identity], held) for made in mix.partitions)}
         )
         for mix in plan.mixes
     )
     return plan.model_copy(update={"mixes": mixes})
 
 
-def states(plan: Plan, held: Held | None = None) -> dict[Place, str]:
+def states(plan: Plan, held: HeldPartitions | None = None) -> dict[Place, str]:
     """By mix and partition: whether the processor held what was asked, as far as it is known."""
-    found, companies = held or Held(), _companies(plan)
+    found, cohorts = held or HeldPartitions(), _cohorts(plan)
     return {
-        (mix.name, made.name): _state(made, cache_of(plan, mix.name), companies[mix.identity], found)
+        (mix.name, made.name): _state(made, cache_of(plan, mix.machine), cohorts[mix.identity], found)
         for mix in plan.mixes
         for made in mix.partitions
     }
 
 
-def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
+def sharers(plan: Plan, held: HeldPartitions) -> dict[Place, tuple[str, ...]]:
+    """By mix and partition: the groups of others that had ways of its members."""
+    found, cohorts = {}, _cohorts(plan)
+    for mix in plan.mixes:
+        for made in mix.partitions:
+            groups = [name for one in cohorts[mix.identity] for name in held.shared.get((one, made.name), ())]
+            found[mix.name, made.name] = tuple(dict.fromkeys(groups))
+    return found
+
+
+def equal(plan: Plan, held: HeldPartitions) -> list[tuple[str, ...]]:
     """Partitions of one mix that were asked as different ones, and that the processor held as the same."""
     by_shares: dict[tuple[str, tuple[Share, ...]], dict[str, tuple[Share, ...]]] = {}
     for asked, made in zip(plan.mixes, as_held(plan, held).mixes, strict=True):
@@ -100,10 +109,10 @@ def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(groups))
 
 
-def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], held: Held) -> str:
-    places = [(company, partition.name) for company in companies if company in held.measured]
-    if others := {name: None for place in places for name in held.shared.get(place, ())}:
-        return f"{SHARED}{listed(list(others))}"
+def _state(partition: Partition, cache: Cache | None, cohorts: Sequence[str], held: HeldPartitions) -> str:
+    places = [(cohort, partition.name) for cohort in cohorts if cohort in held.measured]
+    if any(held.shared.get(place) for place in places):
+        return SHARED
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
     if places and all(place in held.compared and place not in held.unread for place in places):
@@ -111,19 +120,19 @@ def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], 
     return UNCERTAIN if cut_by(partition, cache) else NOT_READ
 
 
-def _as_held(partition: Partition, companies: Sequence[str], held: Held) -> Partition:
+def _as_held(partition: Partition, cohorts: Sequence[str], held: HeldPartitions) -> Partition:
     return partition.model_copy(
-        update={"shares": tuple(_share(share, partition, companies, held) for share in partition.shares)}
+        update={"shares": tuple(_share(share, partition, cohorts, held) for share in partition.shares)}
     )
 
 
-def _share(share: Share, partition: Partition, companies: Sequence[str], held: Held) -> Share:
+def _share(share: Share, partition: Partition, cohorts: Sequence[str], held: HeldPartitions) -> Share:
     """What was held of one share: apart for every cache of the member where these differ."""
     found: dict[str, dict[int, int]] = {}
     caches: set[int] = set()
-    for company in companies:
-        caches |= held.caches.get((company, share.member), frozenset())
-        for setting, by_cache in held.settings.get((company, partition.name, share.member), {}).items():
+    for cohort in cohorts:
+        caches |= held.caches.get((cohort, share.member), frozenset())
+        for setting, by_cache in held.settings.get((cohort, partition.name, share.member), {}).items():
             if getattr(share, setting) is not None:
                 for cache, value in by_cache.items():
                     _join(found.setdefault(setting, {}), setting, cache, value)
@@ -158,18 +167,18 @@ def _together(setting: str, values: Iterable[int]) -> int:
     return max(values) if setting == "bandwidth" else masks.union(values)
 
 
-def _companies(plan: Plan) -> dict[str, list[str]]:
-    """By a mix's identity: the companies that measure it."""
-    companies: dict[str, list[str]] = {mix.identity: [] for mix in plan.mixes}
-    for company in plan.companies:
-        for mix in company.mixes:
-            if mix.identity in companies:
-                companies[mix.identity].append(company.id)
-    return companies
+def _cohorts(plan: Plan) -> dict[str, list[str]]:
+    """By a mix's identity: the cohorts that measure it."""
+    cohorts: dict[str, list[str]] = {mix.identity: [] for mix in plan.mixes}
+    for cohort in plan.cohorts:
+        for mix in cohort.mixes:
+            if mix.identity in cohorts:
+                cohorts[mix.identity].append(cohort.id)
+    return cohorts
 
 
-def _company_of(record: Mapping[str, Any]) -> str:
-    return str(record.get("spec", {}).get("company", {}).get("id", ""))
+def _cohort_of(record: Mapping[str, Any]) -> str:
+    return str(record.get("spec", {}).get("cohort", {}).get("id", ""))
 
 
 def _partitions_of(record: Mapping[str, Any]) -> Mapping[str, list[Mapping[str, Any]]]:

@@ -1,7 +1,7 @@
 """Under which partition lead and antagonists of a mix count as isolated: named, the only one, or chosen.
 
-A choice is made on two fifths of the blocks, drawn by the blocks' own seeds, and the others estimate: the partition
-that looks best does so partly by luck, and on the blocks that chose it the luck would be counted as cache capacity.
+A choice is made on two fifths of the launches, drawn by the launches' own seeds, and the others estimate: the partition
+that looks best does so partly by luck, and on the launches that chose it the luck would be counted as cache capacity.
 """
 
 import random
@@ -10,16 +10,17 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
+from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROUND
+from castmates.analysis.partitions.attribution_rounds import ALONE, GROUP, ISOLATED, TOGETHER
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.partitions.isolation import isolates
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 
 NAMED, ONLY, CHOSEN = "named", "the only one", "chosen"
 FEWEST_TO_CHOOSE = 2
 CHOOSING_SHARE = 0.4
-FOUND = ["partition", "how", "candidates", "blocks_choosing"]
+FOUND = ["partition", "how", "candidates", "launches_choosing"]
 
 
 def candidates(plan: Plan, named: str | None, known: States | None = None) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def candidates(plan: Plan, named: str | None, known: States | None = None) -> pd
     """
     table = separating(plan, known)
     mask = table["partition"] == named if named is not None else ~table["uncertain"]
-    return table.loc[mask, [*MIX, "partition"]].reset_index(drop=True)
+    return table.loc[mask, [*LEAD_OF_MIX, "partition"]].reset_index(drop=True)
 
 
 def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
@@ -48,69 +49,71 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         }
         for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix) and not found.get((mix.name, partition.name), "").startswith(SHARED)
+        if isolates(partition, mix) and found.get((mix.name, partition.name)) != SHARED
     ]
-    table = pd.DataFrame(rows, columns=[*MIX, "partition", "uncertain"])
-    return table.astype({"uncertain": bool}).drop_duplicates([*MIX, "partition"], ignore_index=True)
+    table = pd.DataFrame(rows, columns=[*LEAD_OF_MIX, "partition", "uncertain"])
+    return table.astype({"uncertain": bool}).drop_duplicates([*LEAD_OF_MIX, "partition"], ignore_index=True)
 
 
 def isolating(
     plan: Plan, bare: pd.DataFrame, under: pd.DataFrame, named: str | None, held: States | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """By mix and platform the partition and how it was found; and the blocks that chose, which do not estimate.
+    """By mix and platform the partition and how it was found; and the launches that chose, which do not estimate.
 
-    `bare` and `under` are the rounds without and with partitions. Which blocks choose is decided by seeds and by which
+    `bare` and `under` are the rounds without and with partitions. Which launches choose is decided by seeds and which
     windows are valid, never by a rate.
     """
     known = candidates(plan, named, held)
-    counts = known.groupby(list(MIX), sort=False).size().rename("candidates").reset_index()
-    groups = bare[list(GROUP)].drop_duplicates().merge(counts, on=list(MIX))
-    lone = groups[groups["candidates"] == 1].merge(known, on=list(MIX))
-    lone = lone.assign(how=NAMED if named else ONLY, blocks_choosing=0)
+    counts = known.groupby(LEAD_OF_MIX, sort=False).size().rename("candidates").reset_index()
+    groups = bare[GROUP].drop_duplicates().merge(counts, on=LEAD_OF_MIX)
+    lone = groups[groups["candidates"] == 1].merge(known, on=LEAD_OF_MIX)
+    lone = lone.assign(how=NAMED if named else ONLY, launches_choosing=0)
     several = groups[groups["candidates"] > 1]
-    gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
-    gains = gains.merge(choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
-    chosen = several.merge(best_of(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
+    gains = _gains(bare, under.merge(several, on=GROUP).merge(known, on=[*LEAD_OF_MIX, "partition"]))
+    gains = gains.merge(choosing(gains, plan.launches), on=[*GROUP, *LAUNCH])
+    chosen = several.merge(best_of(gains, known), on=GROUP, how="left").assign(how=CHOSEN)
     partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
-    return partitions, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
+    return partitions, gains.loc[gains["choosing"], [*GROUP, *LAUNCH]].drop_duplicates()
 
 
 def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
-    """What each partition gives back in each block, from the rounds that have all it takes."""
+    """What each partition gives back in each launch, from the rounds that have all it takes."""
     both = under.merge(bare, on=[*GROUP, *ROUND])
-    both = both[both[[SOLO, ISOLATED, TOGETHER]].notna().all(axis=1)]
+    both = both[both[[ALONE, ISOLATED, TOGETHER]].notna().all(axis=1)]
     both["gain"] = both[ISOLATED] - both[TOGETHER]
-    return both.groupby([*GROUP, "partition", *BLOCK], observed=True)["gain"].mean().reset_index()
+    return both.groupby([*GROUP, "partition", *LAUNCH], observed=True)["gain"].mean().reset_index()
 
 
-def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
-    """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
+def choosing(gains: pd.DataFrame, launches: Iterable[Launch]) -> pd.DataFrame:
+    """Every launch of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
 
-    Each company gives two fifths of its blocks, rounded down; then those that were rounded down most give one more, so
-    that companies of few blocks give too, and a partition that only one company has keeps its share.
+    Each cohort gives two fifths of its launches, rounded down; then those that were rounded down most give one more,
+    so that cohorts of few launches give too, and a partition that only one cohort has keeps its share.
     """
-    draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
-    launches = gains[[*GROUP, *BLOCK]].drop_duplicates()
-    places = zip(launches["company"], launches["block"], strict=True)
-    drawn = pd.Series([draws[place] for place in places], index=launches.index)
-    within = drawn.groupby([launches[name] for name in (*GROUP, "company")], observed=True)
+    draws = {
+        (launch.cohort.id, launch.number): random.Random(f"{launch.seed}/attribution").random() for launch in launches
+    }
+    rows = gains[[*GROUP, *LAUNCH]].drop_duplicates()
+    places = zip(rows["cohort"], rows["launch"], strict=True)
+    drawn = pd.Series([draws[place] for place in places], index=rows.index)
+    within = drawn.groupby([rows[name] for name in (*GROUP, "cohort")], observed=True)
     rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
     sure = rank <= np.floor(share)
-    order = launches[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = rows[GROUP].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
     order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
-    groups = order.groupby(list(GROUP), observed=True)["sure"]
+    groups = order.groupby(GROUP, observed=True)["sure"]
     choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
-    return launches.assign(choosing=choosing.reindex(launches.index).astype(bool))
+    return rows.assign(choosing=choosing.reindex(rows.index).astype(bool))
 
 
 def best_of(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """Of the partitions with enough blocks on either side, the one that gives back most on those that choose."""
+    """Of the partitions with enough launches on either side, the one that gives back most on those that choose."""
     by = [*GROUP, "partition"]
     mean = gains[gains["choosing"]].groupby(by, observed=True)["gain"].agg(["mean", "size"])
     estimating = gains[~gains["choosing"]].groupby(by, observed=True).size().rename("estimating")
     eligible = mean.join(estimating, how="inner").reset_index()
-    eligible = eligible[(eligible["size"] >= FEWEST_TO_CHOOSE) & (eligible["estimating"] >= FEWEST_BLOCKS)]
+    eligible = eligible[(eligible["size"] >= FEWEST_TO_CHOOSE) & (eligible["estimating"] >= FEWEST_LAUNCHES)]
     # Of equals the first of the plan.
-    eligible = known.reset_index(names="place").merge(eligible, on=[*MIX, "partition"])
+    eligible = known.reset_index(names="place").merge(eligible, on=[*LEAD_OF_MIX, "partition"])
     ranked = eligible.sort_values(["mean", "place"], ascending=[False, True], kind="stable")
-    return ranked.drop_duplicates(list(GROUP)).rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]
+    return ranked.drop_duplicates(GROUP).rename(columns={"size": "launches_choosing"})[[*by, "launches_choosing"]]

@@ -10,20 +10,24 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
-from castmates.analysis.statistics.intervals import BLOCK, estimate, holm
+from castmates.analysis.statistics.intervals import estimate, gained, holm, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
+from castmates.study.class_names import workload_of
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Company, Mitigation, Mix, Plan
+from castmates.study.spec import UNMANAGED, Cohort, Mitigation, Mix, Plan
 from castmates.study.wanted import with_place
 
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round
-ROUND = ["platform", "block", "round"]
-APART = "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_block')"
+_ROUND = ["platform", "launch", "round"]
+APART = (
+    "it was never measured in the same launch as the mix itself "
+    "(raise 'budget.mixes_per_launch' or 'budget.longest_launch')"
+)
 TOO_FEW = "too few launches to choose a mask on some and estimate it on others: it takes five"
 NO_DATA = "not measured yet"
 
@@ -35,11 +39,11 @@ class _Arm:
     mix: Mix
     partition: str
 
-    def scene_in(self, company: Company) -> str | None:
-        """The scene that is this arm; None where the company has none."""
-        name = next((mix.name for mix in company.mixes if _members(mix) == _members(self.mix)), None)
+    def scene_in(self, cohort: Cohort) -> str | None:
+        """The scene that is this arm; None where the cohort has none."""
+        name = next((mix.name for mix in cohort.mixes if _members(mix) == _members(self.mix)), None)
         scene = under(f"corun:{name}", self.partition)
-        return scene if any(each.name == scene for each in company.scenes) else None
+        return scene if any(each.name == scene for each in cohort.scenes) else None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
     table = pd.DataFrame({"row": range(len(rows))}).merge(how, on="row", how="left")
     for quantity in QUANTITIES:
         known = found.assign(difference=found[quantity]).dropna(subset="difference")
-        table = table.merge(_estimated(known, quantity), on=["row", "platform"], how="left")
+        table = table.merge(_estimated(known, quantity), on=ROW, how="left")
     platforms = own["platform"].unique().tolist()
     table["platform"] = table["platform"].fillna(platforms[0] if len(platforms) == 1 else "")
     return _columns(table, rows, plan, margin)
@@ -92,16 +96,16 @@ def _members(mix: Mix) -> tuple[str, ...]:
 
 def _rounds(rows: Sequence[_Row], plan: Plan, rates: pd.DataFrame) -> pd.DataFrame:
     """By row, arm and round the logarithms of what the lead loses and gains, and of what the others lose and pay."""
-    tables = [pd.DataFrame(columns=["row", "partition", "company", *ROUND, *QUANTITIES])]
-    for company in plan.companies:
-        wide = _wide(rates[rates["company"] == company.id])
+    tables = [pd.DataFrame(columns=["row", "partition", "cohort", *_ROUND, *QUANTITIES])]
+    for cohort in plan.cohorts:
+        wide = _wide(rates[rates["cohort"] == cohort.id])
         for number, row in enumerate(rows):
-            bare = _Arm(row.mix, UNMANAGED).scene_in(company)
+            bare = _Arm(row.mix, UNMANAGED).scene_in(cohort)
             for arm in row.arms:
-                scene = arm.scene_in(company)
+                scene = arm.scene_in(cohort)
                 if bare and scene and not wide.empty:
                     values = _quantities(wide, row.mix, bare, arm.mix, scene)
-                    tables.append(values.assign(row=number, partition=arm.partition, company=company.id).reset_index())
+                    tables.append(values.assign(row=number, partition=arm.partition, cohort=cohort.id).reset_index())
     found = [table for table in tables if not table.empty] or tables
     return pd.concat(found, ignore_index=True)
 
@@ -109,7 +113,7 @@ def _rounds(rows: Sequence[_Row], plan: Plan, rates: pd.DataFrame) -> pd.DataFra
 def _wide(rates: pd.DataFrame) -> pd.DataFrame:
     """A line per round, and a column per scene and member."""
     plain = rates.astype({"scene": object, "member": object, "platform": object})
-    return plain.pivot(index=ROUND, columns=["scene", "member"], values="log_rate")
+    return plain.pivot(index=_ROUND, columns=["scene", "member"], values="log_rate")
 
 
 def _quantities(wide: pd.DataFrame, base: Mix, bare: str, mix: Mix, scene: str) -> pd.DataFrame:
@@ -118,13 +122,13 @@ def _quantities(wide: pd.DataFrame, base: Mix, bare: str, mix: Mix, scene: str) 
         return wide[place] if place in wide.columns else pd.Series(np.nan, index=wide.index)
 
     def lost(scene: str, members: Sequence[str]) -> pd.Series:
-        losses = [rate(f"alone:{member}", member) - rate(scene, member) for member in members]
+        losses = [rate(f"antagonist-alone:{member}", member) - rate(scene, member) for member in members]
         return sum(losses[1:], start=losses[0]) / len(losses)
 
     others = lost(scene, mix.antagonists)
     return pd.DataFrame(
         {
-            "loss": rate("solo", base.lead) - rate(scene, base.lead),
+            "loss": rate("alone", base.lead) - rate(scene, base.lead),
             "gain": rate(scene, base.lead) - rate(bare, base.lead),
             "others_loss": others,
             "cost": others - lost(bare, base.antagonists),
@@ -136,31 +140,31 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
     """The rounds that estimate; and by row and platform the partition, how it was found, and from how many."""
     several = [number for number, row in enumerate(rows) if len(row.arms) > 1]
     lone = rounds[~rounds["row"].isin(several)]
-    how = lone[["row", "platform", "partition"]].drop_duplicates().assign(how=ONLY, candidates=1, blocks_choosing=0)
+    how = lone[[*ROW, "partition"]].drop_duplicates().assign(how=ONLY, candidates=1, launches_choosing=0)
     parts, hows = [lone], [how]
     for number in several:
         own = rounds[rounds["row"] == number]
         of_mix = {"mix": rows[number].mix.name, "member": rows[number].mix.lead}
         known = pd.DataFrame([{**of_mix, "partition": arm.partition} for arm in rows[number].arms])
-        by = ["platform", "partition", *BLOCK]
+        by = ["platform", "partition", *LAUNCH]
         gains = own[own["gain"].notna()].groupby(by, observed=True)["gain"].mean().reset_index().assign(**of_mix)
         if gains.empty:
             continue
-        launches = choosing(gains, plan.blocks)
-        gains = gains.merge(launches, on=["mix", "member", "platform", *BLOCK])
+        launches = choosing(gains, plan.launches)
+        gains = gains.merge(launches, on=[*LEAD_OF_MIX, "platform", *LAUNCH])
         best = best_of(gains, known).assign(row=number, how=CHOSEN, candidates=len(known))
-        hows.append(best[["row", "platform", "partition", "how", "candidates", "blocks_choosing"]])
-        estimating = launches.loc[~launches["choosing"], ["platform", *BLOCK]]
-        parts.append(own.merge(best[["platform", "partition"]]).merge(estimating, on=["platform", *BLOCK]))
+        hows.append(best[[*ROW, "partition", "how", "candidates", "launches_choosing"]])
+        estimating = launches.loc[~launches["choosing"], ["platform", *LAUNCH]]
+        parts.append(own.merge(best[["platform", "partition"]]).merge(estimating, on=["platform", *LAUNCH]))
     return pd.concat(parts, ignore_index=True), pd.concat(hows, ignore_index=True)
 
 
 def _estimated(rounds: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    names = {"log": quantity, "log_low": f"{quantity}_low", "log_high": f"{quantity}_high"}
-    names |= {"blocks": f"{quantity}_blocks", "rounds": f"{quantity}_rounds", "p_value": f"{quantity}_p"}
+    names = {"mean": quantity, "low": f"{quantity}_low", "high": f"{quantity}_high"}
+    names |= {"launches": f"{quantity}_launches", "rounds": f"{quantity}_rounds", "p_value": f"{quantity}_p"}
     if rounds.empty:
-        return pd.DataFrame(columns=["row", "platform", *names.values()])
-    table = estimate(rounds.astype({"row": "int64"}), by=["row", "platform"]).rename(columns=names)
+        return pd.DataFrame(columns=[*ROW, *names.values()])
+    table = estimate(rounds.astype({"row": "int64"}), by=ROW).rename(columns=names)
     return table[list(names.values())].reset_index()
 
 
@@ -174,24 +178,23 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
         lead=[workload_of(row.mix.lead) for row in own],
         antagonists=[with_place("+".join(map(workload_of, row.mix.antagonists)), row.mix.name) for row in own],
         mitigation=[row.kind for row in own],
-        blocks=table["loss_blocks"].fillna(0),
+        launches=table["loss_launches"].fillna(0),
         rounds=table["loss_rounds"].fillna(0),
-        reason=[_reason(row, blocks, plan) for row, blocks in zip(own, table["loss_blocks"], strict=True)],
+        reason=[_reason(row, launches, plan) for row, launches in zip(own, table["loss_launches"], strict=True)],
         **{name: _numbers(table[name]) for name in map(str, table) if name.startswith(QUANTITIES)},
     )
-    for name, upper in (("loss", False), ("others_loss", False), ("gain", True), ("cost", False)):
+    for name, scale in (("loss", lost), ("others_loss", lost), ("gain", gained), ("cost", lost)):
         for end in ("", "_low", "_high"):
-            logs = table[f"{name}{end}"]
-            table[f"{name}{end or '_pct'}"] = 100 * np.expm1(logs) if upper else -100 * np.expm1(-logs)
+            table[f"{name}{end or '_pct'}"] = scale(table[f"{name}{end}"])
     nothing = table["mitigation"] == NOTHING
     table.loc[nothing, ["gain_pct", "gain_low", "gain_high", "gain_p", "cost_pct", "cost_low", "cost_high"]] = np.nan
     table["p_holm"] = table.groupby(["platform", "mix"])["gain_p"].transform(holm)
-    signs = {"log": -np.log1p(table["gain_pct"] / 100), "log_low": -np.log1p(table["gain_high"] / 100)}
-    signs |= {"log_high": -np.log1p(table["gain_low"] / 100)}
-    words = effect_verdicts(table.assign(blocks=table["gain_blocks"].fillna(0), **signs), margin)
+    gains = {"mean": "gain_pct", "low": "gain_high", "high": "gain_low"}
+    signs = {name: -np.log1p(table[gain] / 100) for name, gain in gains.items()}
+    words = effect_verdicts(table.assign(launches=table["gain_launches"].fillna(0), **signs), margin)
     table["verdict"] = np.where(nothing, "", words)
     table["p_value"] = table["gain_p"]
-    table = table.fillna({"partition": "", "how": "", "candidates": 0, "blocks_choosing": 0})
+    table = table.fillna({"partition": "", "how": "", "candidates": 0, "launches_choosing": 0})
     table["candidates"] = [max(int(known), len(row.arms)) for known, row in zip(table["candidates"], own, strict=True)]
     table.loc[table["partition"] == UNMANAGED, "partition"] = ""
     return table[list(MITIGATIONS)].astype(dict(MITIGATIONS))
@@ -201,11 +204,11 @@ def _numbers(column: pd.Series) -> pd.Series:
     return column.astype("float64")
 
 
-def _reason(row: _Row, blocks: float, plan: Plan) -> str:
+def _reason(row: _Row, launches: float, plan: Plan) -> str:
     """Why there is no number; "" where there is one."""
-    if row.tried.reason or blocks > 0:
+    if row.tried.reason or launches > 0:
         return row.tried.reason
     bare = _Arm(row.mix, UNMANAGED)
-    if not any(bare.scene_in(company) and arm.scene_in(company) for company in plan.companies for arm in row.arms):
+    if not any(bare.scene_in(cohort) and arm.scene_in(cohort) for cohort in plan.cohorts for arm in row.arms):
         return APART
     return TOO_FEW if len(row.arms) > 1 else NO_DATA

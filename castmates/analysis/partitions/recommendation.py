@@ -7,28 +7,29 @@ Many masks are looked at, and the one that looks best looks so partly by luck. S
 its largest lead mask down, as long as the upper bound of the loss keeps the limit, and never past the first that does
 not: the chance that the chosen mask loses more than the limit is that of one wrong step, however many masks there are.
 Several kinds of partition share that chance, each in proportion to its masks. The estimate of the chosen mask stays
-biased; only fresh blocks show it.
+biased; only fresh launches show it.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from castmates.analysis.partitions.families import family_of
+from castmates.analysis.effects.verdicts import GAIN, LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
 from castmates.results.columns.partitions import RECOMMENDATIONS
 from castmates.results.columns.study import frame
-from castmates.study.spec import UNMANAGED
+from castmates.study.capabilities import PARTITIONS
+from castmates.study.class_caches import cache_of
+from castmates.study.spec import UNMANAGED, Plan
 
-MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
+MET, NOT_MET, NO_SWEEP = "met", "not met", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
 ADVISED = (MET, KNEE)  # with a mask to confirm
 LIMIT = "limit"  # the other aim is KNEE
-YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
+YES, EXCEEDED, NOT_YET = "confirmed", "exceeded", "not confirmed yet"
 WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
 
 _MIX = ["study", "mix", "lead", "antagonists", "platform", "machine"]
@@ -36,6 +37,17 @@ _PLACE = ["mix", "platform", "machine"]
 _OF_PAIR = [*_MIX, "limit_pct", "verdict", "cache_ways", "aim", "without_pct", "without_low", "without_high"]
 _VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low", "_high")]
 _VALUES += ["stp", "stp_low", "stp_high"]
+
+
+def advice(
+    plan: Plan, pareto: pd.DataFrame, knees: pd.DataFrame, effects: pd.DataFrame, limit_pct: float | None = None
+) -> pd.DataFrame:
+    """What is advised for a limit or, without one, at the knees; nothing where no partition was asked for."""
+    if not PARTITIONS.asked(plan):
+        return frame([], RECOMMENDATIONS)
+    table = worthwhile(recommendations(pareto, limit_pct, knees if limit_pct is None else None), effects)
+    ways = [cache.ways if (cache := cache_of(plan, name)) else None for name in table["machine"]]
+    return table.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 
 def recommendations(pareto: pd.DataFrame, limit_pct: float | None, knees: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -67,21 +79,21 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
     No mask is named where the loss without a partition keeps the limit, or is not proven to be beyond it.
     """
     leads = effects[effects["role"] == "lead"]
-    bare = leads[(leads["baseline"] == "solo") & (leads["partition"] == UNMANAGED)].drop_duplicates(_PLACE)
+    bare = leads[(leads["baseline"] == "alone") & (leads["partition"] == UNMANAGED)].drop_duplicates(_PLACE)
     gains = leads[leads["baseline"] == UNMANAGED].drop_duplicates([*_PLACE, "partition"])
     loss = advice[_PLACE].merge(bare, on=_PLACE, how="left").set_index(advice.index)
     gain = advice[[*_PLACE, "partition"]].merge(gains, on=[*_PLACE, "partition"], how="left").set_index(advice.index)
     table = advice.assign(
-        without_pct=loss["degradation_pct"],
-        without_low=loss["degradation_low"],
-        without_high=loss["degradation_high"],
+        without_pct=loss["loss_pct"],
+        without_low=loss["loss_low"],
+        without_high=loss["loss_high"],
         faster=1 / gain["slowdown"],
         faster_low=1 / gain["slowdown_high"],
         faster_high=1 / gain["slowdown_low"],
     )
-    beyond = (loss["verdict"] == "slower") & (table["without_low"] > table["limit_pct"])
+    beyond = (loss["verdict"] == LOSS) & (table["without_low"] > table["limit_pct"])
     kept = table["without_high"] <= table["limit_pct"]
-    pays = beyond & (gain["verdict"] == "faster")
+    pays = beyond & (gain["verdict"] == GAIN)
     unproven = (table["verdict"] == NOT_MET) & ~beyond & table["without_low"].notna()
     unproven |= table["verdict"].isin(ADVISED) & ~pays
     words = np.select([kept, unproven], [NOT_NEEDED, OPEN], default=table["verdict"])
@@ -93,12 +105,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
 
 def bounded(candidates: pd.DataFrame) -> pd.DataFrame:
     """The candidates with their kind, and the upper bound of the loss at the confidence that their kind has to have."""
-    named = candidates[["partition", "lead_ways"]].drop_duplicates()
-    kinds = {partition: family_of(partition, int(ways)) for partition, ways in named.itertuples(index=False)}
-    table = candidates.assign(kind=candidates["partition"].map(kinds).astype("str"))
-    groups = table.groupby(_MIX, observed=True)
-    table = table.assign(masks=groups["partition"].transform("size"), kinds=groups["kind"].transform("nunique"))
-    of_kind = table.groupby([*_MIX, "kind"], observed=True)["partition"].transform("size")
+    groups = candidates.groupby(_MIX, observed=True)
+    table = candidates.assign(masks=groups["partition"].transform("size"), kinds=groups["curve"].transform("nunique"))
+    of_kind = table.groupby([*_MIX, "curve"], observed=True)["partition"].transform("size")
     confidence = 1 - WRONG * (of_kind / table["masks"]).to_numpy(dtype=float)
     return table.assign(confidence=confidence, bound_pct=_bound(table, confidence))
 
@@ -107,7 +116,7 @@ def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
     """From the upper end of the two-sided interval, which is the bound where there is one kind of partition only."""
     log, high = (-np.log1p(-table[name].to_numpy(dtype=float) / 100) for name in ("loss_pct", "loss_high"))
     freedom = np.where(np.isnan(high), np.nan, table["freedom"].to_numpy(dtype=float))
-    wider = np.asarray(special.stdtrit(freedom, confidence), dtype=float) / quantile(freedom)
+    wider = quantile(freedom, confidence) / quantile(freedom)
     return np.asarray(-100 * np.expm1(-(log + (high - log) * wider)), dtype=float)
 
 
@@ -115,10 +124,10 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     """The chosen candidate of each mix; where none keeps the limit that of those beyond it with the lowest bound."""
     known = candidates[candidates["bound_pct"].notna()]
     down = known.sort_values("lead_ways", ascending=False, kind="stable")
-    keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "kind"]], observed=True).cummin()
+    keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "curve"]], observed=True).cummin()
     met = _first(down[keeps.astype(bool)], ["lead_ways", "stp"], [True, False]).assign(verdict=MET)
     beyond = down[down["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
-    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "kind"], observed=True).cumcount())
+    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "curve"], observed=True).cumcount())
     nearest = _first(beyond, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
     few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
     return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
@@ -127,8 +136,8 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
 def _at_knees(candidates: pd.DataFrame, knees: pd.DataFrame) -> pd.DataFrame:
     """The mask at the knee of each mix, the fewest ways of several kinds; where no kind has one what loses least."""
     known = candidates[candidates["bound_pct"].notna()]
-    named = knees[[*_MIX, "curve", "knee"]].rename(columns={"curve": "kind"})
-    known = known.merge(named, on=[*_MIX, "kind"], how="left")
+    named = knees[[*_MIX, "curve", "knee"]]
+    known = known.merge(named, on=[*_MIX, "curve"], how="left")
     at = known[(known["lead_ways"] == known["knee"]).fillna(value=False)]
     met = _first(at, ["lead_ways", "stp"], [True, False]).assign(verdict=KNEE)
     nearest = _first(known, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
@@ -141,11 +150,11 @@ def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> 
 
 
 def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
-    """What fresh blocks show of the chosen masks: one question, asked before they were measured, and no adjustment."""
+    """What fresh launches show of the chosen masks: one question, asked before they were measured, no adjustment."""
     key = ["mix", "partition", "platform"]
     confirmed = confirmed.assign(studies=confirmed.groupby(key, observed=True)["source"].transform("nunique"))
-    most = confirmed.sort_values("blocks", ascending=False, kind="stable").drop_duplicates(key)
-    copied = [*_VALUES, "blocks", "studies", "design"]
+    most = confirmed.sort_values("launches", ascending=False, kind="stable").drop_duplicates(key)
+    copied = [*_VALUES, "launches", "studies", "design"]
     most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in copied})
     columns = ["confirmed_in", *(f"confirmed_{name}" for name in copied)]
     table = chosen.merge(most[[*key, *columns]], on=key, how="left")

@@ -1,8 +1,8 @@
 """What a job loses beside several others, composed of what it loses beside each of them: the extra time adds up.
 
-It overstates losses where neighbours take the same thing from a job (cache that is gone cannot be taken twice) and
+It overstates losses where antagonists take the same thing from a job (cache that is gone cannot be taken twice) and
 understates them where together they fill what none of them fills alone (memory bandwidth). docs/benchmarks.md has how
-far off it is on the modelled machine; `castmates place --confirm` measures it.
+far off it is on the modelled machine; `castmates advice --place --confirm` measures it.
 """
 
 import math
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.measured_losses import from_log, log_of
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.several import combined_loss
+from castmates.analysis.statistics.losses import log_of, loss_pct
 
 
 @dataclass(frozen=True)
 class ComposedLosses:
     """Losses beside two or more, of those beside one. With separate ways nothing is composed: ways decide the traffic.
 
-    The ends of the interval are those of the pairs, composed as well. All of a lead's pairs share its solo, so that
+    The ends of the interval are those of the pairs, composed too. All pairs of a lead share its `alone` scene, so that
     their errors go together; such ends hold whatever the errors have in common. They leave out how far the
     rule itself is off.
     """
@@ -33,8 +33,8 @@ class ComposedLosses:
         if len(known) < len(beside):
             return None
         ends = zip(*((log_of(loss.pct), log_of(loss.low), log_of(loss.high)) for loss in known), strict=True)
-        logs = [math.nan if any(map(math.isnan, end)) else together(end) for end in ends]
-        pct, low, high = (math.nan if math.isnan(log) else from_log(log) for log in logs)
+        logs = [math.nan if any(map(math.isnan, end)) else combined_loss(end) for end in ends]
+        pct, low, high = (math.nan if math.isnan(log) else loss_pct(log) for log in logs)
         return Loss(pct, low, high, "predicted")
 
 

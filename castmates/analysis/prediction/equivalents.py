@@ -21,7 +21,7 @@ def equivalent(pressed: Seen | None, beside: Mapping[str, Seen], dials: Mapping[
     if pressed is None or len({amount for amount, _ in curve}) < 2:
         return math.nan
     known = [beside[name] for _, name in curve]
-    weights = np.array([float(max(each.blocks, 1)) for each in known])
+    weights = np.array([float(max(each.launches, 1)) for each in known])
     logs = -monotone(np.array([-each.log for each in known]), weights)
     for place, (below, above) in enumerate(pairwise(known)):
         low, high = logs[place], logs[place + 1]

@@ -1,7 +1,7 @@
 """Sensitivity times pressure: the losses of all pairs from those of some, by alternating least squares.
 
 The logarithm of a pair's slowdown is taken for the sum of a few products, each of a sensitivity of the job and a
-pressure of its neighbour. Everything here takes many sets of weights at once, because leaving out one mix after the
+pressure of its antagonist. Everything here takes many sets of weights at once, because leaving out one mix after the
 other is what shows how good it is.
 """
 
@@ -30,8 +30,8 @@ _HELD = ((1, 1.0, 1.0), (1, 0.3, 1.0), (2, 1.0, 1.0), (2, 0.3, 3.0), (2, 0.1, 1.
 SHAPES = tuple(Shape(*held, scatter) for held in _HELD for scatter in (0.02, 0.04))
 
 
-def fitted(logs: Floats, weights: Floats, shape: Shape) -> Floats:
-    """All pairs' logarithms (row: job, column: neighbour) for each set of weights; what has no weight is not known."""
+def fitted_factors(logs: Floats, weights: Floats, shape: Shape) -> Floats:
+    """All pairs' logarithms (row: job, column: antagonist) for each set of weights; what has no weight is not known."""
     known = np.where(weights.any(axis=0), logs, 0.0)
     total = np.maximum(weights.sum(axis=(1, 2)), 1e-12)
     size = np.sqrt(np.maximum((weights * known**2).sum(axis=(1, 2)) / total, 1e-8))

@@ -13,16 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
-from castmates.study.class_names import without_class
+from castmates.analysis.statistics.losses import log_of, loss_pct
+from castmates.study.class_names import plain_workload_of
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 from castmates.study.wanted import place_of
 
-BASELINES = {"lead": "solo", "antagonist": "alone"}
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
 NOT_ALONE = (OTHERWISE, SHARED)  # the processor held another partition, or somebody else had ways of it
 
@@ -31,7 +30,7 @@ Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order
 
 @dataclass(frozen=True)
 class MeasuredLosses:
-    """Losses by job, company and ways."""
+    """Losses by job, cohort and ways."""
 
     known: Mapping[Place, Loss]
 
@@ -44,12 +43,10 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     """From the table of effects; `caches` has the last-level cache of each CPU, as far as it is known."""
     mixes = _sharing(plan, caches)
     found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
-    wanted = effects["role"].map(BASELINES) == effects["baseline"]
-    for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].str.startswith(NOT_ALONE)].to_dict(
-        "records"
-    ):
+    wanted = (effects["baseline"] == "alone") & effects["slowdown"].notna() & ~effects["held"].isin(NOT_ALONE)
+    for row in effects[wanted].to_dict("records"):
         if place := _place(row, mixes):
-            loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
+            loss = Loss(row["loss_pct"], row["loss_low"], row["loss_high"], "measured")
             found[place][row["role"]].append(loss)
     return MeasuredLosses({place: _one(roles.get("lead") or roles["antagonist"]) for place, roles in found.items()})
 
@@ -62,7 +59,7 @@ def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int
 
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
     """By name and partition: the mixes of which all members share one last-level cache, each on separate cores."""
-    cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}
+    cpus = {member.name: member.cpus for launch in plan.launches for member in launch.cohort.members}
     found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
     for mix in plan.mixes:
         around = {caches.get(cpu) for name in (mix.lead, *mix.antagonists) for cpu in cpus.get(name, ())}
@@ -81,7 +78,7 @@ def _place(row: Mapping[Any, Any], mixes: Mapping[tuple[str, str], tuple[Mix, Pa
     ways = None if partition is None else own_ways(mix, partition).get(row["member"])
     if partition is not None and ways is None:
         return None
-    job, *beside = (workload_of(without_class(name)) for name in (row["member"], *others))
+    job, *beside = (plain_workload_of(name) for name in (row["member"], *others))
     return job, tuple(sorted(beside)), ways
 
 
@@ -102,7 +99,7 @@ def _one(losses: Sequence[Loss]) -> Loss:
     if len(losses) == 1:
         return losses[0]
     return Loss(
-        pct=from_log(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
+        pct=loss_pct(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
         low=_end(min, (loss.low for loss in losses)),
         high=_end(max, (loss.high for loss in losses)),
         source="measured",
@@ -112,13 +109,3 @@ def _one(losses: Sequence[Loss]) -> Loss:
 def _end(of: Any, ends: Iterable[float]) -> float:  # noqa: ANN401 (min or max)
     values = list(ends)
     return math.nan if any(map(math.isnan, values)) else float(of(values))
-
-
-def log_of(pct: float) -> float:
-    """The logarithm of the slowdown."""
-    return -math.log1p(-pct / 100)
-
-
-def from_log(log: float) -> float:
-    """The loss in per cent of the logarithm of a slowdown."""
-    return -100 * math.expm1(-log)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.statistics.intervals import quantile
-from castmates.study.class_names import without_class
+from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import place_of
 
@@ -31,7 +30,7 @@ class Seen:
     pct: float  # of the rate
     low: float  # 95 % between launches; NaN below three
     high: float
-    blocks: int
+    launches: int
     how: str  # LEAD or ANTAGONIST
 
     @property
@@ -48,7 +47,7 @@ def seen_in(effects: pd.DataFrame) -> list[Seen]:
     known = effects[
         (effects["partition"] == UNMANAGED)
         & (effects["metric"] == RATE)
-        & effects["baseline"].isin(["solo", "alone"])
+        & (effects["baseline"] == "alone")
         & np.isfinite(effects["slowdown"])
         & ~effects["mix"].map(lambda mix: bool(place_of(mix)))
     ]
@@ -75,16 +74,16 @@ def mixes_of(cell: Cell) -> tuple[str, ...]:
 def _seen(row: dict[str, Any], error: float) -> Seen:
     lead = without_class(row["lead"])
     members = [lead, *without_class(row["antagonists"]).split("+")]
-    job = lead if row["role"] == "lead" else without_class(workload_of(row["member"]))
+    job = lead if row["role"] == "lead" else plain_workload_of(row["member"])
     return Seen(
         job=job,
         beside=tuple(sorted(_without(members, job))),
         log=math.log(row["slowdown"]),
         error=error,
-        pct=row["degradation_pct"],
-        low=row["degradation_low"],
-        high=row["degradation_high"],
-        blocks=int(row["blocks"]),
+        pct=row["loss_pct"],
+        low=row["loss_low"],
+        high=row["loss_high"],
+        launches=int(row["launches"]),
         how=LEAD if row["role"] == "lead" else ANTAGONIST,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.prediction.conformal import FEWEST, Errors
-from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
+from castmates.analysis.prediction.factors import SHAPES, Shape, fitted_factors
 from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
 from castmates.study.predict_keys import FEWEST_PAIRS
@@ -30,18 +30,18 @@ class PairModel:
     """What pairs lose, by what was measured of some."""
 
     jobs: Sequence[str]
-    neighbours: Sequence[str]
+    antagonists: Sequence[str]
     shape: Shape
-    logs: Floats  # predicted, by job and neighbour
+    logs: Floats  # predicted, by job and antagonist
     left_out: Mapping[Cell, LeftOut] = field(default_factory=dict)
     leads: Collection[str] = ()  # jobs whose losses are asked for, reporters left out; empty for all
-    targets: Collection[str] = ()  # neighbours that predictions are asked of, dials left out; empty for all
+    targets: Collection[str] = ()  # antagonists that predictions are asked of, dials left out; empty for all
 
-    def predicted(self, job: str, neighbour: str) -> float | None:
+    def predicted(self, job: str, antagonist: str) -> float | None:
         """The logarithm of a slowdown; None for a workload of which nothing was measured in this place."""
-        if job not in self._row or neighbour not in self._column:
+        if job not in self._row or antagonist not in self._column:
             return None
-        return float(self.logs[self._row[job], self._column[neighbour]])
+        return float(self.logs[self._row[job], self._column[antagonist]])
 
     @cached_property
     def errors(self) -> Errors:
@@ -68,7 +68,7 @@ class PairModel:
 
     @cached_property
     def _column(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.neighbours)}
+        return {name: place for place, name in enumerate(self.antagonists)}
 
 
 def pair_model(seen: Iterable[Seen], leads: Collection[str] = (), targets: Collection[str] = ()) -> PairModel | None:
@@ -77,32 +77,32 @@ def pair_model(seen: Iterable[Seen], leads: Collection[str] = (), targets: Colle
     groups = sorted({mixes_of(each.cell) for each in pairs})
     if len(groups) < FEWEST_PAIRS:
         return None
-    jobs, neighbours = sorted({each.job for each in pairs}), sorted({each.beside[0] for each in pairs})
-    table = _Table.of(pairs, jobs, neighbours)
+    jobs, antagonists = sorted({each.job for each in pairs}), sorted({each.beside[0] for each in pairs})
+    table = _Table.of(pairs, jobs, antagonists)
     parts = [groups[place::MOST_FITS] for place in range(min(MOST_FITS, len(groups)))]
-    without = np.stack([table.without(part, jobs, neighbours) for part in parts])
+    without = np.stack([table.without(part, jobs, antagonists) for part in parts])
     comparable = table.comparable(without)
     fits = [(shape, *_tried(table, without, shape)) for shape in SHAPES]
     shape, whole, apart = min(fits, key=lambda fit: table.off(fit[2], comparable))
     left_out: dict[Cell, LeftOut] = {
-        (jobs[row], (neighbours[column],)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
+        (jobs[row], (antagonists[column],)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
         for row, column in np.argwhere(comparable)
     }
-    return PairModel(jobs, neighbours, shape, whole, left_out, leads, targets)
+    return PairModel(jobs, antagonists, shape, whole, left_out, leads, targets)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The measured pairs by job and neighbour; what was measured twice is averaged by its precision."""
+    """The measured pairs by job and antagonist; what was measured twice is averaged by its precision."""
 
     logs: Floats
     variances: Floats  # infinite where nothing is known
 
     @classmethod
-    def of(cls, pairs: Iterable[Seen], jobs: Sequence[str], neighbours: Sequence[str]) -> "_Table":
-        sums, precision = (np.zeros((len(jobs), len(neighbours))) for _ in range(2))
+    def of(cls, pairs: Iterable[Seen], jobs: Sequence[str], antagonists: Sequence[str]) -> "_Table":
+        sums, precision = (np.zeros((len(jobs), len(antagonists))) for _ in range(2))
         for each in pairs:
-            place = jobs.index(each.job), neighbours.index(each.beside[0])
+            place = jobs.index(each.job), antagonists.index(each.beside[0])
             weight = 1 / max(each.error, 1e-4) ** 2
             sums[place] += weight * each.log
             precision[place] += weight
@@ -116,17 +116,17 @@ class _Table:
     def weights(self, shape: Shape) -> Floats:
         return np.asarray(1 / (self.variances + shape.scatter**2))
 
-    def without(self, mixes: Iterable[tuple[str, ...]], jobs: Sequence[str], neighbours: Sequence[str]) -> Floats:
+    def without(self, mixes: Iterable[tuple[str, ...]], jobs: Sequence[str], antagonists: Sequence[str]) -> Floats:
         """0 where a cell has exactly the workloads of one of these mixes, 1 elsewhere."""
         kept = np.ones(self.logs.shape)
         for mix in mixes:
             for job, name in {mix, mix[::-1]}:
-                if job in jobs and name in neighbours:
-                    kept[jobs.index(job), neighbours.index(name)] = 0.0
+                if job in jobs and name in antagonists:
+                    kept[jobs.index(job), antagonists.index(name)] = 0.0
         return kept
 
     def comparable(self, without: Floats) -> Flags:
-        """Cells that are predicted, when left out, as others are: of a job and a neighbour that are still known."""
+        """Cells that are predicted, when left out, as others are: of a job and an antagonist that are still known."""
         kept: Flags = self.known & (without > 0)
         supported = kept.any(axis=2, keepdims=True) & kept.any(axis=1, keepdims=True)
         return np.asarray((self.known & (without == 0) & supported).any(axis=0))
@@ -140,5 +140,5 @@ class _Table:
 def _tried(table: _Table, without: Floats, shape: Shape) -> tuple[Floats, Floats]:
     """The fit to everything, and each known cell by the fit without its mixes."""
     weights = table.weights(shape)
-    every = fitted(table.logs, np.concatenate([weights[None], weights * without]), shape)
+    every = fitted_factors(table.logs, np.concatenate([weights[None], weights * without]), shape)
     return every[0], ((1 - without) * every[1:]).sum(axis=0)

@@ -9,7 +9,7 @@ import pandas as pd
 from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
-from castmates.analysis.prediction.several import Combined, together
+from castmates.analysis.prediction.several import Combined, combined_loss
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class PredictedLosses:
         logs = _each(job, beside, self.seen, self.model)
         if logs is None:
             return None
-        return self._beside_several(together(logs, self.combined.power))
+        return self._beside_several(combined_loss(logs, self.combined.power))
 
     def _beside_several(self, log: float) -> Guess:
         return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))

@@ -14,7 +14,7 @@ POWERS = (0.7, 0.8, 0.9, ADDED, 1.1, 1.25, 1.5, 2.0, 3.0)  # below 1 they hurt m
 FEWEST_MIXES = 8  # measured, before anything but adding up is believed
 
 
-def together(logs: Sequence[float], power: float = ADDED) -> float:
+def combined_loss(logs: Sequence[float], power: float = ADDED) -> float:
     """The logarithm of the slowdown beside all of them; who makes a job faster makes nobody else's harm less."""
     extra = np.maximum(np.expm1(np.asarray(logs, dtype=float)), 0.0)
     return float(np.log1p((extra**power).sum() ** (1 / power)))
@@ -34,7 +34,7 @@ class Combined:
         if not measured:
             return cls()
         truth = np.array([whole for _, whole in measured.values()])
-        guesses = np.array([[together(each, one) for each, _ in measured.values()] for one in POWERS])
+        guesses = np.array([[combined_loss(each, one) for each, _ in measured.values()] for one in POWERS])
         off = np.abs(np.exp(-guesses) - np.exp(-truth))
         mixes = [mixes_of(cell) for cell in measured]
         others = np.array([[mix != other for other in mixes] for mix in mixes], dtype=float)

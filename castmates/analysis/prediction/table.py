@@ -14,7 +14,7 @@ from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
-from castmates.study.class_names import class_of, named
+from castmates.study.class_names import named
 from castmates.study.dials import BANDWIDTH, CAPACITY, dials_of, settings_of
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
@@ -30,7 +30,7 @@ def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.Data
         return {"predictions": frame([], PREDICTIONS), "profiles": frame([], PROFILES)}
     for platform, machine, own in never_pooled(effects):
         about = {"study": plan.study, "platform": platform, "machine": machine}
-        known, name = Known(own, grid, plan), name_in(own)
+        known, name = KnownGrid(own, grid, plan), name_on(plan, machine)
         cells += [row | about | {"lead": name(row["lead"])} for row in known.rows()]
         profiles += [row | about for row in known.profiles()]
     return {"predictions": frame(cells, PREDICTIONS), "profiles": frame(profiles, PROFILES)}
@@ -43,12 +43,12 @@ def never_pooled(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
         yield str(platform), str(machine), own
 
 
-def name_in(effects: pd.DataFrame) -> Callable[[str], str]:
-    """How the leads of these effects, which are of one class of nodes, are named."""
-    return partial(named, machine=class_of(str(effects["lead"].iloc[0])))
+def name_on(plan: Plan, machine: str) -> Callable[[str], str]:
+    """How leads are named on a class of nodes; a model of processor is in no name."""
+    return partial(named, machine=machine if machine in {each.name for each in plan.machines} else "")
 
 
-class Known:
+class KnownGrid:
     """What is known of a grid on one platform."""
 
     def __init__(self, effects: pd.DataFrame, grid: Prediction, plan: Plan) -> None:
@@ -119,7 +119,7 @@ class Known:
         ends = NOTHING if loss is None else _ends(loss)
         return {
             **dict(zip(("loss_pct", "loss_low", "loss_high"), ends, strict=True)),
-            "blocks": 0 if seen is None else seen.blocks,
+            "launches": 0 if seen is None else seen.launches,
             "source": "" if loss is None else loss.source,
         }
 

@@ -1,28 +1,24 @@
-"""Paired differences -> estimate, interval between launches, interval within launch, p-value.
+"""Paired differences -> mean, interval between launches, interval within launch, p-value.
 
-Everything is on the log scale; `docs/methodology.md` has the formulas.
+They are on the scale of the differences, mostly logarithms; `docs/methodology.md` has the formulas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special  # scipy.stats has the same, and every figure would take a second to import it
 
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.rounds_alike import successive, widening
-
-CONFIDENCE = 0.95
-FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval shows next to nothing
-
-# A launch: the unit of the headline.
-BLOCK = ("company", "block")
+from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
+from castmates.analysis.statistics.student import FEWEST_LAUNCHES as FEWEST_LAUNCHES
 
 Floats = npt.NDArray[np.float64]
 
 
 def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals.
+    """Reduce `difference` (a row per round of a launch) to one row per group: the launches' mean and its intervals.
 
     Rows are in the order of time, or have a column `round`.
     """
@@ -33,7 +29,7 @@ def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The first half of `estimate`: a row per group and launch, so that launches can be taken some at a time."""
     if "round" in pairs:
         pairs = pairs.sort_values("round", kind="stable")
-    launches = pairs.groupby([*by, *BLOCK], observed=True)
+    launches = pairs.groupby([*by, *LAUNCH], observed=True)
     table = launches.agg(value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var"))
     columns = {"successive": pairs["difference"].to_numpy(dtype=float)}
     table["successive"] = successive(columns, launches.ngroup().to_numpy(dtype=np.int64))["successive"].to_numpy()
@@ -47,7 +43,7 @@ def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values["squares"] = values["variance"].fillna(0.0) * values["freedom"]
     values["share"] = 1.0 / values["rounds"]
     groups = values.groupby(list(by), observed=True).agg(
-        blocks=("value", "size"),
+        launches=("value", "size"),
         rounds=("rounds", "sum"),
         mean=("value", "mean"),
         spread=("value", "std"),
@@ -59,23 +55,41 @@ def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return _intervals(groups)
 
 
+def columns_of(
+    estimates: pd.DataFrame, name: str, scale: Callable[[pd.Series], pd.Series] = pd.Series.copy, ends: str = ""
+) -> dict[str, pd.Series]:
+    """Mean and interval as the columns of a quantity: `name`, and `ends` (else the name) with _low and _high."""
+    names = {"mean": name, "low": f"{ends or name}_low", "high": f"{ends or name}_high"}
+    return {column: scale(estimates[own]) for own, column in names.items()}
+
+
 def ratio(logs: pd.Series) -> pd.Series:
     """Back from the log scale."""
     return pd.Series(np.exp(logs.to_numpy(dtype=float)), index=logs.index)
 
 
+def lost(logs: pd.Series) -> pd.Series:
+    """The logarithm of a slowdown as a loss, in per cent of the rate."""
+    return pd.Series(-100 * np.expm1(-logs.to_numpy(dtype=float)), index=logs.index)
+
+
+def gained(logs: pd.Series) -> pd.Series:
+    """The logarithm of a ratio as what is above 1, in per cent."""
+    return pd.Series(100 * np.expm1(logs.to_numpy(dtype=float)), index=logs.index)
+
+
 def more_than_none(estimates: pd.DataFrame) -> pd.Series:
-    """The one-sided p-value of "it is not above zero", from `log` and the two-sided one of "no difference"."""
+    """The one-sided p-value of "it is not above zero", from `mean` and the two-sided one of "no difference"."""
     half = estimates["p_value"] / 2
-    return pd.Series(np.where(estimates["log"] > 0, half, 1 - half), index=estimates.index)
+    return pd.Series(np.where(estimates["mean"] > 0, half, 1 - half), index=estimates.index)
 
 
 def more_than(estimates: pd.DataFrame, edge: float) -> pd.Series:
-    """The one-sided p-value of "it is not above the edge", from `log`, `log_high` and `blocks`."""
-    freedom = estimates["blocks"].to_numpy(dtype=float) - 1
+    """The one-sided p-value of "it is not above the edge", from `mean`, `high` and `launches`."""
+    freedom = estimates["launches"].to_numpy(dtype=float) - 1
     freedom = np.where(freedom > 0, freedom, np.nan)
-    above = estimates["log"].to_numpy(dtype=float) - edge
-    error = (estimates["log_high"] - estimates["log"]).to_numpy(dtype=float) / quantile(freedom)
+    above = estimates["mean"].to_numpy(dtype=float) - edge
+    error = (estimates["high"] - estimates["mean"]).to_numpy(dtype=float) / quantile(freedom)
     half = two_sided(above, error, freedom) / 2
     return pd.Series(np.where(above > 0, half, 1 - half), index=estimates.index)
 
@@ -93,37 +107,41 @@ def holm(p_values: Sequence[float] | pd.Series) -> Floats:
 
 def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     mean = groups["mean"].to_numpy(dtype=float)
-    blocks = groups["blocks"].to_numpy(dtype=float)
-    enough = blocks >= FEWEST_BLOCKS
-    between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(blocks), np.nan)
-    half = quantile(np.where(enough, blocks - 1, np.nan)) * between
+    launches = groups["launches"].to_numpy(dtype=float)
+    enough = launches >= FEWEST_LAUNCHES
+    between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(launches), np.nan)
+    half = quantile(np.where(enough, launches - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
     variance = (groups["squares"] * groups["widening"]).to_numpy(dtype=float) / freedom
-    within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / blocks
+    within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / launches
     half_within = quantile(freedom) * within
     return pd.DataFrame(
         {
-            "log": mean,
-            "log_low": mean - half,
-            "log_high": mean + half,
-            "log_within_low": mean - half_within,
-            "log_within_high": mean + half_within,
-            "blocks": groups["blocks"],
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "within_low": mean - half_within,
+            "within_high": mean + half_within,
+            "launches": groups["launches"],
             "rounds": groups["rounds"],
-            "p_value": two_sided(mean, between, blocks - 1),
+            "p_value": two_sided(mean, between, launches - 1),
         },
         index=groups.index,
     )
 
 
-def quantile(freedom: Floats) -> Floats:
-    """The two-sided factor of Student's t."""
-    return np.asarray(special.stdtrit(freedom, (1 + CONFIDENCE) / 2), dtype=float)
+def quantile(freedom: Floats, chance: float | Floats = (1 + CONFIDENCE) / 2) -> Floats:
+    """What Student's t stays below with this chance; as it stands, the factor of an interval's half-width."""
+    from scipy import special  # scipy.stats has the same, and takes a second; reading results takes neither
+
+    return np.asarray(special.stdtrit(freedom, chance), dtype=float)
 
 
 def two_sided(mean: Floats, error: Floats, freedom: Floats) -> Floats:
     """The p-value of "no effect"; launches that agree to the last bit leave no doubt either way."""
+    from scipy import special
+
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.abs(mean / error)
     size = np.where((mean == 0) & (error == 0), 0.0, size)

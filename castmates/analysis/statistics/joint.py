@@ -11,31 +11,31 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, special
 
-from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_LAUNCHES
 
 STEPS = 4000  # of the probability of one t, over which that of the sum is added up
 EXACT = 1e-12  # errors of launches that agree to the last bit; a side that is so exact decides alone
 
 
 def joint(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """The common mean of both, row by row, from `mean`, the `error` of each mean and `blocks`.
+    """The common mean of both, row by row, from `mean`, the `error` of each mean and `launches`.
 
     There is none below three launches on either side, and where both sides are exact and differ.
     """
-    means, errors, blocks = (
-        [side[name].to_numpy(dtype=float) for side in (first, second)] for name in ("mean", "error", "blocks")
+    means, errors, launches = (
+        [side[name].to_numpy(dtype=float) for side in (first, second)] for name in ("mean", "error", "launches")
     )
-    enough = np.minimum(*blocks) >= FEWEST_BLOCKS
+    enough = np.minimum(*launches) >= FEWEST_LAUNCHES
     exact = (np.maximum(*errors) <= EXACT) & (np.abs(means[0] - means[1]) > EXACT)
     possible = enough & ~exact & ~np.isnan(errors[0] + errors[1])
-    freedom = [np.where(possible, count - 1, np.nan) for count in blocks]
+    freedom = [np.where(possible, count - 1, np.nan) for count in launches]
     weights = [
         own / (freedom[0] + freedom[1]) / np.maximum(error, EXACT) for own, error in zip(freedom, errors, strict=True)
     ]
     total = weights[0] + weights[1]
     mean = (weights[0] * means[0] + weights[1] * means[1]) / total
     half = np.array([factor(*pair) for pair in zip(*freedom, strict=True)], dtype=float) / total
-    return pd.DataFrame({"log": mean, "log_low": mean - half, "log_high": mean + half}, index=first.index)
+    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half}, index=first.index)
 
 
 def factor(first: float, second: float) -> float:

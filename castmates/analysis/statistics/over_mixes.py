@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile
 
 FEWEST_MIXES = 3
 FEWEST_FREEDOM = 3  # below, residuals show next to nothing of how mixes differ
@@ -37,7 +37,7 @@ class Estimate:
         return self.mean, self.low, self.high
 
 
-class Company(NamedTuple):
+class Cohort(NamedTuple):
     """The mixes that share launches, and these (rows)."""
 
     mixes: Ints
@@ -56,7 +56,7 @@ class Launches:
 
     mix: Ints
     launch: Ints
-    company: Ints
+    cohort: Ints
     value: Floats
 
     @cached_property
@@ -70,31 +70,31 @@ class Launches:
         return np.bincount(self.mix, self.value) / self.counts
 
     @cached_property
-    def companies(self) -> list[Company]:
-        """The launches of each company."""
-        return list(self._companies())
+    def cohorts(self) -> list[Cohort]:
+        """The launches of each cohort."""
+        return list(self._cohorts())
 
     @property
     def enough(self) -> bool:
-        """Whether every company has launches enough for an interval."""
-        return all(len(each.shares) >= FEWEST_BLOCKS for each in self.companies)
+        """Whether every cohort has launches enough for an interval."""
+        return all(len(each.shares) >= FEWEST_LAUNCHES for each in self.cohorts)
 
-    def _companies(self) -> Iterator[Company]:
+    def _cohorts(self) -> Iterator[Cohort]:
         shares = (self.value - self.means[self.mix]) / self.counts[self.mix]
-        order = np.argsort(self.company, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(self.company[order])) + 1):
+        order = np.argsort(self.cohort, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(self.cohort[order])) + 1):
             mixes, columns = np.unique(self.mix[rows], return_inverse=True)
             launches, lines = np.unique(self.launch[rows], return_inverse=True)
             table, parts = np.zeros((2, len(launches), len(mixes)))
             table[lines, columns], parts[lines, columns] = shares[rows], 1 / self.counts[self.mix[rows]]
             table -= table.mean(axis=0)
-            own = np.bincount(columns)  # in an adaptive study a mix may be in few of its company's launches
-            yield Company(mixes, table * np.sqrt(own / np.maximum(own - 1, 1)), parts)
+            own = np.bincount(columns)  # in an adaptive study a mix may be in few of its cohort's launches
+            yield Cohort(mixes, table * np.sqrt(own / np.maximum(own - 1, 1)), parts)
 
     def variance(self, weights: Floats) -> tuple[float, float]:
         """The variance between launches of a weighted sum of the mixes' means, and its degrees of freedom."""
-        parts = np.array([np.square(each.shares @ weights[each.mixes]).sum() for each in self.companies])
-        freedom = np.array([each.freedom(weights[each.mixes]) for each in self.companies])
+        parts = np.array([np.square(each.shares @ weights[each.mixes]).sum() for each in self.cohorts])
+        freedom = np.array([each.freedom(weights[each.mixes]) for each in self.cohorts])
         total = float(parts.sum())
         return total, float(total**2 / (parts**2 / freedom).sum()) if total > 0 else float(freedom.sum())
 
@@ -142,7 +142,7 @@ def of_all(launches: Launches, population: Population) -> Estimate:
     residuals = launches.means - rows @ (inverse @ launches.means)
     spread = float(residuals @ residuals) / freedom
     noise = 0.0  # the part of it that launches explain
-    for mixes, shares, _ in launches.companies:
+    for mixes, shares, _ in launches.cohorts:
         own = shares - shares @ rows[mixes] @ inverse[:, mixes]
         noise += float((own * shares).sum()) / freedom
     drawn = float((np.square(weights) * (1 - population.share)).sum())

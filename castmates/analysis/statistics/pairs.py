@@ -6,29 +6,27 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.keys import CELL, LAUNCH, MEMBER, ROUND, ROW
 from castmates.errors import CastmatesError
+from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Plan
 
 Marks = npt.NDArray[np.bool_]
 
-TOO_FEW_CYCLES = "too few cycles"  # as the ledger has it
 _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
 
 # One value of one member: there can be only one window for it.
-_PLACE = ["platform", "company", "block", "round", "scene", "member"]
 
 
 def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """The windows of the plan's own blocks; those of discarded blocks stay out."""
+    """The windows of the plan's own launches; those of discarded launches stay out."""
     return windows[are_planned(windows, plan)]
 
 
 def are_planned(windows: pd.DataFrame, plan: Plan) -> Marks:
-    """Which windows are those of the plan's own blocks."""
-    blocks = pd.MultiIndex.from_tuples(
-        [(block.company.id, block.number) for block in plan.blocks], names=["company", "block"]
-    )
-    found: Marks = pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(blocks)
+    """Which windows are those of the plan's own launches."""
+    launches = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in plan.launches], names=LAUNCH)
+    found: Marks = pd.MultiIndex.from_frame(windows[LAUNCH]).isin(launches)
     return found
 
 
@@ -38,9 +36,9 @@ def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     The baseline's own logarithm stands beside it, for readers who need the rate and not only the slowdown.
     """
     rates = log_rates(windows)
-    scenes = rates.merge(contrasts[["row", "company", "scene", "member"]], on=["company", "scene", "member"])
-    baselines = rates.merge(_baseline_side(contrasts), on=["company", "scene", "member"])
-    place = ["row", "platform", "company", "block", "round"]
+    scenes = rates.merge(contrasts[["row", *MEMBER]], on=MEMBER)
+    baselines = rates.merge(_baseline_side(contrasts), on=MEMBER)
+    place = [*ROW, *ROUND]
     both = scenes[[*place, "log_rate"]].merge(baselines[[*place, "log_rate"]], on=place, suffixes=("", "_baseline"))
     both["difference"] = both["log_rate_baseline"] - both["log_rate"]
     return both[[*place, "difference", "log_rate_baseline"]]
@@ -52,17 +50,17 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     A window that is rejected for itself (`spoilt`) loses all its slices. One of which too few cycles are left loses its
     own rejected slices alone, because those of other scenes broke the other cycles.
     """
-    sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
-    spoilt = ~windows["valid"] & ~windows["reasons"].str.startswith(TOO_FEW_CYCLES, na=False)
+    sides = {"": contrasts[["row", *MEMBER]], "baseline_": _baseline_side(contrasts)}
+    spoilt = ~windows["valid"] & ~windows["reason_kinds"].str.startswith(ReasonKind.TOO_FEW_CYCLES, na=False)
     lost = windows["slices_rejected"].where(~spoilt, windows["slices"])
-    known = windows[["platform", "company", "scene", "member", "valid", "slices"]].assign(
+    known = windows[["platform", *MEMBER, "valid", "slices"]].assign(
         lost=lost, lost_alone=lost.where(~spoilt, 0), windows=1, spoilt=spoilt
     )
-    seen = known.groupby(["platform", "company", "scene", "member"], observed=True).sum().astype("int64").reset_index()
+    seen = known.groupby(["platform", *MEMBER], observed=True).sum().astype("int64").reset_index()
     counts = []
     for prefix, side in sides.items():
-        own = seen.merge(side, on=["company", "scene", "member"])
-        by_row = own.groupby(["row", "platform"], observed=True)[_COUNTED].sum()
+        own = seen.merge(side, on=MEMBER)
+        by_row = own.groupby(ROW, observed=True)[_COUNTED].sum()
         columns = {
             "windows_valid": by_row["valid"],
             "windows_rejected": by_row["windows"] - by_row["valid"],
@@ -76,19 +74,19 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _baseline_side(contrasts: pd.DataFrame) -> pd.DataFrame:
-    return contrasts[["row", "company", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
+    return contrasts[["row", "cohort", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
 
 
 def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
     """The windows that are valid and have a rate: their place (and these columns too) with the rate's logarithm."""
     rate = windows["rate"].to_numpy(dtype=float)
     usable = windows["valid"].to_numpy(dtype=bool) & np.isfinite(rate) & (rate > 0)
-    rates = pd.DataFrame(windows.loc[usable, [*_PLACE, *also]]).assign(log_rate=np.log(rate[usable]))
-    twice = rates.duplicated(_PLACE)
+    rates = pd.DataFrame(windows.loc[usable, [*CELL, *also]]).assign(log_rate=np.log(rate[usable]))
+    twice = rates.duplicated(CELL)
     if twice.any():
         first = rates[twice].iloc[0]
         raise CastmatesError(
-            f"Block {first['company']}/{first['block']} has two valid windows of {first['member']} for the scene "
-            f"{first['scene']} in round {first['round']}; give every block once, and measure it again if it was."
+            f"Launch {first['cohort']}/{first['launch']} has two valid windows of {first['member']} for the scene "
+            f"{first['scene']} in round {first['round']}; give every launch once, and measure it again if it was."
         )
     return rates

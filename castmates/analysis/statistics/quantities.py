@@ -1,7 +1,7 @@
 """The kind of a quantity decides which average it may have; kinds are types, so that no other average is possible.
 
 Costs (seconds, bytes, misses) add up: arithmetic mean. Rates (steps per second) are all units over all seconds, which
-is the harmonic mean where each did the same work. Ratios (a slowdown, a share of solo) have the geometric mean alone.
+is the harmonic mean where each did the same work. Ratios (a slowdown, a share of alone) have the geometric mean alone.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, quantile
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, quantile
 
 
 def ratio_of_means(launches: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -20,7 +20,7 @@ def ratio_of_means(launches: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     means = rows.groupby(list(by), observed=True)[["above", "below", "square", "other", "product"]].mean()
     count = rows.groupby(list(by), observed=True).size().to_numpy(dtype=float)
     above, below = means["above"].to_numpy(dtype=float), means["below"].to_numpy(dtype=float)
-    enough = np.where(count >= FEWEST_BLOCKS, count - 1, np.nan)
+    enough = np.where(count >= FEWEST_LAUNCHES, count - 1, np.nan)
     far = quantile(enough) ** 2 / enough  # the square of t, times what makes a mean's variance of a spread's
     a = below**2 - far * (means["other"] - below**2).clip(lower=0)
     b = above * below - far * (means["product"] - above * below)

@@ -5,27 +5,28 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile, two_sided
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
 
 
 def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`second` minus `first`, row by row, from the launches' `mean`, `variance` and `blocks` of both.
+    """`second` minus `first`, row by row, from the launches' `mean`, `variance` and `launches` of both.
 
     The variances need not be the same, nor the numbers of launches; below three launches on either side there is
     neither an interval nor a p-value.
     """
     difference = _floats(second, "mean") - _floats(first, "mean")
-    blocks = [_floats(side, "blocks") for side in (first, second)]
-    enough = (blocks[0] >= FEWEST_BLOCKS) & (blocks[1] >= FEWEST_BLOCKS)
-    squares = [_floats(side, "variance") / count for side, count in zip((first, second), blocks, strict=True)]
+    launches = [_floats(side, "launches") for side in (first, second)]
+    enough = (launches[0] >= FEWEST_LAUNCHES) & (launches[1] >= FEWEST_LAUNCHES)
+    squares = [_floats(side, "variance") / count for side, count in zip((first, second), launches, strict=True)]
     error = np.where(enough, np.sqrt(squares[0] + squares[1]), np.nan)
-    freedom = _freedom(squares, blocks)
+    freedom = _freedom(squares, launches)
     half = quantile(freedom) * error
     return pd.DataFrame(
         {
-            "log": difference,
-            "log_low": difference - half,
-            "log_high": difference + half,
+            "mean": difference,
+            "low": difference - half,
+            "high": difference + half,
             "p_value": two_sided(difference, error, freedom),
         },
         index=first.index,
@@ -35,14 +36,14 @@ def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The sum of independent means in each group, with Welch and Satterthwaite's degrees of freedom.
 
-    A row of `parts` is the `mean` over so many launches (`blocks`) and their `variance`. Where one of a group's parts
+    A row of `parts` is the `mean` over so many launches (`launches`) and their `variance`. Where one of a group's parts
     has fewer than three launches, the group has neither an interval nor a p-value.
     """
-    square, freedom = parts["variance"] / parts["blocks"], parts["blocks"] - 1
+    square, freedom = parts["variance"] / parts["launches"], parts["launches"] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = parts.assign(square=square, freedom=freedom, spread=square**2 / freedom)
-    groups = terms.assign(few=parts["blocks"] < FEWEST_BLOCKS).groupby(list(by), observed=True)
-    sums = groups[["mean", "square", "spread", "freedom", "blocks"]].sum(skipna=False)  # no part may be missing
+    groups = terms.assign(few=parts["launches"] < FEWEST_LAUNCHES).groupby(list(by), observed=True)
+    sums = groups[["mean", "square", "spread", "freedom", "launches"]].sum(skipna=False)  # no part may be missing
     total = _floats(sums, "square")
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = total**2 / _floats(sums, "spread")
@@ -52,32 +53,49 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     mean, half = _floats(sums, "mean"), quantile(degrees) * error
     return pd.DataFrame(
         {
-            "log": mean,
-            "log_low": mean - half,
-            "log_high": mean + half,
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
             "p_value": two_sided(mean, error, degrees),
-            "blocks": sums["blocks"],
+            "launches": sums["launches"],
         },
         index=sums.index,
     )
 
 
-def alone(side: pd.DataFrame) -> pd.DataFrame:
+def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch.
+
+    `summed` adds up the parts of a group. A pair that several cohorts measured is shared out among them, so that no
+    pair weighs more than another. A group in which a cohort lost all its launches has a part without a value.
+    """
+    by = list(by)
+    homes = losses.groupby([*by, "mix"])["cohort"].transform("nunique")
+    pairs = losses.groupby(by)["mix"].transform("nunique")
+    places = losses.drop_duplicates([*by, "mix", "cohort"]).groupby([*by, "cohort"]).size().rename("places")
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
+    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
+    whole = values["part"].where(values["present"] == values["places"])
+    means = whole.groupby([*by, "cohort"]).agg(["mean", "var", "count"])
+    return means.set_axis(["mean", "variance", "launches"], axis=1)
+
+
+def one_sample(side: pd.DataFrame) -> pd.DataFrame:
     """The t interval of one group by itself, from the same columns."""
-    mean, blocks = _floats(side, "mean"), _floats(side, "blocks")
-    enough = blocks >= FEWEST_BLOCKS
-    error = np.where(enough, np.sqrt(_floats(side, "variance") / np.where(enough, blocks, np.nan)), np.nan)
-    half = quantile(np.where(enough, blocks - 1, np.nan)) * error
-    return pd.DataFrame({"log": mean, "log_low": mean - half, "log_high": mean + half}, index=side.index)
+    mean, launches = _floats(side, "mean"), _floats(side, "launches")
+    enough = launches >= FEWEST_LAUNCHES
+    error = np.where(enough, np.sqrt(_floats(side, "variance") / np.where(enough, launches, np.nan)), np.nan)
+    half = quantile(np.where(enough, launches - 1, np.nan)) * error
+    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half}, index=side.index)
 
 
-def _freedom(squares: list[Floats], blocks: list[Floats]) -> Floats:
+def _freedom(squares: list[Floats], launches: list[Floats]) -> Floats:
     """Welch and Satterthwaite's; all degrees where no launch differs from another, where the formula has no value."""
     total = squares[0] + squares[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = [square / total for square in squares]
-        freedom = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, blocks, strict=True))
-    return np.asarray(np.where(total == 0, blocks[0] + blocks[1] - 2, freedom), dtype=float)
+        freedom = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, launches, strict=True))
+    return np.asarray(np.where(total == 0, launches[0] + launches[1] - 2, freedom), dtype=float)
 
 
 def _floats(table: pd.DataFrame, column: str) -> Floats:

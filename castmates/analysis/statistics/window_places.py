@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import WINDOW
 from castmates.analysis.statistics.name_codes import Integers, changes_in, codes_in
 
-WINDOW = ("company", "block", "window", "member")
 IN_NONE, BEHIND = -1, -2  # the number of what is in no window; what no row has
 
 

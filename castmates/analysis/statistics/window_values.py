@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import BLOCK, Floats, over_launches
+from castmates.analysis.keys import LAUNCH, MEMBER, ROUND
+from castmates.analysis.statistics.intervals import Floats, over_launches
 from castmates.analysis.statistics.name_codes import Integers, combinations
 from castmates.analysis.statistics.rounds_alike import successive
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED
 
-ROUND = ("platform", "company", "block", "round", "member")
+_MEMBER_ROUND = ["platform", *ROUND, "member"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Groups:
     def of(cls, windows: pd.DataFrame, columns: Sequence[str]) -> "Groups":
         """The combinations of these columns are the rows."""
         row, rows = combinations(windows, columns)
-        launch, launches = combinations(windows, BLOCK)
+        launch, launches = combinations(windows, LAUNCH)
         return cls(row * len(launches) + launch, rows, len(launches))
 
     @property
@@ -70,8 +71,8 @@ class Pairs:
     @classmethod
     def of(cls, windows: pd.DataFrame, scenes: Integers, bases: Integers, group: Integers) -> "Pairs":
         """Each of the windows `scenes` (rows) with the one of `bases` in its round, where there is one."""
-        rounds = windows[list(ROUND)]
-        place = WindowPlaces.of(rounds.iloc[bases], ROUND).find(rounds.iloc[scenes])
+        rounds = windows[_MEMBER_ROUND]
+        place = WindowPlaces.of(rounds.iloc[bases], _MEMBER_ROUND).find(rounds.iloc[scenes])
         there = place >= 0
         return cls(scenes[there], bases[place[there]], group[scenes[there]])
 
@@ -84,23 +85,22 @@ class Pairs:
         return values.values[scene[there]], values.values[base[there]], self.group[there]
 
 
-def against_solo(windows: pd.DataFrame) -> tuple[Integers, Integers]:
-    """The rows of the valid windows of co-runs, and of solo without a partition."""
+def against_alone(windows: pd.DataFrame) -> tuple[Integers, Integers]:
+    """The rows of the valid windows of co-runs, and of alone without a partition."""
     kind, valid = windows["kind"], windows["valid"].to_numpy(dtype=bool)
-    corun, solo = kind == "corun", (kind == "solo") & (windows["partition"] == UNMANAGED)
-    return np.flatnonzero(corun.to_numpy(dtype=bool) & valid), np.flatnonzero(solo.to_numpy(dtype=bool) & valid)
+    corun, alone = kind == "corun", (kind == "alone") & (windows["partition"] == UNMANAGED)
+    return np.flatnonzero(corun.to_numpy(dtype=bool) & valid), np.flatnonzero(alone.to_numpy(dtype=bool) & valid)
 
 
 def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Integers, Integers, Integers]:
     """Rows of windows, the rows of what they are compared with in their round, and whose `row` of contrasts that is."""
-    scenes = ("company", "scene", "member")
-    wanted = WindowPlaces.of(contrasts, scenes)
+    wanted = WindowPlaces.of(contrasts, MEMBER)
     asked = pd.DataFrame({"scene_row": wanted.find(windows)}).reset_index(names="window")
     baselines = contrasts[["row", "baseline_scene"]].assign(scene_row=wanted.find(contrasts))
     both = asked[asked["scene_row"] >= 0].merge(baselines, on="scene_row")  # a scene may stand in several contrasts
     scene = both["window"].to_numpy(dtype=np.int64)
-    base = windows[list(ROUND)].iloc[scene].assign(scene=both["baseline_scene"].to_numpy())
-    bases = WindowPlaces.of(windows, (*ROUND, "scene")).find(base)
+    base = windows[_MEMBER_ROUND].iloc[scene].assign(scene=both["baseline_scene"].to_numpy())
+    bases = WindowPlaces.of(windows, [*_MEMBER_ROUND, "scene"]).find(base)
     there = bases >= 0
     return scene[there], bases[there], both["row"].to_numpy(dtype=np.int64)[there]
 

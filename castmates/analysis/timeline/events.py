@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.timeline.seen import NAN, Seen
+from castmates.analysis.timeline.seen import NAN, SeenScene
 from castmates.analysis.timeline.waits import of_member
 
 SYSCALL, INTERRUPTS = "syscall", ("irq", "softirq")
@@ -15,7 +15,7 @@ Cells = Any  # a column, or the one value that all rows have
 MEMORY_CALLS = ("mmap", "mmap2", "munmap", "mremap", "brk", "madvise", "mprotect")
 
 
-def events(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]:
+def events(seen: SeenScene, member: str, steps: float) -> Iterator[dict[str, object]]:
     """A row per kind and name, the most frequent first."""
     calls = calls_of(seen, member)
     points = of_member(seen.instants, member)
@@ -34,7 +34,7 @@ def events(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]
         }
 
 
-def calls_of(seen: Seen, member: str) -> pd.DataFrame:
+def calls_of(seen: SeenScene, member: str) -> pd.DataFrame:
     """Its threads' system calls, and the interrupts on its CPUs."""
     calls = seen.calls
     own = (calls["member"] == member).to_numpy()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from castmates.analysis.timeline.families import PERF, WAKES
 from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
-from castmates.analysis.timeline.seen import NAN, Seen
+from castmates.analysis.timeline.seen import NAN, SeenScene
 from castmates.analysis.timeline.waits import BLOCKED, BUSY, QUEUED, RUNNABLE, RUNNING, UNKNOWN, of_member
 
 # What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.
@@ -28,7 +28,7 @@ def pool_of(thread: str) -> str:
     return re.sub(NUMBER, "", thread) or thread
 
 
-def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
+def pools(seen: SeenScene, member: str) -> Iterator[dict[str, object]]:
     """A row per pool, the busiest first."""
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
@@ -39,7 +39,7 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
 
 
-def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, cpus: int) -> dict[str, object]:
+def _pool(seen: SeenScene, member: str, name: str, own: pd.DataFrame, every: Spans, cpus: int) -> dict[str, object]:
     busy = own[own["name"].isin(BUSY)]
     threads = own["track"].nunique()
     lasts, (at_once, all_at_once) = levels(seen.spans, _spans(busy), every)
@@ -65,7 +65,7 @@ def _wakeups(own: pd.DataFrame) -> int:
     return int(((own["name"] == RUNNABLE) & own["begins"]).sum())
 
 
-def set_size(seen: Seen, member: str, pool: str) -> int:
+def set_size(seen: SeenScene, member: str, pool: str) -> int:
     """How many threads the framework's settings give a pool; 0 where this is not known."""
     threads = dict((seen.trace.about.get("members") or {}).get(member) or {}).get("threads") or {}
     return next((int(threads.get(setting) or 0) for setting, name in SETTINGS.items() if name.match(pool)), 0)
@@ -84,7 +84,7 @@ def _size(more: int, threads: int, of_settings: int) -> dict[str, object]:
     return cells | dict.fromkeys(OF_SIZE, NAN) | {"not_known": why}
 
 
-def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
+def unnamed(seen: SeenScene, own: pd.DataFrame, member: str) -> int:
     """How many threads that were seen are called as their process is, and so may belong to any pool.
 
     Frameworks keep the names of their threads to themselves: a profile shows those of the threads that had work in it.
@@ -97,7 +97,7 @@ def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
     return int((alike & (tracks["tid"] != tracks["pid"])).fillna(value=False).sum())
 
 
-def _silent(seen: Seen, own: pd.DataFrame, member: str) -> int:
+def _silent(seen: SeenScene, own: pd.DataFrame, member: str) -> int:
     """How many of its threads perf knew of that did nothing while it recorded: they have no track, and no name."""
     recordings = [each for each in seen.trace.about.get("scenes") or () if each.get("scene") == seen.scene]
     sources = [source for each in recordings for source in each.get("sources") or () if source.get("name") == PERF]
@@ -105,7 +105,7 @@ def _silent(seen: Seen, own: pd.DataFrame, member: str) -> int:
     return max(0, max(known, default=0) - int(own["track"].nunique()))
 
 
-def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:
+def input_only_share(seen: SeenScene, own: pd.DataFrame, member: str) -> float:
     """Of the time, in which threads of the input work or read, and no other thread does; NaN without such threads.
 
     Where threads have no names, which of them are of the input is not known.

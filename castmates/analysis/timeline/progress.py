@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from castmates.analysis.timeline.levels import Spans
-from castmates.analysis.timeline.seen import NAN, Seen, Trace
+from castmates.analysis.timeline.seen import NAN, SeenScene, Trace
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def steps(trace: Trace, spans: Spans, member: str) -> float:
     return done * float((spans[1] - spans[0]).sum()) / known if known > 0 else NAN
 
 
-def longest(seen: Seen, member: str) -> Longest:
+def longest(seen: SeenScene, member: str) -> Longest:
     """The longest step that begins and ends in a recording: between two heartbeats, or as the member reports steps.
 
     Heartbeats show every step, and steps that a profiler reports are few, and slower.

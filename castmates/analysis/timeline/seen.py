@@ -15,7 +15,7 @@ from castmates.study import cpus
 from castmates.study.spec import UNMANAGED
 
 LEAD, ANTAGONIST = "lead", "antagonist"
-ALONE = ("solo", "solo-again", "placebo")  # kinds of scenes that run the lead and no other member
+ALONE = ("alone", "alone-again", "placebo")  # kinds of scenes that run the lead and no other member
 NAN = float("nan")
 COLUMNS_OF_TRACKS = {"member": "member", "on": "kind", "thread": "name"}  # what rows are given of their track
 
@@ -80,7 +80,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenScene:
     """What was recorded of one scene; times are clipped to the stretches in which no event was lost."""
 
     trace: Trace
@@ -111,7 +111,7 @@ class Seen:
 
     @property
     def kind(self) -> str:
-        """solo, corun …"""
+        """alone, corun …"""
         return self.scene.partition(":")[0].partition("@")[0]
 
     def names(self, member: str) -> dict[str, object]:
@@ -132,7 +132,7 @@ class Seen:
         }
 
 
-def seen(trace: Trace) -> Iterator[Seen]:
+def seen_scenes(trace: Trace) -> Iterator[SeenScene]:
     """Each scene of which something was recorded, in the order in which they came."""
     states = _of_kind(trace, "state")
     calls = _of_kind(trace, "syscall", "irq", "softirq")
@@ -141,7 +141,7 @@ def seen(trace: Trace) -> Iterator[Seen]:
         spans = _whole(trace, recordings)
         parts = _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans)
         shown = frozenset(_inside(instants, recordings)["member"])
-        yield Seen(trace, scene, recordings, spans, *parts, shown)
+        yield SeenScene(trace, scene, recordings, spans, *parts, shown)
 
 
 def lasting(spans: Spans) -> float:

@@ -1,6 +1,6 @@
 """A trace -> the rows of the study's tables of traces: `results.columns.trace_summary`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL
 from castmates.analysis.timeline.families import OF_FAMILY, OF_INPUT, lacking
 from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.progress import longest, steps
-from castmates.analysis.timeline.seen import NAN, Seen, Trace, lasting, seen
+from castmates.analysis.timeline.seen import NAN, SeenScene, Trace, lasting, seen_scenes
 from castmates.analysis.timeline.waits import (
     BLOCKED,
     PREEMPTED,
@@ -26,15 +26,25 @@ from castmates.analysis.timeline.waits import (
 )
 
 Row = dict[str, object]
+TABLES = ("trace_summary", "trace_waits", "trace_events", "trace_pools")
 IDLE = "idle"  # whom perf shows to have had the CPU where nobody did
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
 REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
+def summaries(timelines: Iterable[Trace]) -> dict[str, list[Row]]:
+    """The rows of all traces, by table."""
+    found: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for trace in timelines:
+        for name, rows in rows_of(trace).items():
+            found[name] += rows
+    return found
+
+
 def rows_of(trace: Trace) -> dict[str, list[Row]]:
     """The rows of one trace, by table."""
-    made: dict[str, list[Row]] = {"trace_summary": [], "trace_waits": [], "trace_events": [], "trace_pools": []}
-    for each in seen(trace):
+    made: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for each in seen_scenes(trace):
         for member in each.members:
             done = steps(each.trace, each.spans, member)
             made["trace_summary"].append(_summary(each, member, done))
@@ -45,7 +55,7 @@ def rows_of(trace: Trace) -> dict[str, list[Row]]:
     return made
 
 
-def _summary(seen: Seen, member: str, done: float) -> Row:
+def _summary(seen: SeenScene, member: str, done: float) -> Row:
     own = of_member(seen.states, member)
     time = seconds_in(own)
     place = longest(seen, member)
@@ -77,7 +87,7 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
     return row | dict.fromkeys(nothing, NAN)
 
 
-def _not_known(seen: Seen, own: pd.DataFrame, member: str) -> Iterator[str]:
+def _not_known(seen: SeenScene, own: pd.DataFrame, member: str) -> Iterator[str]:
     yield from lacking(seen.families, *OF_FAMILY)
     if not seen.seconds:
         yield "no stretch of its recordings is whole"
@@ -85,7 +95,7 @@ def _not_known(seen: Seen, own: pd.DataFrame, member: str) -> Iterator[str]:
         yield f"{OF_INPUT}: {count} have no name but the program's"
 
 
-def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:
+def _queued(seen: SeenScene, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:
     """How much of the time in which threads could run they did not, and who ran instead."""
     could_run = time[RUNNING] + time[RUNNABLE] + time[PREEMPTED]
     by_whom = behind(own)
@@ -103,7 +113,7 @@ def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float
     return shares | {"taken_by": max(outside, key=outside.__getitem__) if outside else ""}
 
 
-def _switches(seen: Seen, own: pd.DataFrame, member: str, running: float) -> Row:
+def _switches(seen: SeenScene, own: pd.DataFrame, member: str, running: float) -> Row:
     begins = own[own["begins"]]["name"].value_counts()
     instants = of_member(seen.instants, member)["kind"].value_counts()
     moves = int(instants.get("migration", 0))
@@ -128,7 +138,7 @@ def _wakeups_seen(own: pd.DataFrame) -> float:
     return _over(known, known + not_known)
 
 
-def _faults(seen: Seen, member: str, running: float, done: float) -> Row:
+def _faults(seen: SeenScene, member: str, running: float, done: float) -> Row:
     count = int((of_member(seen.instants, member)["kind"] == "fault").sum())
     return {
         "faults_per_s": _over(count, seen.seconds),
@@ -138,7 +148,7 @@ def _faults(seen: Seen, member: str, running: float, done: float) -> Row:
     }
 
 
-def _memory_calls(seen: Seen, own: pd.DataFrame, member: str, running: float, done: float) -> Row:
+def _memory_calls(seen: SeenScene, own: pd.DataFrame, member: str, running: float, done: float) -> Row:
     calls = calls_of(seen, member)
     calls = calls[(calls["kind"] == SYSCALL) & calls["name"].isin(MEMORY_CALLS)]
     took = running_within(own, calls)
@@ -149,7 +159,7 @@ def _memory_calls(seen: Seen, own: pd.DataFrame, member: str, running: float, do
     }
 
 
-def _interrupts(seen: Seen, member: str, running: float) -> Row:
+def _interrupts(seen: SeenScene, member: str, running: float) -> Row:
     """perf sees an interrupt of a member only while one of its threads is on the CPU: hence of that time."""
     calls = calls_of(seen, member)
     calls = calls[calls["kind"].isin(INTERRUPTS)]
@@ -160,7 +170,7 @@ def _interrupts(seen: Seen, member: str, running: float) -> Row:
     }
 
 
-def _remote(seen: Seen, member: str) -> float:
+def _remote(seen: SeenScene, member: str) -> float:
     samples = seen.trace.samples
     samples = samples[samples["name"] == REMOTE]
     samples = samples[seen.trace.member_of(samples["track"]) == member]
@@ -171,7 +181,7 @@ def _remote(seen: Seen, member: str) -> float:
     return float(samples["value"][inside].mean()) if inside.any() else NAN
 
 
-def _slower(seen: Seen, member: str) -> float:
+def _slower(seen: SeenScene, member: str) -> float:
     """What recording costs the lead, by the record of the launch."""
     known = [each.get("slower") for each in seen.trace.about.get("scenes", ()) if each.get("scene") == seen.scene]
     known = [float(each) for each in known if each is not None]
@@ -180,7 +190,7 @@ def _slower(seen: Seen, member: str) -> float:
 
 def _compare_faults(rows: list[Row]) -> None:
     """Faults of a step against those of the same member alone, where it was recorded alone too."""
-    alone = {row["member"]: float(str(row["faults_per_step"])) for row in rows if row["kind"] == "solo"}
+    alone = {row["member"]: float(str(row["faults_per_step"])) for row in rows if row["kind"] == "alone"}
     for row in rows:
         row["faults_ratio"] = _over(float(str(row["faults_per_step"])), alone.get(row["member"], NAN))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.timeline.seen import NAN, Seen
+from castmates.analysis.timeline.seen import NAN, SeenScene
 
 RUNNING, RUNNABLE, PREEMPTED, BLOCKED, UNKNOWN = "running", "runnable", "preempted", "blocked", "unknown"
 QUEUED = (RUNNABLE, PREEMPTED)  # it could run, and did not
@@ -17,7 +17,7 @@ def of_member(rows: pd.DataFrame, member: str) -> pd.DataFrame:
     return rows[rows["member"] == member]
 
 
-def waits(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]:
+def waits(seen: SeenScene, member: str, steps: float) -> Iterator[dict[str, object]]:
     """A row per state and reason, the longest first."""
     own = of_member(seen.states, member)
     table = pd.DataFrame(

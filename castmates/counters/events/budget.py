@@ -19,9 +19,10 @@ from castmates.counters.events.turns import split
 from castmates.linux.host import sysctl
 from castmates.linux.kernel_files import CPU_DIR
 from castmates.linux.perf_event import Target
+from castmates.protocols import Refusal
 
 TRY_S = 0.006  # longer than the 4 ms after which the kernel lets other events have the counters
-NO_COUNT = "not counted: the kernel gave no count"
+NO_COUNT = Refusal("not counted", "the kernel gave no count")
 FULL = 0.999  # of the time that an event was wanted for
 
 Kept = TypeVar("Kept")
@@ -31,7 +32,7 @@ class Tried(NamedTuple):
     """What a try came to."""
 
     shares: dict[str, float]  # event -> the share of its time for which it was counted
-    refused: dict[str, str]  # event -> why not
+    refused: dict[str, Refusal]
 
 
 Try = Callable[[Sequence[Event]], Tried]
@@ -42,7 +43,7 @@ class Budget:
     """What can be counted on these CPUs, and in how many turns; of events that take the processor's counters."""
 
     turns: list[tuple[str, ...]] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)  # event -> why it is counted nowhere
+    refused: dict[str, Refusal] = field(default_factory=dict)  # events that are counted nowhere
     tight: list[str] = field(default_factory=list)  # events that were not counted all the time even alone
     influences: dict[str, str] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from castmates.linux.capable_copy import PERF_PACKAGES
+from castmates.protocols import Refusal
 from castmates.study.event_sets import PROCESSOR_SETS, names_of
 
 PATIENCE_S = 20.0
@@ -27,7 +28,7 @@ Listed = Callable[[], frozenset[str] | None]  # the names of all events that per
 Sets = list[tuple[str, list[str]]]
 
 
-def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[Sets, dict[str, str]]:
+def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[Sets, dict[str, Refusal]]:
     """The sets with one name in place of each choice, without those that nothing is listed of; and which lack all.
 
     perf is asked only where there is something to choose.
@@ -36,13 +37,13 @@ def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[S
         return [(group, list(events)) for group, events in sets], {}
     here = listed()
     chosen: Sets = []
-    lacking: dict[str, str] = {}
+    lacking: dict[str, Refusal] = {}
     for group, events in sets:
         own = group in PROCESSOR_SETS
         found = [name for words in events if (name := _first(words, here or frozenset()) if own else words)]
         chosen.append((group, found))
         if not found:
-            lacking[group] = f"not supported: {NO_PERF if here is None else NONE_LISTED}"
+            lacking[group] = Refusal("not supported", NO_PERF if here is None else NONE_LISTED)
     return chosen, lacking
 
 

@@ -17,7 +17,7 @@ from castmates.counters.events.kinds import ELSEWHERE, core_units, counting_on
 from castmates.counters.events.resolving import Event, resolve
 from castmates.counters.events.turns import Rota
 from castmates.counters.events.values import Value, between, without
-from castmates.protocols import Count, Held, Sample, Say
+from castmates.protocols import Count, Held, Refusal, Sample, Say
 from castmates.sampler import Sampler
 from castmates.study.event_sets import LAST_LEVEL
 from castmates.study.spec import Counting
@@ -33,7 +33,7 @@ class Member:
     scope: str
     always: Opened
     turns: list[Opened]
-    why_not: dict[str, str] = field(default_factory=dict)  # scope -> why it could not be had
+    why_not: dict[str, Refusal] = field(default_factory=dict)  # of scopes that could not be had
     lacks: str = ""  # what may be in no count
     elsewhere: frozenset[str] = frozenset()  # events of other kinds of cores than the member's
 
@@ -175,12 +175,12 @@ class Counters:
         """Describe what each event is on this processor, how the members are counted, and what that cost so far."""
         facts = {"how": self._how} | self._budget.about()
         for event in self._events:
-            facts[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
+            facts[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.refusal}"
         for scope in dict.fromkeys(member.scope for member in self._members.values()):
             who = ", ".join(name for name, member in self._members.items() if member.scope == scope)
             facts[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.IN_WORDS[scope]}"
         why_not = {scope: why for member in self._members.values() for scope, why in member.why_not.items()}
-        facts |= {f"not by {scope}": why for scope, why in why_not.items()}
+        facts |= {f"not by {scope}": refusal.why for scope, refusal in why_not.items()}
         if self._open_ns:
             milliseconds = self._cpu_ns / self._open_ns * 1e3
             facts["cost"] = f"{milliseconds:.3f} ms of the runner's CPU time a second, over {self._open_ns / 1e9:.1f} s"
@@ -218,17 +218,17 @@ class Counters:
     def _value(
         self, member: Member, event: Event, opening: Mapping[str, Reading], closing: Mapping[str, Reading]
     ) -> Value:
-        if why := event.note or self._budget.refused.get(event.name):
-            return without(why)
+        if refusal := event.refusal or self._budget.refused.get(event.name):
+            return without(refusal)
         if not member.scope:
             return _without_a_scope(member.why_not)
         if event.name in member.elsewhere:
             return without(ELSEWHERE)
         if not event.in_software and not self._has_turn(event.name, self._turn):
-            return without(f"not counted: its turn comes {self._when(event.name)}")
+            return without(Refusal("not counted", f"its turn comes {self._when(event.name)}"))
         for groups in member.opened(self._turn):
-            if why := groups.refused.get(event.name):
-                return without(why)
+            if refusal := groups.refused.get(event.name):
+                return without(refusal)
         return between(opening.get(event.name), closing.get(event.name))
 
     def _has_turn(self, name: str, turn: int | None) -> bool:
@@ -239,14 +239,11 @@ class Counters:
         return self._rota.when(own)
 
 
-def _without_a_scope(why_not: Mapping[str, str]) -> Value:
+def _without_a_scope(why_not: Mapping[str, Refusal]) -> Value:
     """Explain why no member can be counted; where one scope lacks only a permission or a file, the machine could."""
-    could = any(why.startswith("not counted: ") for why in why_not.values())
-    whys = (
-        f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"
-        for scope, why in why_not.items()
-    )
-    return without(f"not {'counted' if could else 'supported'}: {'; '.join(whys)}")
+    could = any(refusal.status == "not counted" for refusal in why_not.values())
+    whys = "; ".join(f"{scope}: {refusal.why}" for scope, refusal in why_not.items())
+    return Value(None, "not counted" if could else "not supported", None, whys)
 
 
 def _encoded(event: Event) -> str:

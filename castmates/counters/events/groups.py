@@ -21,9 +21,11 @@ from castmates.linux.perf_event import (
     read_group,
     switch,
 )
+from castmates.protocols import Refusal
 
 USER_ONLY = "user mode only"
-ENDED = "not counted: the member had ended before"
+ENDED = Refusal("not counted", "the member had ended before")
+NO_COUNTER = Refusal("not supported", "this processor or virtual machine has no counter for it")
 _ABSENT = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
 
 
@@ -63,7 +65,7 @@ class Opened:
     """Everything that counts a member in one turn."""
 
     groups: list[Group] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)  # event -> why it is counted nowhere
+    refused: dict[str, Refusal] = field(default_factory=dict)  # events that are counted nowhere
     notes: dict[str, str] = field(default_factory=dict)  # event -> what its counts lack
 
     def switch(self, on: bool) -> None:
@@ -130,7 +132,7 @@ def open_groups(
     counted = {name for name, _ in held}
     for event in events:
         if event.name not in counted:
-            opened.refused.setdefault(event.name, event.note or ENDED)
+            opened.refused.setdefault(event.name, event.refusal or ENDED)
     return opened
 
 
@@ -191,19 +193,20 @@ class _Opening:
         return self.opener(user_only, group.target, group.leader, bits), USER_ONLY
 
 
-def explain(error: OSError) -> str:
-    """Turn the kernel's refusal into a sentence that begins with its status."""
+def explain(error: OSError) -> Refusal:
+    """What the kernel's refusal means."""
     if error.errno in _ABSENT:
-        return "not supported: this processor or virtual machine has no counter for it"
+        return NO_COUNTER
     if error.errno in (errno.EACCES, errno.EPERM):
-        return (
-            f"not counted: perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
-            "castmates grant; inside a container its seccomp profile must allow perf_event_open too"
+        return Refusal(
+            "not counted",
+            f"perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
+            "castmates doctor --grant; inside a container its seccomp profile must allow perf_event_open too",
         )
     if error.errno == errno.EINVAL:
-        return "not supported: the kernel does not count it for processes"
+        return Refusal("not supported", "the kernel does not count it for processes")
     if error.errno == errno.ENOSYS:
-        return "not supported: this kernel or architecture has no perf_event_open that Castmates knows"
+        return Refusal("not supported", "this kernel or architecture has no perf_event_open that Castmates knows")
     if error.errno == errno.EMFILE:
-        return "not counted: too many files are open (ulimit -n)"
-    return f"not counted: perf_event_open failed ({error.strerror})"
+        return Refusal("not counted", "too many files are open (ulimit -n)")
+    return Refusal("not counted", f"perf_event_open failed ({error.strerror})")

@@ -7,9 +7,12 @@ from pathlib import Path
 from castmates.counters.events.resolving import Event
 from castmates.linux.kernel_files import read_text
 from castmates.linux.perf_event import HARDWARE, HW_CACHE, PERF_DEVICES, Attr
+from castmates.protocols import Refusal
 from castmates.study.cpus import parse
 
-ELSEWHERE = "not supported: this event is one of the processor's other kind of core, on which the member does not run"
+ELSEWHERE = Refusal(
+    "not supported", "this event is one of the processor's other kind of core, on which the member does not run"
+)
 
 Units = Mapping[int, frozenset[int]]  # the number that events name a unit by -> the CPUs that it counts on
 

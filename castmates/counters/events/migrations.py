@@ -5,21 +5,24 @@ with or without -I). So the counters are opened here and read at both edges of a
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from castmates.counters.edges import BetweenEdges
 from castmates.counters.events.groups import Opened, Reading, open_groups
 from castmates.counters.events.resolving import Event
 from castmates.counters.events.values import between, without
 from castmates.linux.event_names import TABLE
 from castmates.linux.perf_event import Target, paranoid
 from castmates.linux.processes import Family
-from castmates.protocols import Sample
+from castmates.protocols import Refusal, Sample
 
 METRIC = "cpu_migrations"
+CLOSED = Refusal("not counted", "the counters are closed")
 _EVENT = Event("cpu-migrations", METRIC, "", (TABLE["cpu-migrations"],))
+Readings = dict[str, Reading | None]  # by member
 
 
-class Migrations:
+class Migrations(BetweenEdges[Readings]):
     """Counts migrations between two edges; where they cannot be counted its samples have no value."""
 
     name = "perf"
@@ -27,7 +30,6 @@ class Migrations:
 
     def __init__(self) -> None:
         self._opened: dict[str, Opened] = {}
-        self._opening: dict[str, Reading | None] = {}
         self._late: list[str] = []
 
     @staticmethod
@@ -35,7 +37,8 @@ class Migrations:
         """Return in one sentence why migrations cannot be counted here; None where they can."""
         opened = _open({0})  # this thread
         opened.close()
-        return opened.refused.get(METRIC)
+        refusal = opened.refused.get(METRIC)
+        return str(refusal) if refusal else None
 
     def attach(self, members: Mapping[str, int]) -> None:
         """Open the counters on every thread the members have so far; later threads and children inherit them."""
@@ -45,30 +48,30 @@ class Migrations:
             if Family(pid).threads() - before:
                 self._late.append(member)
 
-    def start(self, active: Sequence[str]) -> None:
-        """Read the opening edge."""
-        self._opening = {member: self._read(member) for member in active}
+    def _look(self) -> Readings:
+        return {
+            member: self._opened[member].read().get(METRIC) if member in self._opened else None
+            for member in self._active
+        }
 
-    def stop(self) -> list[Sample]:
-        """Read the closing edge and return the differences."""
-        closing = {member: self._read(member) for member in self._opening}
+    def _between(self, opening: Readings, closing: Readings) -> list[Sample]:
         now = time.monotonic_ns()
         shares, counts = [], []
-        for member, before in self._opening.items():
-            refused = self._opened[member].refused.get(METRIC) if member in self._opened else "the counters are closed"
+        for member, before in opening.items():
+            refused = self._opened[member].refused.get(METRIC) if member in self._opened else CLOSED
             value = without(refused) if refused else between(before, closing[member])
             if value.running is not None:
                 shares.append(Sample(now, self.name, member, "running_share", value.running))
             note = f"{value.status}: {value.note}" if value.note else ""
             counts.append(Sample(now, self.name, member, METRIC, value.value, note))
-        self._opening = {}
         return shares + counts
 
     def close(self) -> None:
         """Close all counters; safe to call twice."""
         for opened in self._opened.values():
             opened.close()
-        self._opened, self._opening = {}, {}
+        self._opened = {}
+        super().close()
 
     def about(self) -> dict[str, str]:
         """Describe which event is counted, how, and what may be missing."""
@@ -81,10 +84,7 @@ class Migrations:
         if self._late:
             facts["started threads while counters were opened"] = ", ".join(self._late)
         refused = {member: opened.refused.get(METRIC) for member, opened in self._opened.items()}
-        return facts | {f"{member} {METRIC}": why for member, why in refused.items() if why}
-
-    def _read(self, member: str) -> Reading | None:
-        return self._opened[member].read().get(METRIC) if member in self._opened else None
+        return facts | {f"{member} {METRIC}": str(refusal) for member, refusal in refused.items() if refusal}
 
 
 def _open(threads: set[int]) -> Opened:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from castmates.counters.events.choosing import Listed, choose, list_names
 from castmates.linux import event_names
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_IDLE, EXCLUDE_KERNEL, EXCLUDE_USER, SOFTWARE, Attr
-from castmates.study.counter_keys import name_of
+from castmates.protocols import Refusal
+from castmates.study.counter_keys import event_name
 
 PATIENCE_S = 20.0
 OWN = frozenset(("duration_time", "user_time", "system_time", "dummy", "bpf-output"))  # perf's
@@ -36,7 +37,7 @@ class Event:
     group: str  # the set that names it first
     attrs: tuple[Attr, ...] = ()  # one for each kind of core; none where it is not known
     source: str = ""  # where it is known from
-    note: str = ""  # why it is not known
+    refusal: Refusal | None = None  # where it is not known
 
     @property
     def in_software(self) -> bool:
@@ -53,18 +54,18 @@ def resolve(
     wanted: dict[str, tuple[str, str]] = {}
     for group, events in chosen:
         for words in events:
-            wanted.setdefault(name_of(words), (words, group))
+            wanted.setdefault(event_name(words), (words, group))
     own = {words for words, _ in wanted.values() if words.partition(":")[0] in OWN}
     at_once = _at_once([words for words, _ in wanted.values() if words not in own], ask)
     resolved = [
-        Event(words, name, group, note="not supported: perf measures it itself; it is no counter")
+        Event(words, name, group, refusal=Refusal("not supported", "perf measures it itself; it is no counter"))
         if words in own
         else Event(words, name, group, at_once[words], "perf")
         if words in at_once
         else _resolved(words, name, group, ask([words]))
         for name, (words, group) in wanted.items()
     ]
-    return [*resolved, *(Event(name, name, name, note=why) for name, why in lacking.items())]
+    return [*resolved, *(Event(name, name, name, refusal=why) for name, why in lacking.items())]
 
 
 def _at_once(words: Sequence[str], ask: Ask) -> dict[str, tuple[Attr, ...]]:
@@ -86,13 +87,12 @@ def _resolved(words: str, name: str, group: str, output: str | None) -> Event:
         attr = event_names.look_up(words)
         if attr is None:
             why = "the kernel's own events alone are known without perf, which is not here or may not count"
-            return Event(words, name, group, note=f"not supported: {why}")
+            return Event(words, name, group, refusal=Refusal("not supported", why))
         return Event(words, name, group, (attr,), "the kernel's own table (perf is not here or may not count)")
     attrs = attributes(output)
     if not attrs:
-        return Event(
-            words, name, group, note=f"not supported: perf does not know this event here ({_complaint(output)})"
-        )
+        why = f"perf does not know this event here ({_complaint(output)})"
+        return Event(words, name, group, refusal=Refusal("not supported", why))
     return Event(words, name, group, attrs, "perf")
 
 

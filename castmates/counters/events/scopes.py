@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from castmates.counters.events.groups import ENDED, open_groups
+from castmates.counters.events.groups import ENDED, NO_COUNTER, open_groups
 from castmates.counters.events.resolving import Event
 from castmates.linux import cgroups
 from castmates.linux.perf_event import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
 from castmates.linux.processes import Family, is_stopped
-from castmates.protocols import Held
+from castmates.protocols import Held, Refusal
 
 ScopeName = Literal["cgroup", "thread", "cpu"]
 SCOPES: tuple[ScopeName, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
@@ -33,7 +33,7 @@ class Scope:
 
     name: ScopeName | Literal[""] = ""
     targets: list[Target] = field(default_factory=list)
-    why_not: dict[str, str] = field(default_factory=dict)  # scope -> why the kernel does not allow it
+    why_not: dict[str, Refusal] = field(default_factory=dict)  # by scope
     lacks: str = ""  # what may be in no count
     folder: int = -1  # descriptor of the control group
 
@@ -62,7 +62,7 @@ def scope_of(held: Held, how: str, opener: Opener = open_event) -> Iterator[Scop
             try:
                 targets = _targets(scope, name, held)
             except OSError as error:
-                scope.why_not[name] = error.strerror or "it cannot be opened"
+                scope.why_not[name] = Refusal("not supported", error.strerror or "it cannot be opened")
                 continue
             if why := _refusal(name, targets, opener):
                 scope.why_not[name] = why
@@ -98,12 +98,12 @@ def _targets(scope: Scope, name: str, held: Held) -> list[Target]:
     return [Target(-1, cpu) for cpu in held.cpus]
 
 
-def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> str:
-    """Explain why nothing can be counted on these; "" where it can."""
+def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> Refusal | None:
+    """Explain why nothing can be counted on these; None where it can."""
     opened = open_groups([_TRIED], targets, opener=opener)
     opened.close()
-    why = opened.refused.get(_TRIED.name, "")
-    if scope == "cgroup" and "no counter" in why:
+    refusal = opened.refused.get(_TRIED.name)
+    if scope == "cgroup" and refusal == NO_COUNTER:
         # Version 1 has it there, or no controller was handed down from the root since the machine was started.
-        return "the hierarchy of its control group has no perf_event controller"
-    return why
+        return Refusal("not supported", "the hierarchy of its control group has no perf_event controller")
+    return refusal

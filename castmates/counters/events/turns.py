@@ -1,8 +1,8 @@
 """Turns at the processor's counters, where not everything fits there at once: who is in which, and when each comes.
 
-Each round of a block belongs to one turn, the same for all its scenes, so that a scene and its baseline are compared
-by the same events of the same round. Turns go on from block to block: a block of fewer rounds than turns would always
-count the same ones.
+Each round of a launch belongs to one turn, the same for all its scenes, so that a scene and its baseline are compared
+by the same events of the same round. Turns go on from launch to launch: a launch of fewer rounds than turns would
+always count the same ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ class Rota:
 
     def __init__(self, rounds_before: int = 0) -> None:
         self.turns = 0
-        self._before = rounds_before  # in the blocks before this one
+        self._before = rounds_before  # in the launches before this one
 
     def join(self, turns: int) -> list[int]:
         """Take so many turns; the first to join has the first ones."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from castmates.counters.events.groups import Reading
-from castmates.protocols import Status
+from castmates.protocols import Refusal, Status
 
 FULL = 0.999  # above it nothing was lost but the moments of switching
 
@@ -32,7 +32,6 @@ def between(before: Reading | None, after: Reading | None) -> Value:
     return Value(float(count), "counted", share)
 
 
-def without(why: str) -> Value:
-    """No value, for a reason that begins with its status."""
-    status, _, note = why.partition(": ")
-    return Value(None, "not supported" if status == "not supported" else "not counted", None, note or why)
+def without(refusal: Refusal) -> Value:
+    """No value, and why."""
+    return Value(None, refusal.status, None, refusal.why)

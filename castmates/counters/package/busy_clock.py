@@ -1,4 +1,4 @@
-"""The clock of the block's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
+"""The clock of the launch's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
 
 Unlike scaling_cur_freq, which is a moment's, it is the mean over all that ran between the edges. MPERF counts at the
 time stamp counter's rate while a CPU is not halted, APERF at its real clock.
@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from castmates.counters.edges import BetweenEdges
 from castmates.counters.events.groups import Reading, explain
 from castmates.counters.package.units import Unit
 from castmates.errors import CastmatesError
@@ -20,9 +21,10 @@ NAME = "busy_clock"
 GHZ, RUNNING = "busy_ghz", "unhalted_s"
 EVENTS = ("tsc", "aperf", "mperf")
 NONE_HERE = "this kernel or machine counts no APERF and MPERF through perf (virtual machines have none)"
+Clocks = dict[int, dict[str, Reading]]  # CPU -> event -> count
 
 
-class BusyClock:
+class BusyClock(BetweenEdges[Clocks]):
     """Reads each CPU's mean clock while it ran, whoever ran there."""
 
     name = NAME
@@ -32,7 +34,6 @@ class BusyClock:
         self._unit = msr_unit(root)
         self._fds: dict[int, dict[str, int]] = {}  # CPU -> event -> descriptor
         self._refused = ""
-        self._opening: dict[int, dict[str, Reading]] = {}
 
     def available(self) -> str | None:
         """Explain why there is nothing to count; None where there is something."""
@@ -59,16 +60,10 @@ class BusyClock:
                     self._fds[cpu][event] = self._opener(attr, Target(-1, cpu), -1, 0)
         except OSError as error:
             self.close()
-            self._refused = explain(error)
+            self._refused = str(explain(error))
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge; a CPU that was halted all the time had no clock."""
-        opening, self._opening = self._opening, {}
-        closing = self._look() if opening else {}
+    def _between(self, opening: Clocks, closing: Clocks) -> list[Sample]:
+        """A CPU that was halted all the time had no clock."""
         now = time.monotonic_ns()
         samples = []
         for cpu, after in closing.items():
@@ -88,14 +83,15 @@ class BusyClock:
         for fds in self._fds.values():
             for fd in fds.values():
                 os.close(fd)
-        self._fds, self._opening = {}, {}
+        self._fds = {}
+        super().close()
 
     def about(self) -> dict[str, str]:
         """Describe what is counted."""
         words = "APERF ÷ MPERF × time stamp counter of each CPU, whoever ran there"
         return {GHZ: f"none: {self._refused}" if self._refused else words}
 
-    def _look(self) -> dict[int, dict[str, Reading]]:
+    def _look(self) -> Clocks:
         edge = {}
         for cpu, fds in self._fds.items():
             try:

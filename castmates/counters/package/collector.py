@@ -1,10 +1,11 @@
-"""Energy, memory controllers and uncore clock of the block's packages, read at both edges; they belong to nobody."""
+"""Energy, memory controllers and uncore clock of the launch's packages, read at both edges; they belong to nobody."""
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from castmates.counters.edges import BetweenEdges
 from castmates.counters.events.groups import Reading
 from castmates.counters.events.values import FULL
 from castmates.counters.package import sources, uncore_clock
@@ -36,8 +37,8 @@ class Edge:
     clocks: Mapping[int, list[float]] = field(default_factory=dict)
 
 
-class Packages:
-    """Reads what belongs to the packages of a block, whoever causes it: other programs too."""
+class Packages(BetweenEdges[Edge]):
+    """Reads what belongs to the packages of a launch, whoever causes it: other programs too."""
 
     name = NAME
 
@@ -48,7 +49,6 @@ class Packages:
         self._clock = UncoreClock(self._packages, root)
         self._opened = OpenedUnits()
         self._zones: list[Zone] = []
-        self._opening: Edge | None = None
 
     def available(self) -> str | None:
         """Explain why there is nothing to read of a package; None where there is something."""
@@ -70,16 +70,8 @@ class Packages:
         for zone in self._zones:
             self._opened.refused.pop((zone.package, zone.metric), None)
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge, and return rates: watts, bytes a second, GHz."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = self._look()
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
+        """Rates: watts, bytes a second, GHz."""
         seconds = (closing.t_ns - opening.t_ns) / 1e9
         rates = {**self._of_units(opening, closing, seconds), **self._of_zones(opening, closing, seconds)}
         refused: Rates = {key: (None, why) for key, why in self._opened.refused.items()}
@@ -92,7 +84,7 @@ class Packages:
     def close(self) -> None:
         """Let go of the counters; safe to call twice."""
         self._opened.close()
-        self._opening = None
+        super().close()
 
     def about(self) -> dict[str, str]:
         """Describe what is counted, through what, and what was refused."""
@@ -110,7 +102,7 @@ class Packages:
         return {"packages": ", ".join(map(str, self._packages)), **facts}
 
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:
-        """List each event with every package of the block that its unit counts, and the CPU through which it does."""
+        """List each event with every package of the launch that its unit counts, and the CPU through which it does."""
         listed: list[tuple[sources.Wanted, int, int]] = []
         for event in self._wanted:
             packages = [

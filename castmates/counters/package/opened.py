@@ -68,4 +68,4 @@ def _explain(error: OSError) -> str:
         )
     if error.errno == errno.EINVAL:
         return "the kernel refuses this event (EINVAL)"
-    return explain_refusal(error)
+    return str(explain_refusal(error))

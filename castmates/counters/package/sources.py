@@ -120,7 +120,7 @@ def wanted(root: Path = Path("/")) -> tuple[list[Wanted], list[str]]:
         for source in sources:
             try:
                 found = found or _events(source, root)
-            except CastmatesError as problem:  # of a kernel newer than this table: the block goes on without it
+            except CastmatesError as problem:  # of a kernel newer than this table: the launch goes on without it
                 problems.append(str(problem))
         # What is moved is counted only where reads and writes are not.
         if found and (found[0].metric != MOVED or not {READ, WRITTEN} & {event.metric for event in chosen}):

@@ -1,6 +1,6 @@
-"""What of the machine must stay as at the block's begin: governors, limits of clocks, CPUs online, being awake.
+"""What of the machine must stay as at the launch's begin: governors, limits of clocks, CPUs online, being awake.
 
-A changed setting spoils every window from then on, so both edges are compared with the block's begin. A lowered
+A changed setting spoils every window from then on, so both edges are compared with the launch's begin. A lowered
 scaling_max_freq is no fault while the kernel cools the processor: that is throttling, which is an effect.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.uncore_frequency import HIGHEST, LOWEST, domains
 from castmates.protocols import Sample
@@ -37,8 +38,8 @@ class Edge(NamedTuple):
     coolers: int  # devices that hold the processor back for heat
 
 
-class Conditions:
-    """Holds the settings of the machine at both edges of a window against those at the block's begin."""
+class Conditions(BetweenEdges[Edge]):
+    """Holds the settings of the machine at both edges of a window against those at the launch's begin."""
 
     name = "conditions"
 
@@ -54,22 +55,13 @@ class Conditions:
             f"{name} of {folder.name}": folder / name for folder in domains(root) for name in (LOWEST, HIGHEST)
         }
         self._begin: Settings = {}
-        self._opening: Edge | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember how the machine is set."""
-        self._begin = self._look().settings  # without what cooling lowers: a block may begin hot
+        self._begin = self._look().settings  # without what cooling lowers: a launch may begin hot
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge; the notes name what is not as it was."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = self._look()
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
+        """The notes name what is not as it was."""
         changed = [change for edge in (opening, closing) for change in changes(self._begin, edge.settings)]
         offline = sorted({*opening.offline, *closing.offline})
         now = time.monotonic_ns()
@@ -81,13 +73,10 @@ class Conditions:
         ]
         return [Sample(now, self.name, "host", metric, value, note) for metric, value, note in metrics]
 
-    def close(self) -> None:
-        """Let go of nothing."""
-
     def about(self) -> dict[str, str]:
-        """Describe how the machine was set when the block began."""
+        """Describe how the machine was set when the launch began."""
         settings = [f"{what} {value}" for what, value in self._begin.items()]
-        return {"at the block's begin": ", ".join(settings) or "this kernel does not control the frequency"}
+        return {"at the launch's begin": ", ".join(settings) or "this kernel does not control the frequency"}
 
     def _look(self) -> Edge:
         offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]

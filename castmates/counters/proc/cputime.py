@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.host import cpu_ticks
 from castmates.linux.processes import TICK_S, children_of, parse_stat, stat_line, threads_of
 from castmates.protocols import Sample
@@ -26,7 +27,7 @@ class Edge:
     runner_ns: int  # CPU time of this very process
 
 
-class CpuTime:
+class CpuTime(BetweenEdges[Edge]):
     """Counts CPU time between two edges: of CPUs in clock ticks, of members in nanoseconds."""
 
     name = "cputime"
@@ -36,23 +37,8 @@ class CpuTime:
         self._cpus = tuple(cpus)
         self._around = {place: tuple(beside) for place, beside in (around or {}).items()}
         self._watched = {*self._cpus}.union(*self._around.values())
-        self._members: dict[str, int] = {}
-        self._opening: Edge | None = None
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Remember whom to watch."""
-        self._members = dict(members)
-
-    def start(self, active: Sequence[str]) -> None:
-        """Read the opening edge."""
-        self._opening = self._look(active)
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge and return the differences."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = self._look(list(opening.members))
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
         runner_s = (closing.runner_ns - opening.runner_ns) / 1e9
         samples = [*self._of_cpus(opening, closing), *self._of_neighbours(opening, closing)]
         samples.append(Sample(closing.t_ns, self.name, "runner", "cpu_s", runner_s))
@@ -61,22 +47,18 @@ class CpuTime:
             samples.append(Sample(closing.t_ns, self.name, member, "cpu_s", value, note))
         return samples
 
-    def close(self) -> None:
-        """Forget everybody."""
-        self._members, self._opening = {}, None
-
     def about(self) -> dict[str, str]:
         """Describe what is read and how finely."""
         return {
             "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {TICK_S * 1e3:g} ms;"
             " idle_s contains waiting for input and output",
-            "around the block": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
-            or "no other CPU shares a last-level cache with the block",
+            "around the launch": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
+            or "no other CPU shares a last-level cache with the launch",
             "members": "process CPU clocks in ns, and what parents waited for in ticks",
         }
 
-    def _look(self, active: Sequence[str]) -> Edge:
-        members = {member: cpu_ns_of(self._members[member]) for member in active}
+    def _look(self) -> Edge:
+        members = {member: cpu_ns_of(self._members[member]) for member in self._active}
         return Edge(time.monotonic_ns(), cpu_ticks(self._watched), members, time.process_time_ns())
 
     def _of_cpus(self, opening: Edge, closing: Edge) -> list[Sample]:
@@ -90,7 +72,7 @@ class CpuTime:
         return samples
 
     def _of_neighbours(self, opening: Edge, closing: Edge) -> list[Sample]:
-        """Return how busy the CPUs around the block were, those that are offline left out."""
+        """Return how busy the CPUs around the launch were, those that are offline left out."""
         samples = []
         for place, beside in self._around.items():
             both = [cpu for cpu in beside if cpu in opening.cpus and cpu in closing.cpus]

@@ -1,9 +1,10 @@
-"""The frequency of the block's CPUs, at both edges of a window: an effect, recorded and never a reason."""
+"""The frequency of the launch's CPUs, at both edges of a window: an effect, recorded and never a reason."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux import host
 from castmates.linux.kernel_files import CPU_DIR, read_int
 from castmates.protocols import Sample
@@ -12,7 +13,7 @@ DRIVER = "scaling_cur_freq"
 CPUINFO = "/proc/cpuinfo, in a guest often the nominal one"
 
 
-class Frequency:
+class Frequency(BetweenEdges[list[Sample]]):
     """Reads each CPU's frequency from the kernel, and notes where the kernel shows it."""
 
     name = "frequency"
@@ -20,28 +21,20 @@ class Frequency:
     def __init__(self, cpus: Sequence[int], root: Path = Path("/")) -> None:
         self._files = {cpu: root / CPU_DIR / f"cpu{cpu}/cpufreq" / DRIVER for cpu in cpus}
         self._root = root
-        self._opening: list[Sample] | None = None
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nothing: a frequency is a CPU's."""
-
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge, while the members still run, and return both."""
-        opening, self._opening = self._opening, None
-        return [] if opening is None else opening + self._look()
-
-    def close(self) -> None:
-        """Let go of nothing."""
+    def _between(self, opening: list[Sample], closing: list[Sample]) -> list[Sample]:
+        return opening + closing
 
     def about(self) -> dict[str, str]:
         """Return where the frequency is read."""
         return {
             "frequency_mhz": ", ".join(sorted({sample.note for sample in self._look()})) + "; two samples, one an edge"
         }
+
+    @property
+    def reads(self) -> bool:
+        """Whether the kernel shows a frequency, and not the nominal one alone."""
+        return any(sample.note == DRIVER for sample in self._look())
 
     def available(self) -> str | None:
         """Explain why there is nothing to read; None where there is something."""

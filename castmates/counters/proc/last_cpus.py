@@ -5,40 +5,29 @@ the edges shows in the count of migrations (perf), where it can be had.
 """
 
 import time
-from collections.abc import Mapping, Sequence
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.processes import children_of, parse_stat, thread_stat_line, threads_of
 from castmates.protocols import Sample
 
 Threads = dict[int, int]  # thread -> the CPU that it ran on last
 
 
-class Places:
+class Places(BetweenEdges[dict[str, Threads]]):
     """Reads the CPU of every thread of every member, frozen ones included."""
 
     name = "places"
 
-    def __init__(self) -> None:
-        self._members: dict[str, int] = {}
-        self._opening: dict[str, Threads] | None = None
+    def _look(self) -> dict[str, Threads]:
+        """Those who run; where the frozen ran last is seen at the close."""
+        return {name: last_cpus(self._members[name]) for name in self._active}
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Remember whom to watch."""
-        self._members = dict(members)
-
-    def start(self, active: Sequence[str]) -> None:
-        """Read the opening edge of those who run; where the frozen ran last is seen at the close as well."""
-        self._opening = {name: last_cpus(self._members[name]) for name in active}
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge: a sample for each CPU that a member was seen on, its number as the value."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = {name: last_cpus(pid) for name, pid in self._members.items()}
+    def _between(self, opening: dict[str, Threads], closing: dict[str, Threads]) -> list[Sample]:
+        """A sample for each CPU that a member was seen on, its number as the value."""
+        frozen = {name: last_cpus(pid) for name, pid in self._members.items() if name not in closing}
         now = time.monotonic_ns()
         samples = []
-        for name, after in closing.items():
+        for name, after in (closing | frozen).items():
             before = opening.get(name, {})
             seen = {*before.values(), *after.values()}
             samples += [Sample(now, self.name, name, "last_cpu", float(cpu)) for cpu in sorted(seen)]
@@ -46,10 +35,6 @@ class Places:
                 moved = sum(before[thread] != cpu for thread, cpu in after.items() if thread in before)
                 samples.append(Sample(now, self.name, name, "threads_moved", float(moved), "a lower bound"))
         return samples
-
-    def close(self) -> None:
-        """Forget everybody."""
-        self._members, self._opening = {}, None
 
     def about(self) -> dict[str, str]:
         """Describe what is read."""

@@ -1,4 +1,4 @@
-"""Who else took time on the CPUs of the block, or around them, while a window was open.
+"""Who else took time on the CPUs of the launch, or around them, while a window was open.
 
 The stat files of all processes are read before the opening and after the close of a window, and only the few lines
 that differ are looked into. It names; the time of the CPUs themselves shows how much others took.
@@ -6,9 +6,10 @@ that differ are looked into. It names; the time of the CPUs themselves shows how
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.processes import TICK_S, numbers, parse_stat, stat_line, thread_stat_line, threads_of
 from castmates.protocols import Sample
 
@@ -43,8 +44,8 @@ class Entry(NamedTuple):
 Table = dict[int, bytes]  # pid -> its stat line
 
 
-class Culprits:
-    """Names those outside of the block who took time at the places that should be the block's, or quiet."""
+class Culprits(BetweenEdges[Table]):
+    """Names those outside of the launch who took time at the places that should be the launch's, or quiet."""
 
     name = "culprits"
 
@@ -57,26 +58,19 @@ class Culprits:
         self._places = {place: frozenset(cpus) for place, cpus in places.items()}
         self._most_named = most_named
         self._is_ours = is_ours  # for members' processes that are no longer anybody's children
-        self._members: set[int] = set()  # each leads its own session
         self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
-        self._opening: Table | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:
         """Remember who is no culprit, and which kernel threads can be none."""
-        self._members = set(members.values())
+        super().attach(members)
         watched = frozenset().union(*self._places.values())
         self._elsewhere = {pid for pid, line in _read(set()).items() if _bound_elsewhere(pid, line, watched)}
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002 (others are the same whoever runs)
-        """Read the opening edge."""
-        self._opening = _read(self._elsewhere)
+    def _look(self) -> Table:
+        return _read(self._elsewhere)
 
-    def stop(self) -> list[Sample]:
-        """Read the closing edge and name, for each place, those who took most."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = _read(self._elsewhere)
+    def _between(self, opening: Table, closing: Table) -> list[Sample]:
+        """Name, for each place, those who took most."""
         now = time.monotonic_ns()
         takers_of: dict[str, list[tuple[float, str]]] = {place: [] for place in self._places}
         strays = dict.fromkeys(self._places, 0.0)
@@ -96,10 +90,6 @@ class Culprits:
             for seconds, who in sorted(takers, reverse=True)[: self._most_named]
         ]
 
-    def close(self) -> None:
-        """Forget everybody."""
-        self._members, self._opening = set(), None
-
     def about(self) -> dict[str, str]:
         """Describe what is read and how sure it is."""
         return {
@@ -115,9 +105,10 @@ class Culprits:
 
     def _is_a_members(self, pid: int, table: Table) -> bool:
         """Check whether it descends from a member, or lives in a member's session."""
+        leaders = {*self._members.values()}  # each leads its own session
         while pid in table:
             entry = Entry.of(table[pid])
-            if pid in self._members or entry.session in self._members:
+            if pid in leaders or entry.session in leaders:
                 return True
             pid = entry.parent
         return False

@@ -1,9 +1,9 @@
 """What /proc shows of a window beside CPU time: faults and context switches of each member's whole process tree."""
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.host import swapped_pages
 from castmates.linux.processes import children_of, parse_stat, stat_line, switches_of, threads_of
 from castmates.protocols import Sample
@@ -34,29 +34,12 @@ class Edge:
     trees: dict[str, Tree]
 
 
-class ProcStat:
+class ProcStat(BetweenEdges[Edge]):
     """Counts context switches, faults and swapping between two edges, from /proc alone."""
 
     name = "procstat"
 
-    def __init__(self) -> None:
-        self._members: dict[str, int] = {}
-        self._opening: Edge | None = None
-
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Remember whom to watch."""
-        self._members = dict(members)
-
-    def start(self, active: Sequence[str]) -> None:
-        """Read the opening edge."""
-        self._opening = self._look(active)
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge and return the differences."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return []
-        closing = self._look(list(opening.trees))
+    def _between(self, opening: Edge, closing: Edge) -> list[Sample]:
         samples = [
             Sample(closing.t_ns, self.name, "host", metric, closing.swap[metric] - before)
             for metric, before in opening.swap.items()
@@ -69,10 +52,6 @@ class ProcStat:
             ]
         return samples
 
-    def close(self) -> None:
-        """Forget everybody."""
-        self._members, self._opening = {}, None
-
     def about(self) -> dict[str, str]:
         """Describe what is read."""
         return {
@@ -80,8 +59,8 @@ class ProcStat:
             "swapping": "pswpin and pswpout of the whole host, in pages",
         }
 
-    def _look(self, active: Sequence[str]) -> Edge:
-        trees = {member: read_tree(self._members[member]) for member in active}
+    def _look(self) -> Edge:
+        trees = {member: read_tree(self._members[member]) for member in self._active}
         return Edge(time.monotonic_ns(), swapped_pages(), trees)
 
 

@@ -1,4 +1,4 @@
-"""How often the block's CPUs, and their packages, were throttled for heat: an effect, never a reason.
+"""How often the launch's CPUs, and their packages, were throttled for heat: an effect, never a reason.
 
 Whether the members made the heat or a fan failed does not show in a counter. So it was decided beforehand: throttle
 events are recorded as an effect, and no window is rejected for them. A power limit that lowers the clock is counted
@@ -6,9 +6,10 @@ only where the kernel was started with `int_pln_enable`; elsewhere the clock its
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.kernel_files import CPU_DIR, read_int
 from castmates.protocols import Sample
 
@@ -22,9 +23,10 @@ COUNTS = {
 }
 OF_PACKAGES = (PACKAGE, PACKAGE_LIMIT)
 NONE_HERE = "this kernel or processor counts no throttling (thermal_throttle is Intel's)"
+Counts = dict[tuple[str, str], int | None]  # CPU and metric -> count
 
 
-class Throttling:
+class Throttling(BetweenEdges[Counts]):
     """Counts throttle events between two edges."""
 
     name = "throttling"
@@ -38,19 +40,9 @@ class Throttling:
         self._files = {key: file for key, file in files.items() if read_int(file) is not None}
         packages = {cpu: read_int(root / CPU_DIR / f"cpu{cpu}/topology/physical_package_id") for cpu in cpus}
         self._package_of = {f"cpu{cpu}": number for cpu, number in packages.items() if number is not None}
-        self._opening: dict[tuple[str, str], int | None] = {}
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nothing: throttling is a CPU's."""
-
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read the opening edge."""
-        self._opening = self._look()
-
-    def stop(self) -> list[Sample]:
-        """Read the closing edge and return the differences, of CPUs and of packages."""
-        opening, self._opening = self._opening, {}
-        closing = self._look() if opening else {}
+    def _between(self, opening: Counts, closing: Counts) -> list[Sample]:
+        """The differences, of CPUs and of packages."""
         now = time.monotonic_ns()
         samples = []
         for (subject, metric), after in closing.items():
@@ -59,9 +51,6 @@ class Throttling:
             note = "" if value is not None else "this CPU is offline"
             samples.append(Sample(now, self.name, subject, metric, value, note))
         return samples + self._of_packages(samples)
-
-    def close(self) -> None:
-        """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
         """Describe what is counted."""

@@ -20,7 +20,6 @@ from castmates.linux.end_with_parent import end_with_parent
 
 ACKNOWLEDGED = b"ack\n"
 ENDS_WITHIN_S = 2.0
-ENDED = "it ended with status"
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class PerfProcess:
     def __init__(self, program: str, words: Sequence[str]) -> None:
         """Start it: `words` are all its options but those of the control pipe and the output."""
         self.why = ""
+        self.ended_by_itself = False  # it would not run; else it was slow
         self.ended = False
         self.heard_ns = 0  # when it last acknowledged, CLOCK_MONOTONIC
         self._heard = b""
@@ -68,11 +68,6 @@ class PerfProcess:
             for fd in (orders, answers):
                 if fd >= 0:
                     os.close(fd)
-
-    @property
-    def ended_by_itself(self) -> bool:
-        """Whether it failed because it would not run, and not because it was slow."""
-        return self.why.startswith(ENDED)
 
     @property
     def pid(self) -> int | None:
@@ -107,7 +102,13 @@ class PerfProcess:
 
     def fail(self, why: str) -> None:
         """Give it up, with its own last words where it has ended."""
-        self.why = self._how_it_ended(why)
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):  # it may be about to end
+                self._process.wait(0.2)
+            self.ended_by_itself = self._process.returncode is not None
+        self.why = why
+        if self._process is not None and self.ended_by_itself:
+            self.why = f"it ended with status {self._process.returncode}: {last_words(_text(self._errors)) or why}"
 
     def end(self) -> Answer:
         """End it, with its print if it will give one, and by force if it will not; safe to call twice."""
@@ -135,16 +136,6 @@ class PerfProcess:
             break
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-
-    def _how_it_ended(self, otherwise: str) -> str:
-        """Explain why it no longer obeys: its own last words, where it has ended."""
-        if self._process is None or self._process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):  # it may be about to end
-                if self._process is not None:
-                    self._process.wait(0.2)
-        if self._process is None or self._process.returncode is None:
-            return otherwise
-        return f"{ENDED} {self._process.returncode}: {last_words(_text(self._errors)) or otherwise}"
 
 
 def hear_all(perfs: Iterable[PerfProcess], word: str, deadline: float) -> None:

@@ -89,8 +89,8 @@ def rows(readings: Sequence[Reading], study: str, member: str, scene: str, platf
     return [
         {
             "study": study,
-            "company": "",
-            "block": 0,
+            "cohort": "",
+            "launch": 0,
             "window": times.index(reading.t_s) + 1 if reading.t_s is not None else 1,
             "round": 0,
             "scene": scene,

@@ -114,7 +114,7 @@ def _of_release(part: str) -> str:
 
 
 def distribution(text: str) -> str | None:
-    """Keep name and version of a public distribution; others may bear the name of a company."""
+    """Keep name and version of a public distribution; others may bear the name of a cohort."""
     pairs = dict(re.findall(r'^(ID|VERSION_ID)="?([\w.-]{1,40})"?$', text, re.MULTILINE | re.ASCII))
     name, version = pairs.get("ID"), pairs.get("VERSION_ID", "")
     if name not in DISTRIBUTIONS or not re.fullmatch(r"[\d.]*", version):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-GRANT = "sudo castmates grant"  # what most lacks of permissions take
+GRANT = "sudo castmates doctor --grant"  # what most lacks of permissions take
 State = Literal["yes", "no", "partly", "unknown"]
 
 

@@ -23,7 +23,7 @@ def cores(topology: Topology) -> Check:
     remedy = "Use a machine with more cores, or widen what taskset, the cpuset or the container allows."
     change = "widen what taskset, the cpuset or the container allows" if online > len(topology.allowed) else ""
     if count < DEFAULT_STUDY_CORES:
-        return Check("cores", "no", finding, "A program and its neighbour cannot each have a core.", remedy, change)
+        return Check("cores", "no", finding, "A program and its antagonist cannot each have a core.", remedy, change)
     if count == DEFAULT_STUDY_CORES:
         cost = "No core is left for Castmates itself, which takes a little time from the programs it watches."
         return Check("cores", "partly", finding, cost, remedy, change)
@@ -133,14 +133,14 @@ def governor(facts: Mapping[str, Any]) -> Check:
 
 
 def turbo(facts: Mapping[str, Any]) -> Check:
-    """Is turbo off, so that idle neighbours do not raise the frequency?"""
+    """Is turbo off, so that idle antagonists do not raise the frequency?"""
     state: dict[str, Any] | None = facts.get("turbo")
     if state is None:
-        cost = "A busy neighbour may lower the program's frequency; only the placebo baseline shows it."
+        cost = "A busy antagonist may lower the program's frequency; only the placebo baseline shows it."
         return Check("turbo off", "unknown", "no switch is visible", cost, "Look at the host or the firmware.")
     if not state["on"]:
         return Check("turbo off", "yes", "off")
-    cost = "A busy neighbour lowers the program's frequency; the placebo baseline separates this from the cache."
+    cost = "A busy antagonist lowers the program's frequency; the placebo baseline separates this from the cache."
     off = 1 if state["switch"].endswith("no_turbo") else 0
     change = f"echo {off} | sudo tee {state['switch']}"
     return Check("turbo off", "partly", "on", cost, f"Switch it off: {change}", change)
@@ -153,7 +153,7 @@ def swap(facts: Mapping[str, Any]) -> Check:
         return Check("swap unused", "unknown", "/proc/meminfo does not show it", "Swapping may disturb measurements.")
     if not state["used_bytes"]:
         return Check("swap unused", "yes", "none in use" if state["total_bytes"] else "there is none")
-    cost = "A program whose pages come back from disk loses time that no neighbour took."
+    cost = "A program whose pages come back from disk loses time that no antagonist took."
     finding = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
     change = "sudo swapoff -a"
     return Check("swap unused", "partly", finding, cost, f"Switch it off if memory suffices: {change}", change)

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from castmates.machine import quirks
 from castmates.machine.doctor import cpu, memory, rdt, tools
 from castmates.machine.doctor.caches import special_caches
 from castmates.machine.doctor.check import Check
 from castmates.machine.doctor.features import features
-from castmates.machine.doctor.known import known_quirks
 from castmates.machine.doctor.latencies import memory_latencies
 from castmates.machine.topology import Topology
 
@@ -39,7 +39,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         *features(facts),
         rdt.verified(facts),
         rdt.pqos(facts),
-        *known_quirks(facts),
+        *_known_quirks(facts),
         tools.perf(facts),
         tools.hardware_counters(facts),
         tools.software_counters(facts),
@@ -88,3 +88,11 @@ def as_table(checks: Sequence[Check]) -> "Group":
             notes.append(Text(f"{check.name}: {check.cost}", style="bold"))
             notes.append(Padding(Text(check.remedy), (0, 0, 0, 4)))
     return Group(table, *notes)
+
+
+def _known_quirks(facts: Mapping[str, Any]) -> list[Check]:
+    """Return a row for each quirk that no other row shows, or one that there is none."""
+    shown = [quirk for quirk in quirks.applicable(facts) if not quirk.row]
+    if not shown:
+        return [Check("known quirks", "yes", "none for this processor and kernel")]
+    return [Check(f"known quirks: {one.name}", "partly", one.heading(facts), one.happens, one.do) for one in shown]

@@ -181,7 +181,7 @@ def _cat(info: Info) -> Check | None:
         classes -= 1
         finding += f", one class holds I/O (io_alloc: {resource.get('io_alloc_cbm') or 'ways unknown'})"
     if classes < NEEDED_CLASSES:
-        cost = f"A study needs {NEEDED_CLASSES} classes, so a program and its neighbours cannot both have a group."
+        cost = f"A study needs {NEEDED_CLASSES} classes, so a program and its antagonists cannot both have a group."
         return Check("CAT", "partly", finding, cost, "Mount without -o cdp, which halves the number of classes.")
     return Check("CAT", "yes", finding)
 
@@ -243,7 +243,7 @@ def _counted(finding: str, events: int, here: Assignment, facts: Mapping[str, An
         finding += f", {most} counters in each cache, {free} of them free"
         needed = events * (NEEDED_CLASSES - 1)
         if free < needed:
-            cost = f"A program and its neighbour need {needed} counters; traffic without one reads Unassigned."
+            cost = f"A program and its antagonist need {needed} counters; traffic without one reads Unassigned."
             remedy = "Remove monitoring groups that nobody needs: each takes a counter for each event."
             return Check("MBM", "partly", finding, cost, remedy)
         return Check("MBM", "yes", finding)

@@ -52,7 +52,7 @@ def peak(facts: Mapping[str, Any]) -> Check:
     """Is it known how much memory bandwidth a package gives?"""
     name, found = "memory peak", Peak.of(facts.get("memory_peak"))
     if found is None:
-        cost = "How busy a neighbour keeps the memory is not known, and no rate can be a share of its peak."
+        cost = "How busy an antagonist keeps the memory is not known, and no rate can be a share of its peak."
         return Check(name, "unknown", "not measured on this machine", cost, f"Run {COMMAND} (a minute).", COMMAND)
     finding = f"{found.highest() / 1e9:.3g} GB/s read by up to {found.cores} cores, measured at {found.at}"
     if not found.saturated:

@@ -21,7 +21,7 @@ def screen(summary: Summary) -> Group:
         if lines:
             parts += [Text(), Text(title, style="bold"), _lines(lines)]
     counts = ", ".join(f"{summary.counts[state]} {state}" for state in STATES if summary.counts.get(state))
-    more = Text.assemble(counts, "   each row: ", ("castmates doctor --all   --json", "cyan"))
+    more = Text.assemble(counts, "   each row: ", ("castmates doctor --all   --format json", "cyan"))
     return Group(*parts, Text(), more)
 
 

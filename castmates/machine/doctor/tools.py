@@ -9,6 +9,7 @@ from castmates.machine.doctor.check import GRANT, Check
 
 LISTED = 4
 LET_ROOT = f"Let root run, once: {GRANT}"
+RESTORE = "sudo castmates doctor --restore"
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
 
 
@@ -140,7 +141,7 @@ def freezing(facts: Mapping[str, Any]) -> Check:
 
 
 def cpuset_partition(facts: Mapping[str, Any]) -> Check:
-    """Can a block's CPUs be given to its programs alone? The kernel was not asked to do it."""
+    """Can a launch's CPUs be given to its programs alone? The kernel was not asked to do it."""
     name, why = "isolated partition", facts.get("no_cpuset_partition")
     cost = "A study cannot keep all else off its CPUs ('machine.prepare: {cpuset: isolated}')."
     if why is None:
@@ -166,7 +167,7 @@ def put_back(facts: Mapping[str, Any]) -> Check:
         return Check("put back", "yes", "no run has left anything changed")
     cost = "A killed run has left settings changed; the next launch puts them back."
     finding = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
-    return Check("put back", "partly", finding, cost, "Run: sudo castmates restore", "sudo castmates restore")
+    return Check("put back", "partly", finding, cost, f"Run: {RESTORE}", RESTORE)
 
 
 def tracing(facts: Mapping[str, Any]) -> Check:
@@ -223,7 +224,9 @@ def gpus(facts: Mapping[str, Any]) -> Check:
     if not found["lack"]:
         return Check(name, "yes", "; ".join(found["names"]))
     if found["lack"] == NO_DRIVER:
-        return Check(name, "no", NO_DRIVER, cost, "Use a machine with an NVIDIA GPU and its driver (docs/gpu.md).")
+        return Check(
+            name, "no", NO_DRIVER, cost, "Use a machine with an NVIDIA GPU and its driver (castmates help gpu)."
+        )
     unread = "Jobs on a GPU can run; its utilisation, power and clocks are not recorded."
     change = "pip install nvidia-ml-py" if found["lack"] == NO_PACKAGE else ""
     return Check(
@@ -260,5 +263,5 @@ def plugins(facts: Mapping[str, Any]) -> Check:
     listed = ", ".join(plugin["what"] for plugin in found)
     if broken:
         cost = "Sweeps stop at it: " + " ".join(plugin["broken"] for plugin in broken)
-        return Check("plug-ins", "no", listed, cost, "Fix or uninstall that package (docs/plugins.md).")
+        return Check("plug-ins", "no", listed, cost, "Fix or uninstall that package (castmates help plugins).")
     return Check("plug-ins", "yes", listed or "none installed")

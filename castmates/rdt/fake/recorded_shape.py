@@ -12,7 +12,7 @@ from castmates.rdt.fake.shape import EVENTS, Shape, Throttle, Ways
 from castmates.rdt.resctrl.capabilities import monitored_domains
 from castmates.rdt.resctrl.schemata import Schemata, parse
 from castmates.rdt.resctrl.tree import Tree
-from castmates.study.placement.clusters import clusters_of
+from castmates.study.placement.layout import clusters_of
 
 SLOW = "SMBA"
 OF_LAST_LEVEL = ("L3", "L3DATA", "L3CODE", "MB", SLOW)  # lines whose domains are last-level caches

@@ -51,7 +51,7 @@ def _number(text: str, pattern: str) -> int:
 
 
 def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
-    """Return what can probably be shared out, without starting pqos, for the plan of a study; a block looks itself."""
+    """Return what can probably be shared out, without starting pqos, for the plan of a study; a launch looks itself."""
     flags = cpu_flags(root) or []
     llcs = [llc for llc in topology.llcs if llc.ways and llc.bytes]
     if "cat_l3" not in flags or not llcs:

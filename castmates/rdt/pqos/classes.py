@@ -1,6 +1,6 @@
 """Which class of service each CPU is to be in, and what each class is to have; pure.
 
-pqos associates CPUs, not processes: a member has what its CPUs have. Members of one block may sit on the same CPUs, one
+pqos associates CPUs, not processes: a member has what its CPUs have. Members of one launch may be on the same CPUs, one
 of them frozen; then those that a share names decide. Class 0 is for everything that is not a member.
 """
 

@@ -162,6 +162,6 @@ def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | 
 
 
 def open_session(purpose: str, say: Say = print_progress) -> PqosSession:
-    """Make the one session of a block."""
+    """Make the one session of a launch."""
     refuse_beside_others()
     return PqosSession(Pqos(choose_interface()), purpose=purpose, say=say)

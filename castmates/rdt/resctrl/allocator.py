@@ -15,7 +15,7 @@ from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, overlapping
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
-from castmates.rdt.resctrl.registers import Registers
+from castmates.rdt.resctrl.registers import HOW, Registers
 from castmates.rdt.resctrl.schemata import MB, Schemata, one_line, parse, to_write
 from castmates.rdt.resctrl.wanted_schemata import (
     differences,
@@ -34,7 +34,7 @@ LISTED = 5  # threads that are named where they are not in their group
 
 
 class ResctrlAllocator:
-    """Drives one mounted resctrl for the members of one block."""
+    """Drives one mounted resctrl for the members of one launch."""
 
     name = "resctrl"
 
@@ -59,7 +59,7 @@ class ResctrlAllocator:
         self._shared: dict[tuple[Share, ...], list[str]] = {}  # by shares that were in force: who else has these ways
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Make one group for each member, with what it was found with, and move its processes there; once a block."""
+        """Make one group for each member, with what it was found with, and move its processes there; once a launch."""
         schemata = self._read_of("", REST)
         everybody = everything(self.cache, schemata)
         self._others = [line for line in schemata if line not in everybody]
@@ -111,9 +111,10 @@ class ResctrlAllocator:
 
     def processor(self) -> ProcessorReadings:
         """Return what the registers held under each set of shares so far."""
-        how = self._registers.about() if self._registers is not None else ""
+        lacking = self._registers.lacking if self._registers is not None else ""
+        how = HOW if self._registers is not None and not lacking else ""
         caches = {name: sorted(domains) for name, domains in self._domains.items()}
-        return ProcessorReadings(how, dict(self._held_otherwise), caches, dict(self._shared))
+        return ProcessorReadings(how, lacking, dict(self._held_otherwise), caches, dict(self._shared))
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""
@@ -202,7 +203,8 @@ class ResctrlAllocator:
         paths = groups.delegated(self.tree, os.geteuid())
         if len(paths) < len(names):
             advice = (
-                f"root gave this user {len(paths)} empty groups and {len(names)} are needed: sudo castmates grant"
+                f"root gave this user {len(paths)} empty groups and {len(names)} are needed: sudo castmates "
+                f"doctor --grant"
                 if paths
                 else ""
             )
@@ -317,7 +319,8 @@ class ResctrlAllocator:
     def _why_refused(self, error: OSError, path: str) -> str:
         if not path and error.errno == errno.EACCES:
             return (
-                "the masks of the default group are root's: `sudo castmates grant --default-group` hands them over, or"
+                "the masks of the default group are root's: `sudo castmates doctor --grant --default-group` "
+                "hands them over, or"
                 " write `rest: all` under 'cache' in the study, which leaves them alone"
             )
         exclusive = [str(group) for group in foreign_groups(self.tree) if group.exclusive]

@@ -115,7 +115,7 @@ def _owner(name: str) -> str:
     if maker := maker_of_resctrl_group(name):
         return f"castmates, process {maker.pid}" + (", which has ended" if is_gone(maker) else "")
     if (uid := delegated_to(name)) is not None:
-        return f"`castmates grant` for user {uid}"
+        return f"`castmates doctor --grant` for user {uid}"
     return next((owner for pattern, owner in OWNERS if pattern.fullmatch(name)), "")
 
 

@@ -41,7 +41,7 @@ class Part:
 
 
 class ForeignTraffic:
-    """Reads at both edges what others moved through the caches of the block's packages."""
+    """Reads at both edges what others moved through the caches of the launch's packages."""
 
     name = SOURCE
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from castmates.protocols import Held, Sample
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
@@ -11,15 +11,17 @@ from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.series import NO_RATE, OCCUPANCY, Look, Series
 from castmates.rdt.resctrl.traffic_counters import TrafficCounters
-from castmates.rdt.resctrl.traffic_kinds import traffic_kinds
+from castmates.rdt.resctrl.tree import Tree
 from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
+# Where it is which kinds of traffic an event counts: bits by domain, or names (AMD's BMEC; counters that are assigned).
+KINDS = ("info/L3_MON/{event}_config", "info/L3_MON/event_configs/{event}/event_filter")
 METRICS = {OCCUPANCY: "llc_occupancy", "mbm_total_bytes": "mbm_total", "mbm_local_bytes": "mbm_local"}
 
 
 class ResctrlMonitor:
-    """Watches the members of one block; its thread keeps to the CPUs of the thread that starts it."""
+    """Watches the members of one launch; its thread keeps to the CPUs of the thread that starts it."""
 
     name = "resctrl"
 
@@ -110,7 +112,7 @@ class ResctrlMonitor:
         if self.groups.missing:
             text["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.groups.missing.items())
         text |= self._counters.about()
-        if chosen := traffic_kinds(self.tree, {series.event for series in self._series}):
+        if chosen := _traffic_kinds(self.tree, {series.event for series in self._series}):
             text["traffic counts"] = chosen
         if self._unread:
             kinds = (f"{metric}: {kind} ({count})" for (metric, kind), count in sorted(self._unread.items()))
@@ -169,3 +171,20 @@ def _samples(now: int, source: str, member: str, metric: str, values: Mapping[in
         for domain, (value, reason) in values.items()
     ]
     return [Sample(now, source, member, metric, total, why), *parts]
+
+
+def _traffic_kinds(tree: Tree, events: Iterable[str]) -> str:
+    """What each event counts, `mbm_total_bytes 0x7f`; by domain where domains differ; "" where none can be chosen."""
+    found = {event: _kinds(tree, event) for event in sorted(events)}
+    return "; ".join(f"{event} {kinds}" for event, kinds in found.items() if kinds)
+
+
+def _kinds(tree: Tree, event: str) -> str:
+    for place in KINDS:
+        try:
+            text = tree.read(place.format(event=event)).strip()
+        except OSError:
+            continue
+        bits = {part.partition("=")[2] for part in text.split(";")}
+        return bits.pop() if len(bits) == 1 and "=" in text else text
+    return ""

@@ -47,11 +47,11 @@ class Lease:
 _leases: dict[Path, Lease] = {}  # what this process uses now, by mount point
 
 
-def lease(cdp: bool = False, purpose: str = "a study", journal: Journal | None = None) -> Lease:
+def lease(cdp: bool = False, purpose: str = "a study") -> Lease:
     """Use the mounted resctrl, or mount it; where neither can be, an error explains why in one sentence."""
     mount = find_mount()
     if mount is None:
-        made = Lease(POINT, ["cdp"] if cdp else [], journal or Journal())
+        made = Lease(POINT, ["cdp"] if cdp else [], Journal())
         _mount(made, purpose)
     else:
         point = Path(mount.point)
@@ -72,7 +72,7 @@ def why_not_mounted(root: Path = Path("/")) -> str:
         )
     if container_hints(root):
         return f"resctrl is not mounted in this container, where {POINT} is empty or absent: {ON_HOST}."
-    return f"resctrl is not mounted: let root mount it once ({BY_HAND}), or run `sudo castmates grant`."
+    return f"resctrl is not mounted: let root mount it once ({BY_HAND}), or run `sudo castmates doctor --grant`."
 
 
 def _mount(made: Lease, purpose: str) -> None:

@@ -9,7 +9,7 @@ STATUS = "info/last_cmd_status"
 
 # The error numbers that mean the same whatever was tried.
 ADVICE = {
-    errno.EACCES: "this user may not: run as root, or let root prepare groups once with `castmates grant`",
+    errno.EACCES: "this user may not: run as root, or let root prepare groups once with `castmates doctor --grant`",
     errno.EPERM: "this is not permitted here: run as root, outside of containers; where the processor only monitors, "
     "no control group can be made",
     errno.EROFS: "resctrl is mounted read-only here, as in containers: start the container with "

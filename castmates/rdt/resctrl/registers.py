@@ -20,6 +20,7 @@ MASKS_FROM = 0xC90  # Intel and AMD; with separate masks for code and data two f
 DELAYS_FROM = 0xD50  # Intel: the share of the bandwidth that is withheld, in per cent
 LIMITS_FROM = 0xC000_0200  # AMD
 
+HOW = "read once under each partition, by class of service, and compared with what the kernel was asked"
 DEFAULT = 0  # the class of the default group
 
 ReadRegister = Callable[[int, int], int]  # CPU and number -> value; OSError where it cannot be read
@@ -80,12 +81,6 @@ class Registers:
         """Note why no register is read."""
         help_ = "root and `modprobe msr` show what the processor holds"
         self.lacking = f"the processor's registers cannot be read ({os.strerror(error.errno or 0)}): {help_}"
-
-    def about(self) -> str:
-        """Return how the masks in the processor are proved, or why they are not."""
-        if self.lacking:
-            return f"not read: {self.lacking}"
-        return "read once under each partition, by class of service, and compared with what the kernel was asked"
 
     def _is_free(self, line: str, value: int) -> bool:
         """Check whether it is no throttle at all, in a unit that the processor has no register for."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from itertools import islice
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.report.answer.cards import Card, cards
-from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.headline import below, headline
-from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED_GAIN, Pair, most_important, pairs
+from castmates.report.answer.pairs import SUSPECTED_GAIN, Pair, most_important, pairs
 from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settle
 from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
@@ -49,9 +49,8 @@ def answer(results: Results) -> Answer:
     settling, aim, command = _settling(results, settle), "To settle it", settle.command if settle else ""
     if nothing_left(results):
         aim = "To get a result"
-        settling = f"{remedy(thrown_away(results))}, then discard these launches and measure them again."
-        again = sweep_command(results)
-        command = f"{retry_command(results.study_file)} && {again}" if again else ""
+        settling = f"{remedy(thrown_away(results))}, then measure these launches again."
+        command = retry_command(results.study_file) if results.study_file else ""
     return Answer(
         origin=first_words(results).strip(),
         question=(results.study.question if results.study else "") or "",
@@ -76,14 +75,14 @@ def _settling(results: Results, settle: ToSettle | None) -> str:
     if not settle.feasible:
         return (
             f"More launches hardly settle {'them' if settle.pairs > 1 else 'it'}: if the losses are as small "
-            f"as they look, more than {MOST} launches of each program would be needed. The intervals show how large "
+            f"as they look, more than {MOST} launches of each lead would be needed. The intervals show how large "
             "they can be at most."
         )
-    launches = f"{settle.more} more {'launch' if settle.more == 1 else 'launches'} of each program"
+    launches = f"{settle.more} more {'launch' if settle.more == 1 else 'launches'} of each lead"
     if settle.planned:
-        missing = f"{counted(settle.more, 'launch')} of each program"
+        missing = f"{counted(settle.more, 'launch')} of each lead"
         first = f"{missing} that the study has planned did not count yet ({duration(settle.seconds)})"
-    elif settle.kind == FEW:
+    elif settle.kind == TOO_FEW:
         first = f"{launches} ({duration(settle.seconds)}); an interval that covers future launches takes at least three"
     else:
         first = f"about {launches} ({duration(settle.seconds)}){_of_them(settle)}, {_if(settle.kind)}"
@@ -91,7 +90,7 @@ def _settling(results: Results, settle: ToSettle | None) -> str:
 
 
 def _if(kind: str) -> str:
-    if kind == OPEN:
+    if kind == UNCLEAR:
         return "if the losses are as they look"
     return f"if the {'gains' if kind == SUSPECTED_GAIN else 'losses'} are as large as they look"
 
@@ -100,10 +99,10 @@ def _of_them(settle: ToSettle) -> str:
     """Which of several pairs so many launches settle, and which no sweep would."""
     if not settle.hopeless:
         return ""
-    names = [f"{pair.program} beside {pair.neighbours}" for pair in settle.hopeless[:NAMED]]
+    names = [f"{pair.program} beside {pair.antagonists}" for pair in settle.hopeless[:NAMED]]
     rest = len(settle.hopeless) - len(names)
     names += [f"{rest} others"] if rest else []
-    return f" for {settle.settled} of {settle.pairs} pairs ({listed(names)} would take more than {MOST} launches)"
+    return f" for {settle.settled} of {settle.pairs} mixes ({listed(names)} would take more than {MOST} launches)"
 
 
 def _how(results: Results, settle: ToSettle) -> str:
@@ -111,10 +110,10 @@ def _how(results: Results, settle: ToSettle) -> str:
     if settle.planned:
         return ""
     if results.study is not None and results.study.budget.adaptive:
-        return f"The study is `adaptive`: set `most_blocks` to at least {settle.launches} under `budget` first. "
+        return f"The study is `adaptive`: set `most_launches` to at least {settle.launches} under `budget` first. "
     if has_looks(results):
         return (
-            f"The study's `precision` decides how many there are: make it smaller and set `most_blocks` to at least "
+            f"The study's `precision` decides how many there are: make it smaller and set `most_launches` to at least "
             f"{settle.launches} under `budget` first. "
         )
     return "" if settle.command else "The study file is not known here: `castmates sweep` takes it. "

@@ -12,20 +12,19 @@ from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
 from castmates.analysis.effects.verdicts import (
     CONTROL_LEVEL,
-    DIFFER,
     INSENSITIVE,
     NO_DATA,
+    NODES_DIFFER,
     SEEN,
     SENSITIVE,
     TOO_FEW,
     UNSTABLE,
 )
-from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import BAD as NO
 from castmates.report.text.stamps import nodes_stamps
-from castmates.report.text.words import as_degradation, counted, interval, listed, number, percent_of, plain
+from castmates.report.text.words import as_loss, counted, interval, listed, number, percent_of, plain
 from castmates.results.named import retry_command
 from castmates.study.spec import UNMANAGED
 
@@ -51,7 +50,7 @@ class Card:
 
 def cards(results: Results) -> list[Card]:
     """Three cards that are always there, and one for each trouble that there is."""
-    if not (results.blocks["status"] == "measured").any():
+    if not (results.launches["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), rejected_card(results)]
     troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results)]
@@ -60,7 +59,7 @@ def cards(results: Results) -> list[Card]:
 
 def _sees_losses(results: Results) -> Card:
     positive = results.controls[results.controls["control"] == POSITIVE]
-    word = results.sensitivity[0]
+    word = results.sensitivity_stamp[0]
     rows = positive[positive["verdict"] == word]
     pair = listed([_pair(row) for row in records(rows)]) if len(rows) else ""
     if word == SENSITIVE:
@@ -77,8 +76,8 @@ def _sees_losses(results: Results) -> Card:
         return Card(DOUBT, title, f"{pair}, which must slow down, had too few launches.", "health")
     if len(positive):
         planned = listed([_pair(row) for row in records(positive)])
-        return Card(DOUBT, title, f"{planned}, which must slow down, gave no valid measurements.", "health")
-    return Card(DOUBT, title, "No pair that must slow down was measured (key `controls`).", "health")
+        return Card(DOUBT, title, f"{planned}, which must slow down, gave no valid windows.", "health")
+    return Card(DOUBT, title, "No mix that must slow down was measured (key `controls`).", "health")
 
 
 def _noise(results: Results) -> Card:
@@ -87,10 +86,10 @@ def _noise(results: Results) -> Card:
     again = results.controls[(results.controls["control"] == AGAIN) & results.controls["study_lead"]]
     known = [row for row in records(again) if not math.isnan(row["ratio_low"])]
     if not known or results.stamp[0] in (NO_DATA, TOO_FEW):
-        text = "It takes three launches to compare a program with itself."
+        text = "It takes three launches to compare a lead with itself."
         return Card(DOUBT, "The noise is not known yet", text, "health")
     size = f"{rounded_up(max(abs(row[end] - 1) for row in known for end in ('ratio_low', 'ratio_high')))} %"
-    differed = f"The same program measured twice differed by up to {number(_most(known))} %"
+    differed = f"The same lead measured twice differed by up to {number(_most(known))} %"
     should = f"; it should differ by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
     if results.stamp[0] == TRUSTWORTHY:
         return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
@@ -110,11 +109,11 @@ def _unsteady(results: Results) -> Card:
     parts = []
     if again:
         who = listed([*dict.fromkeys(plain(row["lead"]) for row in again)])
-        parts.append(f"The same program measured twice differed by up to {number(_most(again))} % ({who})")
+        parts.append(f"The same lead measured twice differed by up to {number(_most(again))} % ({who})")
     if others:
         who = listed([*dict.fromkeys(map(_pair, others))])
         parts.append(f"{who}, which must not change, did by up to {number(_most(others))} %")
-    title = "The same program differs from itself" if again else "A change that must not be there was seen"
+    title = "The same lead differs from itself" if again else "A change that must not be there was seen"
     steady = "more than chance explains. The machine or the method is not steady."
     return Card(BAD, title, f"{'. '.join(parts)}, {steady}", "health")
 
@@ -124,19 +123,19 @@ def rejected_card(results: Results) -> Card:
     lost = thrown_away(results)
     if not lost.slices:
         return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
-    undisturbed = f"None of {counted(lost.slices, 'short measurement')} was disturbed"
+    undisturbed = f"None of {counted(lost.slices, 'slice')} was disturbed"
     if not lost.rejected and not lost.windows_lost:
         return Card(GOOD, "Nothing was thrown away", f"{undisturbed}.", "rejected")
     state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
     title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
-    whole = f"{lost.windows_lost} of {counted(lost.windows, 'whole measurement')}"
+    whole = f"{lost.windows_lost} of {counted(lost.windows, 'window')}"
     if not lost.rejected:
         spoiled = f"{whole} {'was' if lost.windows_lost == 1 else 'were'} rejected {reasons(lost)}"
         return Card(state, title, f"{undisturbed}; {spoiled}.", "rejected")
     windows = f" {whole} do not count." if lost.windows_lost else ""
     with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
     were = "was" if lost.rejected == 1 else "were"
-    disturbed = f"{lost.rejected} of {counted(lost.slices, 'short measurement')} {were} disturbed"
+    disturbed = f"{lost.rejected} of {counted(lost.slices, 'slice')} {were} disturbed"
     why = f"{' ' if len(lost.because) == 1 else ': '}{reasons(lost)}" if lost.because else ""  # old ledgers have none
     return Card(state, title, f"{disturbed}{why}{with_them}.{windows}", "rejected")
 
@@ -159,28 +158,27 @@ def _nodes(results: Results) -> list[Card]:
         for pill in found
         if pill.state == NO
     ]
-    differ = [Card(DOUBT, "Nodes differ", pill.meaning, "health") for pill in found if pill.word == DIFFER]
+    differ = [Card(DOUBT, "Nodes differ", pill.meaning, "health") for pill in found if pill.word == NODES_DIFFER]
     return [*bad, *differ]
 
 
 def _cautions(results: Results) -> list[Card]:
-    """Neighbours that cannot do on this machine what they are named for, or that share no cache with the lead."""
+    """Antagonists that cannot do on this machine what they are named for, or that share no cache with the lead."""
     first, *more = results.plan.cautions or ("",)
     if not first:
         return []
     text = first + (f" And {counted(len(more), 'more such sentence')} in the part on the machine." if more else "")
-    return [Card(DOUBT, "A neighbour may do less here than it seems", text, "machine")]
+    return [Card(DOUBT, "An antagonist may do less here than it seems", text, "machine")]
 
 
 def _failures(results: Results) -> list[Card]:
-    failed = results.blocks[results.blocks["status"] == "failed"]
+    failed = results.launches[results.launches["status"] == "failed"]
     if failed.empty:
         return []
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
-    title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
-    sweep = f", then `{command}`" if (command := sweep_command(results)) else ""
-    again = f"To measure them again: `{retry_command(results.study_file)}`{sweep}."
+    title = f"{len(failed)} of {counted(len(results.launches), 'launch')} failed"
+    again = f"To measure them again: `{retry_command(results.study_file)}`."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
 
@@ -215,8 +213,7 @@ def _pair(row: Any) -> str:  # noqa: ANN401 (a row)
 
 def _losses(positive: pd.DataFrame) -> str:
     return " and ".join(
-        f"{number(as_degradation(row['ratio']))} % "
-        f"{interval(as_degradation(row['ratio_low']), as_degradation(row['ratio_high']))}"
+        f"{number(as_loss(row['ratio']))} % {interval(as_loss(row['ratio_low']), as_loss(row['ratio_high']))}"
         for row in records(positive)
     )
 

@@ -4,17 +4,27 @@ import math
 from collections.abc import Mapping, Sequence
 
 from castmates.analysis.effects.contrasts import NEGATIVE
-from castmates.analysis.effects.verdicts import INSENSITIVE, UNSTABLE, effect_level
+from castmates.analysis.effects.verdicts import (
+    GAIN,
+    INSENSITIVE,
+    LOSS,
+    NO_DATA,
+    NO_LOSS,
+    TOO_FEW,
+    UNCLEAR,
+    UNSTABLE,
+    effect_level,
+)
 from castmates.analysis.statistics.power import detectable
-from castmates.english import rounded
-from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
+from castmates.english import counted, rounded
+from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spread_of, spreads
 from castmates.report.answer.thrown_away import ThrownAway, nothing_left, thrown_away
 from castmates.report.answer.ways import Curve, Place
 from castmates.report.results import Results, records
 from castmates.report.text.services import SPEED
-from castmates.report.text.words import as_degradation, listed, number, plain
+from castmates.report.text.words import as_loss, listed, number, plain
 
 NAMED = 3  # losses that the headline names one by one
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -24,8 +34,8 @@ Under = Mapping[Place, Curve]
 
 def headline(results: Results, found: Pairs, under: Under) -> str:
     """What came out, in one sentence; `under` has what partitions leave of the losses."""
-    if not (results.blocks["status"] == "measured").any():
-        return "Nothing was measured: every launch failed." if len(results.blocks) else "Nothing was measured yet."
+    if not (results.launches["status"] == "measured").any():
+        return "Nothing was measured: every launch failed." if len(results.launches) else "Nothing was measured yet."
     if nothing_left(results):
         return _nothing_left(thrown_away(results))
     if losses := of_state(found, LOSS):
@@ -35,7 +45,7 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
     if suspected := of_state(found, SUSPECTED):
         return _suspected(suspected, "loss")
     if gains := of_state(found, GAIN):
-        return f"{_many(len(gains), 'pair').capitalize()} gained speed; no loss is proven."
+        return f"{_many(len(gains), 'mix').capitalize()} gained speed; no loss is proven."
     if suspected := of_state(found, SUSPECTED_GAIN):
         return _suspected(suspected, "change")
     return _without_change(results, found)
@@ -44,7 +54,7 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
 def mentioned(found: Pairs) -> tuple[str, ...]:
     """The states that the headline accounts for: the sentence below it has the others."""
     first = next((state for state in (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN) if of_state(found, state)), "")
-    return (first,) if first else (FEW,) if _only_few(found) else (NONE, OPEN)
+    return (first,) if first else (TOO_FEW,) if _only_few(found) else (NO_LOSS, UNCLEAR)
 
 
 def of_state(found: Pairs, state: str) -> list[Pair]:
@@ -74,37 +84,35 @@ def _losses(losses: Pairs, found: Pairs, under: Under) -> str:
     worst = sorted(losses, key=lambda pair: -pair.loss)
     top, given_back = worst[0], _given_back(worst, under)
     if len(losses) == 1:
-        return f"{top.program} loses {percent(top.loss)} of its speed beside {top.neighbours}{given_back}."
+        return f"{top.program} loses {percent(top.loss)} of its speed beside {top.antagonists}{given_back}."
     if len(losses) > NAMED:
         which = "All" if len(losses) == len(found) else f"{len(losses)} of"
         return (
-            f"{which} {len(found)} pairs lose speed; most of all {top.program} beside {top.neighbours}: "
+            f"{which} {len(found)} mixes lose speed; most of all {top.program} beside {top.antagonists}: "
             f"{percent(top.loss)}{given_back}."
         )
     if same := _same(losses):
         each = listed([f"{pair.program} {percent(pair.loss)}" for pair in worst])
-        return f"{count_word(len(losses)).capitalize()} programs lose speed beside {same}: {each}{given_back}."
+        return f"{count_word(len(losses)).capitalize()} leads lose speed beside {same}: {each}{given_back}."
     if len({pair.program for pair in losses}) == 1:
-        each = listed([f"{percent(pair.loss)} beside {pair.neighbours}" for pair in worst])
+        each = listed([f"{percent(pair.loss)} beside {pair.antagonists}" for pair in worst])
         return f"{top.program} loses {each}{given_back}."
-    each = listed([f"{pair.program} beside {pair.neighbours} ({percent(pair.loss)})" for pair in worst])
-    return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}{given_back}."
+    each = listed([f"{pair.program} beside {pair.antagonists} ({percent(pair.loss)})" for pair in worst])
+    return f"{_many(len(losses), 'mix').capitalize()} lose speed: {each}{given_back}."
 
 
 def _later(losses: Pairs, found: Pairs) -> str:
     """How much later services answer: a service has no speed, and its rate is that of the load while it keeps up."""
     worst = sorted(losses, key=lambda pair: -pair.loss)
-    each = [f"{times_as_long(pair)} beside {pair.neighbours}" for pair in worst]
+    each = [f"{times_as_long(pair)} beside {pair.antagonists}" for pair in worst]
     if len(losses) <= NAMED and len({pair.program for pair in losses}) == 1:
         return f"{worst[0].program} answers its slowest requests later: its p99 is {listed(each)}."
     if len(losses) <= NAMED:
-        named = [f"{pair.program} beside {pair.neighbours} ({times_as_long(pair)})" for pair in worst]
-        return (
-            f"{_many(len(losses), 'pair').capitalize()} answer their slowest requests later, by p99: {listed(named)}."
-        )
+        named = [f"{pair.program} beside {pair.antagonists} ({times_as_long(pair)})" for pair in worst]
+        return f"{_many(len(losses), 'mix').capitalize()} answer their slowest requests later, by p99: {listed(named)}."
     which = "All" if len(losses) == len(found) else f"{len(losses)} of"
     return (
-        f"{which} {len(found)} pairs answer their slowest requests later; most of all {worst[0].program}, whose p99 is "
+        f"{which} {len(found)} mixes answer their slowest requests later; most of all {worst[0].program}, whose p99 is "
         f"{each[0]}."
     )
 
@@ -115,10 +123,10 @@ def times_as_long(pair: Pair) -> str:
 
 
 def _nothing_left(lost: ThrownAway) -> str:
-    """The count is the card's; a neighbour's own measurement alone may be left."""
+    """The count is the card's; an antagonist's own measurement alone may be left."""
     if lost.windows_lost == lost.windows:
-        return f"No measurement is left: {f'all {lost.windows} were' if lost.windows > 1 else 'it was'} thrown away."
-    return f"No program has a measurement left: {lost.windows_lost} of {lost.windows} were thrown away."
+        return f"No window is left: {f'all {lost.windows} were' if lost.windows > 1 else 'it was'} thrown away."
+    return f"No lead has a window left: {lost.windows_lost} of {lost.windows} were thrown away."
 
 
 def _given_back(worst: Pairs, under: Under) -> str:
@@ -129,7 +137,7 @@ def _given_back(worst: Pairs, under: Under) -> str:
     if known and len(known) == len(named) and len({(curve.program, curve.enough) for curve in known}) == 1:
         return f"; {known[0].keeps('it' if len(named) == 1 else 'each')}"
     if known and len(known) == len([curve for curve in tried if curve.needed]):
-        each = listed([f"{curve.enough} for {curve.program} beside {curve.neighbours}" for curve in known])
+        each = listed([f"{curve.enough} for {curve.program} beside {curve.antagonists}" for curve in known])
         seem = "" if all(curve.confirmed for curve in known) else "seem to "
         return f"; cache ways that {seem}keep {'the loss ' if known[0].limit > 0 else ''}{known[0].aim}: {each}"
     return f"; {tried[0].with_most}" if len(named) == 1 and tried and tried[0].needed else ""
@@ -140,7 +148,7 @@ def _suspected(pairs: Pairs, unproven: str) -> str:
     count, gains = count_word(len(pairs)), "" if unproven == "loss" else " gain" if len(pairs) == 1 else " gains"
     what = f"{count}{gains} {'is' if len(pairs) == 1 else 'are'}"
     if len(pairs) == 1:
-        where = f", of {pairs[0].program} beside {pairs[0].neighbours}"
+        where = f", of {pairs[0].program} beside {pairs[0].antagonists}"
     elif same := _same(pairs):
         where = f", {'both' if len(pairs) == 2 else 'all'} beside {same}"
     else:
@@ -149,32 +157,33 @@ def _suspected(pairs: Pairs, unproven: str) -> str:
 
 
 def _only_few(found: Pairs) -> bool:
-    few = of_state(found, FEW)
-    return bool(few) and len(few) == sum(pair.state != MISSING for pair in found)
+    few = of_state(found, TOO_FEW)
+    return bool(few) and len(few) == sum(pair.state != NO_DATA for pair in found)
 
 
 def _without_change(results: Results, found: Pairs) -> str:
-    none, unknown = of_state(found, NONE), of_state(found, OPEN)
+    none, unknown = of_state(found, NO_LOSS), of_state(found, UNCLEAR)
     if _only_few(found):
         return "Too few launches for an answer: these numbers describe the launches that were measured, no others."
     within = _margin(results)
     if none and not unknown:
-        missed = results.sensitivity[0] == INSENSITIVE
+        missed = results.sensitivity_stamp[0] == INSENSITIVE
         start = "No loss was seen, but nor was one that must be there" if missed else "No loss"
         if len(none) == len(found):
             return f"{start}: {_all_of(len(none))} within {within} of the speed alone."
         stay = "it stays" if len(none) == 1 else "they stay"
-        return f"{start} in {len(none)} of {len(found)} pairs: {stay} within {within} of the speed alone."
+        return f"{start} in {len(none)} of {len(found)} mixes: {stay} within {within} of the speed alone."
     if none:
         whole = len(none) + len(unknown) == len(found)
         if len(none) == 1:
             stay = "the other stays" if whole else "one stays"
         else:
             stay = f"{'the other ' if whole else ''}{len(none)} stay"
-        return f"No answer yet for {len(unknown)} of {len(found)} pairs; {stay} within {within}."
+        are = "is" if len(unknown) == 1 else "are"
+        return f"{len(unknown)} of {len(found)} mixes {are} unclear; {stay} within {within}."
     if unknown:
-        return "No answer yet: these launches differ more than the losses that they are to show."
-    return "No pair of programs has any numbers."
+        return "Unclear: these launches differ more than the losses that they are to show."
+    return "No mix has any numbers."
 
 
 def _smaller(results: Results, found: Pairs) -> str:
@@ -195,23 +204,23 @@ def _the_others(results: Results, found: Pairs) -> str:
         SUSPECTED: ("is suspected of a loss", "are suspected of a loss"),
         GAIN: ("gained speed", "gained speed"),
         SUSPECTED_GAIN: ("is suspected of a gain", "are suspected of a gain"),
-        NONE: (f"stays within {within}", f"stay within {within}"),
-        OPEN: ("is open", "are open"),
-        FEW: ("has too few launches", "have too few launches"),
-        MISSING: ("has no data", "have no data"),
+        NO_LOSS: (f"stays within {within}", f"stay within {within}"),
+        UNCLEAR: ("is unclear", "are unclear"),
+        TOO_FEW: ("has too few launches", "have too few launches"),
+        NO_DATA: ("has no data", "have no data"),
     }
     counts = {state: len(of_state(found, state)) for state in phrases if state not in said}
     if sum(counts.values()) == 1 and len(found) > 1:
-        return f"The other pair {next(phrases[state][0] for state, count in counts.items() if count)}."
+        return f"The other mix {next(phrases[state][0] for state, count in counts.items() if count)}."
     if sum(counts.values()) == len(found):
         return ""
     parts = [f"{count} {phrases[state][count > 1]}" for state, count in counts.items() if count]
-    return f"Of the other pairs, {listed(parts)}." if parts else ""
+    return f"Of the other mixes, {listed(parts)}." if parts else ""
 
 
 def _noise(results: Results, found: Pairs) -> str:
-    """How far launches differ, where it keeps pairs open, and which losses may hide in that."""
-    open_ = [pair for pair in found if pair.state in (SUSPECTED, SUSPECTED_GAIN, OPEN)]
+    """How far launches differ, where it keeps pairs unclear, and which losses may hide in that."""
+    open_ = [pair for pair in found if pair.state in (SUSPECTED, SUSPECTED_GAIN, UNCLEAR)]
     known = spreads(open_)
     if not known:
         return ""
@@ -228,7 +237,7 @@ def _hidden(results: Results, found: Pairs, open_: Pairs) -> str:
     counted = [pair for pair in open_ if not math.isnan(spread_of(pair))]
     most = max(math.exp(detectable(spread_of(pair) ** 2, pair.launches, level)) for pair in counted)
     launches = max(pair.launches for pair in counted)
-    return f"With {launches} launches, losses below about {percent(as_degradation(most))} often stay open."
+    return f"With {launches} launches, losses below about {percent(as_loss(most))} often stay unclear."
 
 
 def _extended(results: Results) -> str:
@@ -271,8 +280,10 @@ def _with_beside(mix: str) -> str:
 
 
 def _failures(results: Results) -> str:
-    status = results.blocks.assign(failed=results.blocks["status"] == "failed").groupby("lead", sort=False)["failed"]
-    failed, all_ = int(status.sum().sum()), len(results.blocks)
+    status = results.launches.assign(failed=results.launches["status"] == "failed").groupby("lead", sort=False)[
+        "failed"
+    ]
+    failed, all_ = int(status.sum().sum()), len(results.launches)
     if not failed:
         return ""
     whole = [plain(str(lead)) for lead, every in status.all().items() if every]
@@ -285,14 +296,14 @@ def _margin(results: Results) -> str:
 
 
 def _same(pairs: Pairs) -> str:
-    """The neighbours that all of them have."""
-    names = {pair.neighbours for pair in pairs}
+    """The antagonists that all of them have."""
+    names = {pair.antagonists for pair in pairs}
     return names.pop() if len(names) == 1 else ""
 
 
 def _many(count: int, thing: str) -> str:
-    return f"{count_word(count)} {thing}{'' if count == 1 else 's'}"
+    return counted(count, thing).replace(str(count), count_word(count), 1)
 
 
 def _all_of(count: int) -> str:
-    return {1: "the pair stays", 2: "both pairs stay"}.get(count, f"all {count_word(count)} pairs stay")
+    return {1: "the mix stays", 2: "both mixes stay"}.get(count, f"all {count_word(count)} mixes stay")

@@ -4,8 +4,9 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.answer.answer import Answer
-from castmates.report.answer.pairs import MISSING, Pair
+from castmates.report.answer.pairs import Pair
 from castmates.report.text.words import number
 
 WIDTH = 100  # of sentences, where no terminal has another one
@@ -50,17 +51,17 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
 
 
 def _table(answer: Answer, width: int) -> Iterator[str]:
-    beside = min(NAME, max(len(pair.neighbours) for pair in answer.pairs))
-    rest = len("    beside ") + beside + 2 + NUMBERS + 2 + max(len(pair.words) for pair in answer.pairs)
+    beside = min(NAME, max(len(pair.antagonists) for pair in answer.pairs))
+    rest = len("    beside ") + beside + 2 + NUMBERS + 2 + max(len(pair.verdict) for pair in answer.pairs)
     program = min(max(NAME, width - rest), max(len(pair.program) for pair in answer.pairs))
     shared = _shared_notes(answer)
     before = ""
     for pair in answer.pairs:
         name = "" if pair.program == before else _cut(pair.program, program)
-        who = f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}"
-        row = f"{who}  {_numbers(pair)}  {pair.words}".rstrip()
+        who = f"  {name:<{program}}  beside {_cut(pair.antagonists, beside):<{beside}}"
+        row = f"{who}  {_numbers(pair)}  {pair.verdict}".rstrip()
         together = f"{row} ({pair.note})"
-        if not pair.note or (pair.words, pair.note) in shared:
+        if not pair.note or (pair.verdict, pair.note) in shared:
             yield row
         elif len(together) <= width:
             yield together
@@ -69,19 +70,19 @@ def _table(answer: Answer, width: int) -> Iterator[str]:
             yield from _wrapped(width, f"{NOTE}{pair.note}", hang=len(NOTE))
         before = pair.program
     if answer.all_pairs > len(answer.pairs):
-        yield f"  … and {answer.all_pairs - len(answer.pairs)} more pairs in the report"
+        yield f"  … and {answer.all_pairs - len(answer.pairs)} more mixes in the report"
     for words, note in shared:
         yield from _wrapped(width, f"  {words} ({note})", hang=2)
 
 
 def _shared_notes(answer: Answer) -> list[tuple[str, str]]:
     """Words and notes that many rows have in common."""
-    count = Counter((pair.words, pair.note) for pair in answer.pairs if pair.note)
+    count = Counter((pair.verdict, pair.note) for pair in answer.pairs if pair.note)
     return [both for both, rows in count.items() if rows >= SHARED]
 
 
 def _numbers(pair: Pair) -> str:
-    if pair.state == MISSING or not pair.known:
+    if pair.state == NO_DATA or not pair.known:
         return " " * NUMBERS
     interval = f"[{number(pair.low):>5}, {number(pair.high):>5}]"
     return f"{number(pair.loss):>5} %  {interval:<15}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import LOSS, TOO_FEW
 from castmates.analysis.explanations.layers import RUNTIME
 from castmates.analysis.operations.effects import STEP
 from castmates.analysis.operations.per_trace import WAITING
@@ -22,7 +23,7 @@ WIDTH = 100
 SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
-    "doing so unless the program asks for it (docs/operations.md)."
+    "doing so unless the program asks for it (castmates help operations)."
 )
 
 
@@ -39,7 +40,7 @@ def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
 
 
 def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int) -> Iterator[str]:
-    alone = iterations[(iterations["kind"] == "solo") & (iterations["partition"] == UNMANAGED)]
+    alone = iterations[(iterations["kind"] == "alone") & (iterations["partition"] == UNMANAGED)]
     for row in records(alone):
         yield (
             f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "
@@ -85,21 +86,21 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
     whole, groups = own[own["group"] == STEP], own[own["group"] != STEP]
     for row in records(whole):
         yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {_verdict(row)}."
-    slower = groups[groups["verdict"] == "slower"].sort_values("difference_ms", ascending=False)
-    if slower.empty:
+    losing = groups[groups["verdict"] == LOSS].sort_values("difference_ms", ascending=False)
+    if losing.empty:
         yield "  No operation is proven to lose."
         return
     yield "  loss of the operation     ms of the step            operation"
-    for row in records(slower.head(SHOWN)):
-        loss = f"{number(row['degradation_pct']):>5} %  {_interval(row, 'degradation'):<{INTERVAL}}"
+    for row in records(losing.head(SHOWN)):
+        loss = f"{number(row['loss_pct']):>5} %  {_interval(row, 'loss'):<{INTERVAL}}"
         ms = f"{number(row['difference_ms'], 3):>7}  {_interval(row, 'difference', 3):<{INTERVAL}}"
         yield f"  {loss}  {ms}  {operation_words(row['group'])}"
-    if len(slower) > SHOWN:
-        yield f"  … and {len(slower) - SHOWN} more operations that lose, in the report"
+    if len(losing) > SHOWN:
+        yield f"  … and {len(losing) - SHOWN} more operations that lose, in the report"
 
 
 def _verdict(row: Any) -> str:  # noqa: ANN401
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == TOO_FEW
     return (
         f"an interval takes {FEWEST_FOR_INTERVALS} launches, and there are {row['launches']}" if few else row["verdict"]
     )

@@ -1,11 +1,20 @@
-"""What each program loses beside each of its neighbours: one line a pair, with one or two words of verdict."""
+"""What each program loses beside each of its antagonists: one line a pair, with one or two words of verdict."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL, NO_DATA, TOO_FEW, effect_level
+from castmates.analysis.effects.verdicts import (
+    EFFECT_LEVEL,
+    GAIN,
+    LOSS,
+    NO_DATA,
+    NO_LOSS,
+    TOO_FEW,
+    UNCLEAR,
+    effect_level,
+)
 from castmates.report.results import Results
 from castmates.report.text.services import noted
 from castmates.report.text.words import nearly, plain, within
@@ -14,22 +23,20 @@ from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
 
-LOSS, GAIN, NONE, SUSPECTED, OPEN, FEW, MISSING = "loss", "gain", "none", "suspected", "open", "few", "missing"
-SUSPECTED_GAIN = "suspected-gain"  # SUSPECTED is a loss
-STATES = {"slower": LOSS, "faster": GAIN, "equivalent": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
+SUSPECTED, SUSPECTED_GAIN = "suspected loss", "suspected gain"  # unclear, though the interval excludes zero
 # Which pairs stand in the first table where there are too many for it.
-IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, FEW, OPEN, NONE, MISSING)
+IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, TOO_FEW, UNCLEAR, NO_LOSS, NO_DATA)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A program beside its neighbours; losses in per cent of its rate alone."""
+    """A program beside its antagonists; losses in per cent of its rate alone."""
 
     lead: str
     mix: str
     program: str
-    neighbours: str
-    state: str
+    antagonists: str
+    state: str  # the verdict, or what is suspected
     loss: float
     low: float
     high: float
@@ -37,7 +44,7 @@ class Pair:
     log: float  # the slowdown's logarithm, and the ends of its interval between launches
     log_low: float
     log_high: float
-    words: str  # of the verdict
+    verdict: str
     note: str = ""
     platform: str = ""
     is_service: bool = False  # it is judged by the latency of its requests
@@ -55,12 +62,14 @@ class Pair:
     @property
     def settled(self) -> bool:
         """Whether more launches would not change the verdict."""
-        return self.state in (LOSS, GAIN, NONE)
+        return self.state in (LOSS, GAIN, NO_LOSS)
 
 
 def pairs(results: Results) -> list[Pair]:
     """All pairs without a partition: programs in the study's order, and of each the heaviest loss first."""
-    rows = [row for lead in results.against_solo for row in results.against_solo[lead] if row["partition"] == UNMANAGED]
+    rows = [
+        row for lead in results.against_alone for row in results.against_alone[lead] if row["partition"] == UNMANAGED
+    ]
     tried = sum(not math.isnan(row["p_value"]) for row in rows)
     several = len({row["platform"] for row in rows}) > 1
     found = [_pair(results, row, tried, several) for row in rows]
@@ -76,59 +85,54 @@ def most_important(found: list[Pair], count: int) -> list[Pair]:
 
 
 def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
-    state = STATES.get(row["verdict"], OPEN)
+    state = row["verdict"]
     if nearly(row):
-        state = SUSPECTED if row["degradation_pct"] > 0 else SUSPECTED_GAIN
-    few = state == FEW
-    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
-    words, note = _words(results, row, state, tried)
+        state = SUSPECTED if row["loss_pct"] > 0 else SUSPECTED_GAIN
+    low, high = within(row) if state == TOO_FEW else (row["loss_low"], row["loss_high"])
     beside = plain(row["antagonists"]).replace("+", " + ")
     return Pair(
         lead=row["lead"],
         mix=row["mix"],
         program=plain(row["lead"]),
-        neighbours=f"{beside} ({row['platform']})" if several else beside,
+        antagonists=f"{beside} ({row['platform']})" if several else beside,
         state=state,
-        loss=row["degradation_pct"] if row["blocks"] else math.nan,
+        loss=row["loss_pct"] if row["launches"] else math.nan,
         low=low,
         high=high,
-        launches=int(row["blocks"]),
+        launches=int(row["launches"]),
         log=_log(row["slowdown"]),
         log_low=_log(row["slowdown_low"]),
         log_high=_log(row["slowdown_high"]),
-        words=words,
-        note="; ".join(filter(None, [noted(results, row), note, *_doubts(row)])),
+        verdict=row["verdict"],
+        note="; ".join(filter(None, [noted(results, row), _note(results, row, state, tried), *_doubts(row)])),
         platform=row["platform"],
         is_service=without_class(row["lead"]) in results.service_workloads,
     )
 
 
-def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str]:
+def _note(results: Results, row: Row, state: str, tried: int) -> str:
     margin = f"the change is below {100 * results.margin:.3g} %" if results.margin is not None else ""
     not_proven = f"not proven: {_reason(results, row, tried)}"
-    one = "this launch" if row["blocks"] == 1 else "these launches"
+    one = "this launch" if row["launches"] == 1 else "these launches"
     return {
-        LOSS: ("loss", ""),
-        GAIN: ("gain", ""),
-        NONE: ("no loss", margin),
-        SUSPECTED: ("suspected loss", not_proven),
-        SUSPECTED_GAIN: ("suspected gain", not_proven),
-        OPEN: ("can’t tell yet", ""),
-        FEW: ("too few launches", f"the interval covers {one} only"),
-        MISSING: ("no data", _why_missing(results, row["lead"])),
-    }[state]
+        NO_LOSS: margin,
+        SUSPECTED: f"{SUSPECTED}, {not_proven}",
+        SUSPECTED_GAIN: f"{SUSPECTED_GAIN}, {not_proven}",
+        TOO_FEW: f"the interval covers {one} only",
+        NO_DATA: _why_missing(results, row["lead"]),
+    }.get(state, "")
 
 
 def _reason(results: Results, row: Row, tried: int) -> str:
     """Why an interval without zero is no proof: of so many pairs one may look like this, or the study was extended."""
     if tried > 1 and not (results.extended and row["p_holm"] < EFFECT_LEVEL):
-        return f"{tried} pairs were tried"
+        return f"{tried} mixes were tried"
     return f"the study was extended, so p must be below {effect_level(results.extended):g}"
 
 
 def _why_missing(results: Results, lead: str) -> str:
     """Why the last of its launches failed, in so many words as fit into a line."""
-    failed = results.blocks[(results.blocks["lead"] == lead) & (results.blocks["status"] == "failed")]
+    failed = results.launches[(results.launches["lead"] == lead) & (results.launches["status"] == "failed")]
     reason = str(failed["reason"].iloc[-1]).rstrip(".") if len(failed) else ""
     return reason if len(reason) <= 80 else f"{reason[:79]}…"
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from castmates.analysis.effects.verdicts import EXTENDED_LEVEL
-from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
+from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, TOO_FEW, UNCLEAR
 from castmates.analysis.statistics.power import POWER, chance_within, detectable
-from castmates.report.answer.commands import sweep_command
-from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
+from castmates.analysis.statistics.student import FEWEST_LAUNCHES, two_sided
+from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.results import Results
-from castmates.results.named import retry_command
+from castmates.results.named import retry_command, study_argument
 
 MOST = 100  # launches that are proposed
 ALIKE = 10.0  # the largest variance over the smallest, up to which that of a handful of launches may be chance
@@ -25,13 +23,13 @@ NEVER = MOST + 1
 class ToSettle:
     """What would settle the pairs of some kind."""
 
-    pairs: int  # that are open
+    pairs: int  # that are unclear
     settled: int  # of these, with so many launches
     launches: int  # of each program, all together; beyond MOST that is how many do not do
     more: int
     seconds: float
     command: str  # "" where there is none: too many launches, or the study file is not known
-    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, OPEN or FEW
+    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, UNCLEAR or TOO_FEW
     planned: bool = False  # launches that the study has asked for already, and that were not measured
     hopeless: tuple[Pair, ...] = ()
 
@@ -42,17 +40,17 @@ class ToSettle:
 
 
 def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
-    """What settles the suspected losses, or else gains, or else the open pairs, or else those with few launches."""
-    for kind in (SUSPECTED, SUSPECTED_GAIN, OPEN):
+    """What settles the suspected losses, or else gains, or else the unclear pairs, or else those with few launches."""
+    for kind in (SUSPECTED, SUSPECTED_GAIN, UNCLEAR):
         wanted = [pair for pair in found if pair.state == kind and not math.isnan(spread_of(pair))]
         if wanted:
             return _by_power(results, found, wanted)
-    few = [pair for pair in found if pair.state == FEW]
-    return _proposal(results, few, FEWEST_BLOCKS, ()) if few else None
+    few = [pair for pair in found if pair.state == TOO_FEW]
+    return _proposal(results, few, FEWEST_LAUNCHES, ()) if few else None
 
 
 def _by_power(results: Results, found: Sequence[Pair], wanted: Sequence[Pair]) -> ToSettle:
-    tried = sum(pair.launches >= FEWEST_BLOCKS for pair in found)
+    tried = sum(pair.launches >= FEWEST_LAUNCHES for pair in found)
     planned = {id(pair): spread for pair, spread in zip(found, planned_spreads(found), strict=True)}
     needed = {id(pair): launches_for(pair, planned[id(pair)], tried, results.margin) for pair in wanted}
     feasible = [count for count in needed.values() if count <= MOST]
@@ -68,8 +66,10 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         needed = planned
     elif feasible:
         needed = max(needed, planned + 1, measured + 1)
-    again = f"{retry_command(results.study_file)} && " if useless and missing else ""
-    sweep = sweep_command(results, None if missing or has_looks(results) else needed)
+    if useless and missing and results.study_file:
+        sweep = retry_command(results.study_file)
+    else:
+        sweep = sweep_command(results, None if missing or has_looks(results) else needed)
     more = needed - measured
     return ToSettle(
         pairs=len(wanted),
@@ -77,7 +77,7 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         launches=needed,
         more=more,
         seconds=more * seconds_of_launches(results),
-        command=f"{again}{sweep}" if sweep and (feasible or missing) else "",
+        command=sweep if feasible or missing else "",
         kind=wanted[0].state,
         planned=missing,
         hopeless=tuple(hopeless),
@@ -91,24 +91,24 @@ def has_looks(results: Results) -> bool:
 
 def _planned(results: Results) -> int:
     """Launches of each program that the study has without being asked for more."""
-    of_plan = max(Counter(block.company.id for block in results.plan.blocks).values(), default=0)
-    return of_plan if results.study is None or has_looks(results) else max(of_plan, results.study.budget.blocks)
+    of_plan = max(Counter(launch.cohort.id for launch in results.plan.launches).values(), default=0)
+    return of_plan if results.study is None or has_looks(results) else max(of_plan, results.study.budget.launches)
 
 
 def _done(results: Results, wanted: Sequence[Pair], planned: int) -> tuple[int, bool, bool]:
     """Launches of these programs that count, whether planned ones are missing, and whether some failed."""
-    ours = results.blocks[results.blocks["lead"].isin({pair.program for pair in wanted})]
+    ours = results.launches[results.launches["lead"].isin({pair.program for pair in wanted})]
     good = ours[(ours["status"] == "measured") & (ours["rounds"] > 0)]
-    counts = good["company"].value_counts().reindex(ours["company"].unique(), fill_value=0)
+    counts = good["cohort"].value_counts().reindex(ours["cohort"].unique(), fill_value=0)
     measured = int(counts.max()) if len(counts) else max(pair.launches for pair in wanted)
     return measured, len(counts) > 0 and int(counts.min()) < planned, len(good) < len(ours)
 
 
 def spread_of(pair: Pair) -> float:
     """The standard deviation of its launches, from the width of its interval; NaN where it has none."""
-    if pair.launches < FEWEST_BLOCKS:
+    if pair.launches < FEWEST_LAUNCHES:
         return math.nan
-    reach = float(special.stdtrit(pair.launches - 1, (1 + CONFIDENCE) / 2))
+    reach = two_sided(pair.launches - 1)
     return (pair.log_high - pair.log_low) / 2 / reach * math.sqrt(pair.launches)
 
 
@@ -143,7 +143,7 @@ def launches_for(pair: Pair, spread: float, tried: int, margin: float | None) ->
     """
     level = EXTENDED_LEVEL / max(1, tried)
     edge = math.log1p(margin) if margin is not None else 0.0
-    for count in range(max(FEWEST_BLOCKS, pair.launches), MOST + 1):
+    for count in range(max(FEWEST_LAUNCHES, pair.launches), MOST + 1):
         if detectable(spread**2, count, level) <= abs(pair.log):
             return count
         if abs(pair.log) < edge and chance_within(spread, count, pair.log, edge) >= POWER:
@@ -158,7 +158,14 @@ def spreads(found: Sequence[Pair]) -> tuple[float, float] | None:
 
 
 def seconds_of_launches(results: Results) -> float:
-    """How long one more launch of each program takes, with its neighbours and the controls."""
-    blocks = results.blocks[results.blocks["status"] == "measured"]
-    means = blocks.groupby("company")["total_seconds"].mean().to_numpy(dtype=float)
+    """How long one more launch of each program takes, with its antagonists and the controls."""
+    launches = results.launches[results.launches["status"] == "measured"]
+    means = launches.groupby("cohort")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))
+
+
+def sweep_command(results: Results, launches: int | None = None) -> str:
+    """What measures the study, with so many launches; "" where the study file is not known."""
+    if not results.study_file:
+        return ""
+    return f"castmates sweep{study_argument(results.study_file)}" + (f" --launches {launches}" if launches else "")

@@ -1,45 +1,43 @@
 """How much of what was measured was thrown away, and why, in words that need no knowledge of the ledger."""
 
-import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import pandas as pd
 
 from castmates.report.results import Results
 from castmates.report.text.words import listed
+from castmates.study.reasons import ReasonKind, listed_in, program_of
 
 # The ledger's kinds of reasons, as "12 because …" has them.
-BECAUSE = {
-    "foreign load": "other programs ran",
-    "neighbours": "other programs ran beside the same cache or in the same package",
-    "foreign traffic": "other programs used the memory",
-    "steal": "the hypervisor took the CPU",
-    "not settled": "speeds were not steady yet",
-    "still filling": "emptied caches were not full again",
-    "too few steps": "a program completed no step",
-    "no progress": "a program stood still",
-    "lost heartbeats": "progress reports were lost",
-    "not frozen": "a program ran that was to be frozen",
-    "off its CPUs": "a program left its CPUs",
-    "masks changed": "the cache partition was changed",
-    "out of its group": "a program left its cache partition",
-    "governor changed": "the clock settings changed",
-    "offline": "a CPU went offline",
-    "swapping": "memory was swapped out",
-    "the machine slept": "the machine slept",
+BECAUSE: Mapping[str, str] = {
+    ReasonKind.FOREIGN_LOAD: "other programs ran",
+    ReasonKind.NEIGHBOURS: "other programs ran beside the same cache or in the same package",
+    ReasonKind.FOREIGN_TRAFFIC: "other programs used the memory",
+    ReasonKind.STEAL: "the hypervisor took the CPU",
+    ReasonKind.NOT_SETTLED: "speeds were not steady yet",
+    ReasonKind.STILL_FILLING: "emptied caches were not full again",
+    ReasonKind.TOO_FEW_STEPS: "a program completed no step",
+    ReasonKind.NO_PROGRESS: "a program stood still",
+    ReasonKind.LOST_HEARTBEATS: "progress reports were lost",
+    ReasonKind.NOT_FROZEN: "a program ran that was to be frozen",
+    ReasonKind.OFF_ITS_CPUS: "a program left its CPUs",
+    ReasonKind.MASKS_CHANGED: "the cache partition was changed",
+    ReasonKind.OUT_OF_ITS_GROUP: "a program left its cache partition",
+    ReasonKind.GOVERNOR_CHANGED: "the clock settings changed",
+    ReasonKind.OFFLINE: "a CPU went offline",
+    ReasonKind.SWAPPING: "memory was swapped out",
+    ReasonKind.SLEPT: "the machine slept",
 }
 # What removes the most frequent kind; any other is looked up under Disturbances.
-REMEDIES = {
-    "foreign load": "stop the other programs on this machine",
-    "neighbours": "stop the other programs on this machine",
-    "foreign traffic": "stop the other programs on this machine",
-    "steal": "measure on a machine that shares its CPUs with no other guest",
-    "still filling": "set a longer budget.slice",
-    "swapping": "give the programs more memory",
-    "the machine slept": "keep the machine awake",
+REMEDIES: Mapping[str, str] = {
+    ReasonKind.FOREIGN_LOAD: "stop the other programs on this machine",
+    ReasonKind.NEIGHBOURS: "stop the other programs on this machine",
+    ReasonKind.FOREIGN_TRAFFIC: "stop the other programs on this machine",
+    ReasonKind.STEAL: "measure on a machine that shares its CPUs with no other guest",
+    ReasonKind.STILL_FILLING: "set a longer budget.slice",
+    ReasonKind.SWAPPING: "give the programs more memory",
+    ReasonKind.SLEPT: "keep the machine awake",
 }
-CULPRIT = re.compile(r"(?:mostly |among them |by (?=a process that is not visible))([^;,(\[]+)")
 NAMED = 3  # kinds of reasons, and culprits
 
 
@@ -86,7 +84,7 @@ def reasons(lost: ThrownAway) -> str:
     """118 because other programs ran (bash, python3), 18 because the hypervisor took the CPU."""
     parts, only = [], len(lost.because) == 1
     for kind, count in [*lost.because.items()][:NAMED]:
-        who = f" ({', '.join(lost.culprits)})" if kind == "foreign load" and lost.culprits else ""
+        who = f" ({', '.join(lost.culprits)})" if kind == ReasonKind.FOREIGN_LOAD and lost.culprits else ""
         parts.append(f"{'' if only else f'{count} '}because {BECAUSE.get(kind, f'of “{kind}”')}{who}")
     rest = sum([*lost.because.values()][NAMED:])
     if rest:
@@ -103,18 +101,14 @@ def nothing_left(results: Results) -> bool:
 def remedy(lost: ThrownAway) -> str:
     """Stop the other programs on this machine (bash, python3): what to do about the most frequent reason."""
     kind = next(iter(lost.because), "")
-    who = f" ({', '.join(lost.culprits)})" if kind == "foreign load" and lost.culprits else ""
+    who = f" ({', '.join(lost.culprits)})" if kind == ReasonKind.FOREIGN_LOAD and lost.culprits else ""
     return REMEDIES.get(kind, "remove the cause that is listed under “Disturbances”") + who
 
 
 def _culprits(results: Results) -> tuple[str, ...]:
     """Who is named in the reasons of slices most often."""
     found: Counter[str] = Counter()
-    for part in results.block_parts("slices", columns=["company", "block", "slice", "reasons"]):
-        texts = part.loc[part["reasons"] != ""].drop_duplicates(["company", "block", "slice"])["reasons"]
-        found.update(_names(texts))
+    for part in results.launch_parts("slices", columns=["cohort", "launch", "slice", "blamed"]):
+        cells = part.loc[part["blamed"] != ""].drop_duplicates(["cohort", "launch", "slice"])["blamed"]
+        found.update(program_of(who) for cell in cells for who in listed_in(cell))
     return tuple(name for name, _ in found.most_common(NAMED))
-
-
-def _names(texts: "pd.Series[str]") -> list[str]:
-    return [name.strip() for text in texts for name in dict.fromkeys(CULPRIT.findall(text))]

@@ -1,4 +1,4 @@
-"""What cache partitions give back: loss against ways of a program beside its neighbours, and a sentence on it."""
+"""What cache partitions give back: loss against ways of a program beside its antagonists, and a sentence on it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,10 +34,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Losses of one program beside its neighbours under one kind of partition."""
+    """Losses of one program beside its antagonists under one kind of partition."""
 
     program: str
-    neighbours: str
+    antagonists: str
     kind: str  # of partition
     points: tuple[Point, ...]  # fewest ways first
     shared: float  # the loss without a partition
@@ -75,10 +75,10 @@ class Curve:
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
     """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points."""
     by_mix: dict[Place, dict[str, list[Row]]] = {}
-    kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity_curves)}
-    for lead in results.against_solo:
-        for row in results.against_solo[lead]:
-            if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["degradation_pct"]):
+    kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity)}
+    for lead in results.against_alone:
+        for row in results.against_alone[lead]:
+            if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["loss_pct"]):
                 kind = kinds.get(row["partition"], "")
                 by_mix.setdefault((row["lead"], row["mix"], row["platform"]), {}).setdefault(kind, []).append(row)
     pairs = {pair.place: pair for pair in found}
@@ -106,16 +106,16 @@ def _curve(
     points = tuple(
         Point(
             int(row["lead_ways"]),
-            row["degradation_pct"],
-            row["degradation_low"],
-            row["degradation_high"],
+            row["loss_pct"],
+            row["loss_low"],
+            row["loss_high"],
             row["partition"],
         )
         for row in sorted(rows, key=lambda row: int(row["lead_ways"]))
     )
     at_knee = advice is not None and advice["aim"] == verdicts.KNEE
     knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"]) if at_knee and chosen else None
-    cache, limit = cache_of(results.plan, first["lead"]), float(advice["limit_pct"]) if advice else math.nan
+    cache, limit = cache_of(results.plan, first["machine"]), float(advice["limit_pct"]) if advice else math.nan
     curve = Curve(
         plain(first["lead"]), plain(first["antagonists"]).replace("+", " + "), kind, points,
         *((pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)),
@@ -144,13 +144,13 @@ def _sentence(curve: Curve, advice: Row | None, effects: pd.DataFrame) -> str:
     """What is advised, or why nothing is, in the words of the recommendation; or what is lost."""
     if advice and advice["verdict"] in verdicts.ADVISED:
         bargain = f"{words.bargain(advice, words.paid(advice, effects))} ({words.fresh_words(advice)})"
-        return f"{curve.program} beside {curve.neighbours}: {bargain}."
+        return f"{curve.program} beside {curve.antagonists}: {bargain}."
     if advice and advice["verdict"] in (verdicts.NOT_NEEDED, verdicts.OPEN):
         return words.sentence(advice, "")
     lost = "" if math.isnan(curve.shared) else f" loses {percent(curve.shared)} of its speed"
     none = advice is not None and advice["verdict"] == verdicts.NOT_MET
     limit = f"; no share is shown to keep it under {advice['limit_pct']:g} %" if advice and none else ""
-    return f"{curve.program}{lost} beside {curve.neighbours}; {curve.with_most}{limit}."
+    return f"{curve.program}{lost} beside {curve.antagonists}; {curve.with_most}{limit}."
 
 
 def _of_place(rows: pd.DataFrame, place: Place, **more: str) -> Row | None:

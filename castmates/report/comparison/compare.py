@@ -9,16 +9,16 @@ from string import ascii_uppercase
 
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, against
-from castmates.analysis.comparison.dependence import shared_blocks
+from castmates.analysis.comparison.dependence import shared_launches
 from castmates.analysis.comparison.means import geometric_means
-from castmates.analysis.partitions.held import Held, as_held, equal, held_by
+from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
-from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.details import Details, compare_details
 from castmates.report.comparison.differences import SetUp, differences, other_work
 from castmates.report.comparison.traffic import other_traffic
-from castmates.report.figures.neighbours import neighbours_of
+from castmates.report.figures.antagonists import antagonists_of
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.slices import lengths
 from castmates.report.text.words import listed
@@ -43,7 +43,7 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
     for study in studies.values():
         _refuse_failures_alone(study)
     for one, other in combinations(studies, 2):
-        _refuse_shared_blocks((one, studies[one]), (other, studies[other]))
+        _refuse_shared_launches((one, studies[one]), (other, studies[other]))
     chosen = margin if margin is not None else _margin(studies.values())
     held = {letter: held_by(study.records) for letter, study in studies.items()}
     plans = {letter: as_held(study.plan, held[letter]) for letter, study in studies.items()}
@@ -51,7 +51,7 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
     tables = against(sides["A"], {letter: side for letter, side in sides.items() if letter != "A"}, chosen)
     described = {letter: _described(letter, study) for letter, study in studies.items()}
     set_ups = {letter: _set_up(study) for letter, study in studies.items()}
-    beside = list(dict.fromkeys(name for study in studies.values() for name in neighbours_of(study.plan)))
+    beside = list(dict.fromkeys(name for study in studies.values() for name in antagonists_of(study.plan)))
     pairs = []
     for letter, table in tables.items():
         both = [studies["A"], studies[letter]]
@@ -65,7 +65,7 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
             masks=_other_masks(plans["A"], plans[letter], letter),
             equal=[words for name in ("A", letter) for words in _made_equal(studies[name].plan, held[name], name)],
             traffic=list(other_traffic(set_ups["A"], set_ups[letter], letter)),
-            neighbours=beside,
+            antagonists=beside,
         )
         _refuse_nothing_in_common(pair, *both)
         pairs.append(pair)
@@ -74,7 +74,7 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
         means=geometric_means(sides, chosen),
         differences=differences(list(set_ups.values())),
         work=other_work([study.plan for study in studies.values()]),
-        neighbours=beside,
+        antagonists=beside,
     )
 
 
@@ -119,15 +119,15 @@ def _set_up(study: Measured) -> SetUp:
     return SetUp(MachineFacts.model_validate(study.machine), _records(study))
 
 
-def _records(study: Measured) -> list[BlockRecord]:
-    return [BlockRecord(record) for record in study.records]
+def _records(study: Measured) -> list[LaunchRecord]:
+    return [LaunchRecord(record) for record in study.records]
 
 
 def _refuse_failures_alone(study: Measured) -> None:
     if all(record.failed for record in _records(study)):
         raise CastmatesError(
             f"{study.folder}: each of its {len(study.records)} launches failed{_failures(study)}; put that right, and "
-            "run `castmates retry` and the sweep again."
+            "run `castmates sweep --retry`."
         )
 
 
@@ -137,9 +137,9 @@ def _failures(study: Measured) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _refuse_shared_blocks(one: tuple[str, Measured], other: tuple[str, Measured]) -> None:
+def _refuse_shared_launches(one: tuple[str, Measured], other: tuple[str, Measured]) -> None:
     (a, ours), (b, theirs) = one, other
-    shared = shared_blocks(ours.records, theirs.records)
+    shared = shared_launches(ours.records, theirs.records)
     if shared or ours.folder.path.resolve() == theirs.folder.path.resolve():
         which = f"{len(shared)} of {a}'s {len(ours.records)} launches are {b}'s too" + (
             f", for example {shared[0]}" if shared else ""
@@ -164,7 +164,7 @@ def _described(letter: str, study: Measured) -> Described:
         letter=letter,
         name=study.plan.study,
         folder=str(study.folder),
-        blocks=len(measured),
+        launches=len(measured),
         platforms=tuple(sorted(platforms)),
         hosts=tuple(sorted(hosts)),
         failed=tuple(record.reason for record in _records(study) if record.failed),
@@ -173,7 +173,7 @@ def _described(letter: str, study: Measured) -> Described:
     )
 
 
-def _date(records: Sequence[BlockRecord]) -> str:
+def _date(records: Sequence[LaunchRecord]) -> str:
     """When the middle one of these launches began, in UTC, to the second; "" where none has a time."""
     times = sorted(filter(None, (_time(record.started) for record in records)))
     return times[len(times) // 2].isoformat(timespec="seconds") if times else ""
@@ -187,7 +187,7 @@ def _time(text: str) -> datetime | None:
     return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
 
 
-def _made_equal(plan: Plan, held: Held, letter: str) -> Iterator[str]:
+def _made_equal(plan: Plan, held: HeldPartitions, letter: str) -> Iterator[str]:
     for names in equal(plan, held):
         yield f"{listed(names)} are one partition in {letter}: the processor held the same under each."
 

@@ -22,10 +22,10 @@ class Described:
     letter: str  # A, B, …: A is the baseline
     name: str  # of the study
     folder: str
-    blocks: int
+    launches: int
     platforms: tuple[str, ...]
     hosts: tuple[str, ...]
-    failed: tuple[str, ...] = ()  # why each block failed that did
+    failed: tuple[str, ...] = ()  # why each launch failed that did
     date: str = ""  # ISO 8601, UTC: the middle of its launches; "" where none was recorded
     slices: tuple[float, float] | None = None  # the shortest and the longest, in seconds; None where none was recorded
 
@@ -33,7 +33,7 @@ class Described:
     def sentence(self) -> str:
         """A is quick (results/quick): 9 launches, measured, on vm."""
         where = f", on {' and '.join(self.hosts)}" if self.hosts and self.platforms == ("measured",) else ""
-        count = counted(self.blocks, "launch")
+        count = counted(self.launches, "launch")
         facts = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
         return f"{self.letter} is {self.name} ({self.folder}): {facts}{where}{self._failures}."
 
@@ -57,7 +57,7 @@ class Compared:
     masks: Sequence[str]  # where partitions of one name are not the same
     equal: Sequence[str] = ()  # which partitions are one, because the processor held the same under each
     traffic: Sequence[str] = ()  # why memory traffic is not the same quantity in both
-    neighbours: Sequence[str] = ()  # in the order that gives each its colour
+    antagonists: Sequence[str] = ()  # in the order that gives each its colour
 
     @cached_property
     def origin(self) -> str:
@@ -74,7 +74,7 @@ class Compared:
         """The rows that both studies have."""
         return self.table[self.table["where"] == "both"]
 
-    def leads(self, partitioned: bool, baseline: str = "solo") -> pd.DataFrame:
+    def leads(self, partitioned: bool, baseline: str = "alone") -> pd.DataFrame:
         """The leads' rows of both against one baseline, with or without a partition."""
         rows = self.both[(self.both["role"] == "lead") & (self.both["baseline"] == baseline)]
         return rows[(rows["partition_a"] != UNMANAGED) == partitioned]
@@ -88,7 +88,7 @@ class Several:
     means: pd.DataFrame  # geometric means over the pairs that all have
     differences: Sequence[Difference]  # of all studies, in the order of `studies`
     work: Sequence[Difference]
-    neighbours: Sequence[str] = ()  # of all studies, the baseline's first: their order gives each its colour
+    antagonists: Sequence[str] = ()  # of all studies, the baseline's first: their order gives each its colour
     details: Details = NOTHING  # counters, phases, operations, quantiles
 
     @cached_property
@@ -116,7 +116,7 @@ class Several:
 
     @cached_property
     def history(self) -> pd.DataFrame:
-        """What each study's leads lose against solo, in the order of time; studies without a date are left out."""
+        """What each study's leads lose against alone, in the order of time; studies without a date are left out."""
         parts = [self._losses(study) for study in self.studies if study.date]
         if not parts:
             return frame([], COMPARISON_HISTORY)
@@ -130,8 +130,8 @@ class Several:
         rows = pd.concat([pair.table for pair in own]).drop_duplicates(
             ["mix", "member", "baseline", f"partition_{side}"]
         )
-        wanted = (rows["role"] == "lead") & (rows["baseline"] == "solo") & (rows[f"partition_{side}"] == UNMANAGED)
+        wanted = (rows["role"] == "lead") & (rows["baseline"] == "alone") & (rows[f"partition_{side}"] == UNMANAGED)
         rows = rows[wanted & rows[f"slowdown_{side}"].notna()]
         numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}
         about = {"letter": study.letter, "study": study.name, "date": study.date, "host": " and ".join(study.hosts)}
-        return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], blocks=rows[f"blocks_{side}"])
+        return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], launches=rows[f"launches_{side}"])

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.comparison.details import POINTS, PROVEN
-from castmates.analysis.effects.verdicts import EQUIVALENT, PLATFORMS_DIFFER
+from castmates.analysis.effects.verdicts import NO_DIFFERENCE, PLATFORMS_DIFFER
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.several_words import verdict_in
 from castmates.report.results import records
@@ -78,7 +78,7 @@ def _summary(name: str, both: pd.DataFrame, proven: int, margin: float) -> Itera
     elif not tests:
         yield f"{_many(name, len(both))} in both, with too few launches to compare them."
     else:
-        same = int((both["verdict"] == EQUIVALENT).sum())
+        same = int((both["verdict"] == NO_DIFFERENCE).sum())
         within = f"; {same} {'differs' if same == 1 else 'differ'} by no more than {percent_of(margin)}" if same else ""
         found = f"{proven} {'is' if proven == 1 else 'are'}" if proven else "none is"
         both_of = "in both" if both["letter"].nunique() == 1 else "that A and another study have"

@@ -12,9 +12,9 @@ from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
 from castmates.analysis.operations.per_trace import Traces, per_launch
 from castmates.errors import CastmatesError
 from castmates.report.text.words import counted, number
-from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import Columns
+from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.comparison import COMPARISON_DETAILS
+from castmates.results.columns.contract import Table
 from castmates.results.columns.study import LATENCY, RESOURCES, frame
 from castmates.results.find import Measured
 from castmates.results.profiles import read_profile, usual_profiles
@@ -23,7 +23,7 @@ from castmates.study.spec import Plan
 
 Plans = Mapping[str, Plan]
 Studies = Mapping[str, Measured]
-NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
+NAMES = ("study", "cohort", "member", "platform")  # of steps, which millions of them have in common
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def compare_details(studies: Studies, plans: Plans, margin: float) -> Details:
     """Compare what both the first study and another one left of counters, phases, operations and quantiles."""
     notes: list[str] = []
     found = {
-        "counters": _of_tables(studies, plans, "resources", RESOURCES, changes.counter_changes, notes),
+        "counters": _of_tables(studies, plans, RESOURCES, changes.counter_changes, notes),
         "phases": {letter: changes.phase_changes(plans[letter], _phases(study)) for letter, study in studies.items()},
         "operations": _operations(studies, plans, margin, notes),
-        "quantiles": _of_tables(studies, plans, "latency", LATENCY, changes.quantile_changes, notes),
+        "quantiles": _of_tables(studies, plans, LATENCY, changes.quantile_changes, notes),
     }
     first, *others = studies
     tables = {}
@@ -65,31 +65,30 @@ def compare_details(studies: Studies, plans: Plans, margin: float) -> Details:
 def _of_tables(
     studies: Studies,
     plans: Plans,
-    name: str,
-    columns: Columns,
+    columns: Table,
     read: Callable[[Plan, pd.DataFrame], pd.DataFrame],
     notes: list[str],
 ) -> dict[str, pd.DataFrame]:
-    """The changes in a table of each study; of one that an earlier version wrote, a note."""
+    """The changes in a table of each study; of one that cannot be read, a note."""
     found = {}
     for letter, study in studies.items():
         try:
-            found[letter] = read(plans[letter], Tables(study.folder).later(name, columns))
+            found[letter] = read(plans[letter], Tables(study.folder).read(columns))
         except CastmatesError as problem:
-            notes.append(f"{letter}'s table {name} is not compared: {problem}")
+            notes.append(f"{letter}'s table {columns.name} is not compared: {problem}")
     return found
 
 
 def _phases(study: Measured) -> pd.DataFrame:
     """The losses by phase of a study whose leads report phases."""
-    if not any(company.lead.phases for company in study.plan.companies):
+    if not any(cohort.lead.phases for cohort in study.plan.cohorts):
         return losses_by_phase(PhaseTimes([], _NO_LEADS))
-    blocks = StudyBlocks(study.folder, study.folder.places(study.plan))
-    return losses_by_phase(PhaseTimes(blocks.parts("steps", categories=NAMES), blocks.windows()))
+    launches = StudyLaunches(study.folder, study.folder.places(study.plan))
+    return losses_by_phase(PhaseTimes(launches.parts("steps", categories=NAMES), launches.windows()))
 
 
-_NO_LEADS = pd.DataFrame({name: [] for name in ("study", "company", "scene", "kind", "mix", "partition", "member")})
-_NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], block=[], window=[], round=[], valid=[])
+_NO_LEADS = pd.DataFrame({name: [] for name in ("study", "cohort", "scene", "kind", "mix", "partition", "member")})
+_NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], launch=[], window=[], round=[], valid=[])
 
 
 def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str]) -> dict[str, pd.DataFrame]:
@@ -118,10 +117,10 @@ def _stale(studies: Studies, used: set[str]) -> Iterator[str]:
     for letter in sorted(used):
         study = studies[letter]
         try:
-            known = len(pd.read_parquet(study.folder.table_file("blocks"), columns=["block"]))
+            known = len(pd.read_parquet(study.folder.table_file("launches"), columns=["launch"]))
         except (OSError, ValueError):
             continue
-        if known < (there := len(study.plan.blocks)):
+        if known < (there := len(study.plan.launches)):
             yield (
                 f"{letter}'s tables are of {counted(known, 'launch')}, and {there} are measured: its counters and "
                 "quantiles are those of the former; `castmates sweep` makes the tables again."

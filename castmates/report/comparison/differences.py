@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.analysis.comparison.launches import plain_members
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.machine import described
 from castmates.report.text.words import listed
@@ -21,15 +21,15 @@ SHORT = 90  # letters of a command that are shown
 
 @dataclass(frozen=True)
 class SetUp:
-    """With what a study was measured: its machine's facts, and what each of its blocks records of itself."""
+    """With what a study was measured: its machine's facts, and what each of its launches records of itself."""
 
     machine: MachineFacts
-    records: Sequence[BlockRecord]
+    records: Sequence[LaunchRecord]
 
 
 def differences(set_ups: Sequence[SetUp]) -> list[Difference]:
     """Machines, kernels, versions and designs that are not the same in all studies."""
-    sides = [dict(described(side.machine)) | _model(side.machine) | _of_blocks(side.records) for side in set_ups]
+    sides = [dict(described(side.machine)) | _model(side.machine) | _of_launches(side.records) for side in set_ups]
     names = [name for name in dict.fromkeys(name for side in sides for name in side) if name not in NEVER_THE_SAME]
     rows = [(name, *(side.get(name, NOT_RECORDED) for side in sides)) for name in names]
     return [row for row in rows if len(set(row[1:])) > 1]
@@ -47,7 +47,7 @@ def other_work(plans: Sequence[Plan]) -> list[Difference]:
     return changed
 
 
-def _of_blocks(records: Sequence[BlockRecord]) -> dict[str, str]:
+def _of_launches(records: Sequence[LaunchRecord]) -> dict[str, str]:
     seen: dict[str, set[str]] = {}
 
     def note(name: str, value: Any) -> None:  # noqa: ANN401 (any fact)
@@ -55,7 +55,7 @@ def _of_blocks(records: Sequence[BlockRecord]) -> dict[str, str]:
             seen.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     for record in (record for record in records if record.measured):
-        note("Host of the blocks", record.host)
+        note("Host of the launches", record.host)
         note("Members are frozen by", record.freezer)
         note("Cache allocation", record.allocation)
         for name, version in record.versions.items():
@@ -74,7 +74,7 @@ def _model(machine: MachineFacts) -> dict[str, str]:
 
 
 def _members(plan: Plan) -> dict[str, Member]:
-    known = {member.name: member for block in plan.blocks for member in block.company.members}
+    known = {member.name: member for launch in plan.launches for member in launch.cohort.members}
     return {f"{plain} in {mix}": known[name] for (mix, name), plain in plain_members(plan).items() if name in known}
 
 

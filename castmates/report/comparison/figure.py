@@ -1,6 +1,6 @@
 """The figure `comparison`: what the leads lose in A and in B, and by how much their slowdowns differ.
 
-Colour and marker are those of the neighbour; A, the baseline, is grey.
+Colour and marker are those of the antagonist; A, the baseline, is grey.
 """
 
 import math
@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.report.comparison.compared import Compared
-from castmates.report.comparison.foot import NOTE, finish, lines_of
-from castmates.report.figures.neighbours import looks_in_order
+from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.panels import NOTE, Origin, finish, small_print
 from castmates.report.figures.style import (
     GREY,
     INK,
@@ -26,7 +26,7 @@ from castmates.report.figures.style import (
 )
 from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.report.text.words import Row, as_loss, interval, number
 from castmates.study.spec import UNMANAGED
 
 ROWS = 24
@@ -37,12 +37,12 @@ BAND = "#dcebf5"
 
 
 def draw(compared: Compared) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the leads of both, against solo."""
+    """The figure and its source data: the leads of both, against alone."""
     source = pd.concat([compared.leads(partitioned=False), compared.leads(partitioned=True)], ignore_index=True)
     known = source[source["slowdown_a"].notna() & source["slowdown_b"].notna()]
     with styled():
         if known.empty:
-            return empty_figure("A and B have no lead's loss against solo in common.", compared.origin), source
+            return empty_figure("A and B have no lead's loss against alone in common.", compared.origin), source
         return _figure(compared, _chosen(records(known)), len(known)), source
 
 
@@ -59,7 +59,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
 def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
     names = [_name(row) for row in rows]
     heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
-    notes = lines_of(_key(compared, rows, known))
+    notes = small_print(PAGE, _key(compared, rows, known), Origin(compared.origin))
     head = 0.36 + badge_room(compared.origin, PAGE)
     foot = 0.5 + NOTE * len(notes)
     height = head + sum(heights) + foot
@@ -79,12 +79,12 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
         axes.set_axisbelow(True)
     panels[0].set_yticks(places, names)
     panels[1].set_yticks([])
-    looks = looks_in_order(compared.neighbours, [row["antagonists"] for row in rows])
+    looks = looks_in_order(compared.antagonists, [row["antagonists"] for row in rows])
     for place, row in zip(places, rows, strict=True):
         _losses(panels[0], place, row, looks[row["antagonists"]])
         _change(panels[1], place, row, looks[row["antagonists"]])
     _frame(panels, compared)
-    return finish(figure, notes, compared.origin)
+    return finish(figure, notes, Origin(compared.origin))
 
 
 def _hollow(row: Row) -> bool:
@@ -106,12 +106,12 @@ def _who(row: Row) -> str:
 
 
 def _losses(axes: Axes, place: float, row: Row, look: Look) -> None:
-    values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in SHIFTS}
+    values = {letter: as_loss(row[f"slowdown_{letter}"]) for letter in SHIFTS}
     axes.plot(list(values.values()), [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
     for letter, shift in SHIFTS.items():
         colour, marker = GREY if letter == "a" else look[0], look[1]
         y = place + shift * ROW
-        low, high = (as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
+        low, high = (as_loss(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
         if not math.isnan(low):
             axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
         face = "white" if math.isnan(low) else colour
@@ -141,11 +141,11 @@ def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
 
 def _frame(panels: list[Axes], compared: Compared) -> None:
     panels[1].axvspan(100 * (1 / (1 + compared.margin) - 1), 100 * compared.margin, color=BAND, linewidth=0, zorder=0)
-    panels[0].set_xlabel("loss of the program against solo (%)")
+    panels[0].set_xlabel("loss of the lead against alone (%)")
     panels[1].set_xlabel("slowdown in B above A's (%)")
     keys = [
         Line2D([], [], color=colour, label=f"{side.letter} ({' and '.join(side.platforms)}){how}")
-        for side, colour, how in ((compared.a, GREY, ""), (compared.b, INK, ", in its neighbour's colour"))
+        for side, colour, how in ((compared.a, GREY, ""), (compared.b, INK, ", in its antagonist's colour"))
     ]
     panels[0].legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.3)
     for axes in panels:
@@ -156,7 +156,7 @@ def _frame(panels: list[Axes], compared: Compared) -> None:
 def _key(compared: Compared, rows: list[Row], known: int) -> str:
     counts = [
         f"{min(values)} to {max(values)}" if min(values) != max(values) else f"{values[0]}"
-        for values in ([int(row[f"blocks_{letter}"]) for row in rows] for letter in SHIFTS)
+        for values in ([int(row[f"launches_{letter}"]) for row in rows] for letter in SHIFTS)
     ]
     parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
     parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")

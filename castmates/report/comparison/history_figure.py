@@ -1,6 +1,6 @@
-"""The figure `history`: what each lead loses beside each neighbour, study by study in the order of time.
+"""The figure `history`: what each lead loses beside each antagonist, study by study in the order of time.
 
-A panel per lead; colour and marker are the neighbour's. A line joins studies of one machine only.
+A panel per lead; colour and marker are the antagonist's. A line joins studies of one machine only.
 """
 
 import math
@@ -14,19 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
-from castmates.report.comparison.foot import NOTE, finish, lines_of
-from castmates.report.figures.neighbours import looks_in_order
-from castmates.report.figures.panels import axes_at, lines_across, spread_labels
+from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, spread_labels
 from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.report.text.words import Row, as_loss, interval, number
 
 PANELS, ACROSS = 12, 2  # programs
 HIGH, TITLE, BELOW, LEFT, RIGHT = 1.5, 0.22, 0.42, 0.55, 0.85  # inches of a panel, and around it
 DAY = 86_400
 NARROW = 1 / 25  # of the whole time: where studies are closer, all are set apart evenly, in order
-SHIFT = 0.012  # of the axis, by which neighbours are set apart
+SHIFT = 0.012  # of the axis, by which antagonists are set apart
 NOTES = "bars: 95 % between launches of each study by itself; a line joins studies of one machine"
 EVENLY = "; studies are in the order of time, their distances are not"
 
@@ -42,9 +41,9 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
-    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
+    looks = looks_in_order(several.antagonists, [row["antagonists"] for row in rows])
     places, dated = _places(rows)
-    notes = lines_of(_key(leads, dated))
+    notes = small_print(PAGE, _key(leads, dated), Origin(several.origin))
     shown = leads[:PANELS]
     down, wide = math.ceil(len(shown) / ACROSS), PAGE / ACROSS
     foot, row = 0.12 + NOTE * len(notes), TITLE + HIGH + BELOW
@@ -55,20 +54,20 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
         axes = axes_at(figure, column * wide + LEFT, bottom, wide - LEFT - RIGHT, HIGH)
         axes.set_ylim(*_reach(rows))
         axes.set_title(lead, loc="left", pad=4)
-        axes.set_ylabel("loss against solo (%)" if not column else "")
+        axes.set_ylabel("loss against alone (%)" if not column else "")
         _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
         _dates(axes, rows, places, dated)
-    return finish(figure, notes, several.origin)
+    return finish(figure, notes, Origin(several.origin))
 
 
 def _key(leads: Sequence[str], dated: bool) -> str:
-    more = f"; {len(leads) - PANELS} more programs are in the CSV" if len(leads) > PANELS else ""
+    more = f"; {len(leads) - PANELS} more leads are in the CSV" if len(leads) > PANELS else ""
     return NOTES + ("" if dated else EVENLY) + more
 
 
 def _reach(rows: Sequence[Row]) -> tuple[float, float]:
     """The losses that all panels show."""
-    ends = [as_degradation(row[name]) for row in rows for name in ("slowdown", "slowdown_low", "slowdown_high")]
+    ends = [as_loss(row[name]) for row in rows for name in ("slowdown", "slowdown_low", "slowdown_high")]
     known = [0.0, *(end for end in ends if not math.isnan(end))]
     room = 0.06 * (max(known) - min(known)) or 1.0
     return min(known) - room, max(known) + 2 * room
@@ -98,14 +97,12 @@ def _panel(axes: Axes, rows: Sequence[Row], looks: dict[str, Look], places: dict
         shift = SHIFT * span * (place - (len(looks) - 1) / 2)
         for line in _of_one_machine(own):
             at = [places[row["letter"]] + shift for row in line]
-            values = [as_degradation(row["slowdown"]) for row in line]
+            values = [as_loss(row["slowdown"]) for row in line]
             axes.plot(at, values, color=colour, linewidth=0.8, alpha=0.6, zorder=2)
             for x, y, row in zip(at, values, line, strict=True):
                 _dot(axes, x, y, row, (colour, marker))
         if own:
-            labels.append(
-                (as_degradation(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), colour)
-            )
+            labels.append((as_loss(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), colour))
     spread_labels(axes, labels)
 
 
@@ -118,7 +115,7 @@ def _of_one_machine(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
-    low, high = as_degradation(row["slowdown_low"]), as_degradation(row["slowdown_high"])
+    low, high = as_loss(row["slowdown_low"]), as_loss(row["slowdown_high"])
     if not math.isnan(low):
         axes.plot([x, x], [low, high], color=look[0], linewidth=1.3, zorder=3)
     face = "white" if math.isnan(low) else look[0]

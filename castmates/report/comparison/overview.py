@@ -7,7 +7,7 @@ from castmates.report.comparison.compared import Several
 from castmates.report.comparison.rows import loss, with_ends
 from castmates.report.comparison.several_words import pair_name, verdict_in
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.report.text.words import Row, as_loss, interval, number
 from castmates.study.spec import UNMANAGED
 
 ABSENT = "–"
@@ -34,11 +34,11 @@ class Line:
 
 
 def lines(several: Several) -> list[Line]:
-    """The leads against solo, of every pair that the baseline and another study have."""
+    """The leads against alone, of every pair that the baseline and another study have."""
     found: dict[tuple[str, str], dict[str, Row]] = {}
     for pair in several.pairs:
         rows = pair.both
-        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "alone")]):
             found.setdefault((row["mix"], row["partition_a"]), {})[pair.b.letter] = row
     letters = [study.letter for study in several.studies[1:]]
     return [_line(by_letter, letters) for by_letter in found.values()]
@@ -49,7 +49,7 @@ def mean_line(several: Several) -> Line | None:
     means = records(several.means)
     if not means or means[0]["pairs"] < 2:
         return None
-    return Line(f"geometric mean of {means[0]['pairs']} pairs", "", tuple(_mean(row) for row in means))
+    return Line(f"geometric mean of {means[0]['pairs']} mixes", "", tuple(_mean(row) for row in means))
 
 
 def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
@@ -60,18 +60,18 @@ def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
 
 
 def _baseline(row: Row) -> Cell:
-    return Cell(loss(row, "a"), value=as_degradation(row["slowdown_a"]), launches=int(row["blocks_a"]))
+    return Cell(loss(row, "a"), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"]))
 
 
 def _other(row: Row, letter: str) -> Cell:
     ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
-    value, launches = as_degradation(row["slowdown_b"]), int(row["blocks_b"])
+    value, launches = as_loss(row["slowdown_b"]), int(row["launches_b"])
     return Cell(loss(row, "b"), ratio, verdict_in(row["verdict"], letter), value, launches)
 
 
 def _mean(row: Row) -> Cell:
-    value, low, high = (as_degradation(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
     text = number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
     ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
     verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-    return Cell(text, ratio, verdict, value, int(row["blocks"]))
+    return Cell(text, ratio, verdict, value, int(row["launches"]))

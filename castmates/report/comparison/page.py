@@ -83,14 +83,14 @@ def _of_several(several: Several) -> dict[str, Any]:
 def caption(compared: Compared) -> str:
     """What stands below the figure of two studies."""
     rows = compared.leads(partitioned=False)
-    counts = {letter: sorted({int(count) for count in rows[f"blocks_{letter}"]}) for letter in "ab"}
+    counts = {letter: sorted({int(count) for count in rows[f"launches_{letter}"]}) for letter in "ab"}
     many = " and ".join(
         f"{'–'.join(map(str, dict.fromkeys((launches[0], launches[-1]))))} of {letter.upper()}" if launches else "none"
         for letter, launches in counts.items()
     )
     origin = compared.origin
     return (
-        f"{first_words(origin)}Left: loss of each program against its own solo "
+        f"{first_words(origin)}Left: loss of each lead against its own alone "
         f"rate, in A and in B, with 95 % t intervals between launches ({many} without a partition). Right: by how much "
         f"B's slowdown is above A's, with Welch's 95 % interval over the launches of both, and the margin of "
         f"±{100 * compared.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."

@@ -17,7 +17,7 @@ MORE: Mapping[str, Callable[[Machine], object]] = {
 }
 MITIGATIONS = "Mitigations of vulnerabilities"
 # Names of the host say nothing about what it is.
-LEFT_OUT = ("Host", "Host of the blocks")
+LEFT_OUT = ("Host", "Host of the launches")
 
 
 def other_class(published: Machine, here: Machine) -> str | None:

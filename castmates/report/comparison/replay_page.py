@@ -6,12 +6,16 @@ from markupsafe import Markup
 
 import castmates
 from castmates.files import replace_text, writing
+from castmates.report.comparison import figure
 from castmates.report.comparison.page import drawn
 from castmates.report.comparison.replay import Replayed
 from castmates.report.comparison.replay_words import rows, sentences, stamp
+from castmates.report.figures import style
+from castmates.report.figures.page_svg import page_svg
 from castmates.report.page.common_parts import common_parts, first_words
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import environment
+from castmates.results.tables import write_table
 from castmates.study.spec import UNMANAGED
 
 
@@ -49,8 +53,18 @@ def caption(replay: Replayed) -> str:
     """What stands below the figure."""
     pair = replay.pair
     return (
-        f"{first_words(pair.origin)}Left: loss of each program against its own solo rate, as published (A, grey) and "
+        f"{first_words(pair.origin)}Left: loss of each lead against its own rate alone, as published (A, grey) and "
         "as measured here (B), with 95 % t intervals between launches. Right: by how much the slowdown here is above "
         "the published one, with Welch's 95 % interval over the launches of both, and the margin of "
         f"±{100 * pair.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
     )
+
+
+def write(replay: Replayed, folder: Path) -> list[Path]:
+    """Write table, figure and page."""
+    write_table(replay.table, folder / "replay")
+    drawn, source = figure.draw(replay.pair)
+    style.write(drawn, source, folder / "replay-figure")
+    replace_text(folder / "replay-figure.page.svg", page_svg(drawn, "replay-figure"))
+    write_page(replay, folder, folder / "index.html")
+    return [folder / "index.html", folder / "replay.csv", folder / "replay-figure.svg"]

@@ -22,7 +22,7 @@ from castmates.analysis.effects.verdicts import (
 from castmates.report.comparison.replay import Contradiction, Replayed
 from castmates.report.comparison.rows import with_ends
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 UNKNOWN_CLASS = (
     "Whether this machine is of the class of the published one is not known: the topology of one of them was not "
@@ -47,7 +47,7 @@ def headline(replay: Replayed) -> str:
         return f"{what} with what was published, within {margin}."
     parts = [f"{counts[AGREES]} of {counted(total, 'effect')} {_verb(counts[AGREES], 'agree')} within {margin}"]
     parts += [f"{counts[DIFFERS]} {_verb(counts[DIFFERS], 'differ')}"] if counts[DIFFERS] else []
-    parts += [f"{counts[word]} {_be(counts[word])} {word}" for word in (UNCLEAR,) if counts[word]]
+    parts += [f"{counts[UNCLEAR]} {_be(counts[UNCLEAR])} {UNCLEAR}"] if counts[UNCLEAR] else []
     parts += [f"{counts[word]}: {word}" for word in IN_ORDER[3:] if counts[word]]
     return "; ".join(parts) + "."
 
@@ -107,14 +107,14 @@ def _loss(row: Row, name: str) -> str:
     """A loss in per cent with its interval where there is one."""
     if math.isnan(row[name]):
         return "–"
-    value, low, high = (as_degradation(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
 def _effects(replay: Replayed) -> Iterator[str]:
-    """The leads against solo: what differs before what agrees, which the table has too."""
+    """The leads against alone: what differs before what agrees, which the table has too."""
     table = replay.effects
-    told = table[(table["verdict"] == DIFFERS) | ((table["role"] == "lead") & (table["baseline"] == "solo"))]
+    told = table[(table["verdict"] == DIFFERS) | ((table["role"] == "lead") & (table["baseline"] == "alone"))]
     order = told["verdict"].map({word: place for place, word in enumerate((DIFFERS, UNCLEAR, AGREES))}).fillna(3)
     chosen = told.assign(order=order).sort_values("order", kind="stable")
     for row in records(pd.DataFrame(chosen))[:SHOWN]:
@@ -127,14 +127,14 @@ def _effect(row: Row, margin: float) -> str:
     losses = (
         f"{_who(row)}: loss of {_loss(row, 'published_slowdown')} % published, {_loss(row, 'here_slowdown')} % here"
     )
-    many = f"{row['published_blocks']} and {counted(int(row['here_blocks']), 'launch')}"
+    many = f"{row['published_launches']} and {counted(int(row['here_launches']), 'launch')}"
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
     change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
     both = f"; both together give {_loss(row, 'joint_slowdown')} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
-        row["verdict"], f"unclear, more launches decide it{both}"
+        row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
     )
     return f"{losses} ({many}; {change}): {finding}."
 
@@ -144,12 +144,12 @@ def _who(row: Mapping[str, Any]) -> str:
     if row["role"] != "lead":
         beside = f" in {row['mix']}"
     under = "" if row["partition"] == "unmanaged" else f" under {row['partition']}"
-    against = "" if row["baseline"] == "solo" else f", against {row['baseline']}"
+    against = "" if row["baseline"] == "alone" else f", against {row['baseline']}"
     return f"{row['member']}{beside}{under}{against}"
 
 
 def _contradiction(each: Contradiction) -> str:
-    table, windows = (number(as_degradation(value)) for value in (each.table, each.windows))
+    table, windows = (number(as_loss(value)) for value in (each.table, each.windows))
     under = "" if each.partition == "unmanaged" else f" under {each.partition}"
     return (
         f"The published table has a loss of {table} % for {each.member} in {each.mix}{under} against {each.baseline}, "

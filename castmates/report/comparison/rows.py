@@ -5,7 +5,7 @@ from typing import Any
 
 from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.report.text.words import Row, as_loss, interval, number
 
 
 def rows(compared: Compared) -> list[dict[str, Any]]:
@@ -18,8 +18,8 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         **row,
         "partition": name if name == row["partition_b"] else f"{name} / {row['partition_b']}",
-        "loss_a": as_degradation(row["slowdown_a"]),
-        "loss_b": as_degradation(row["slowdown_b"]),
+        "loss_a": as_loss(row["slowdown_a"]),
+        "loss_b": as_loss(row["slowdown_b"]),
         "said_a": loss(row, "a"),
         "said_b": loss(row, "b"),
         "said_ratio": with_ends(row, "ratio"),
@@ -30,7 +30,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 def loss(row: Row, letter: str) -> str:
     """What one side loses in per cent, with its interval where there is one."""
-    value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
     return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 

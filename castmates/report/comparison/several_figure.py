@@ -1,7 +1,7 @@
 """The figure `comparison` of several studies: a group of lines per pair, a line per study, the baseline first.
 
 On the left what each study loses, on the right its slowdown against the baseline's. Colour and marker are those of
-the neighbour.
+the antagonist.
 """
 
 import math
@@ -12,15 +12,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compared import Several
-from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.comparison.several_words import pair_name, verdict_in
-from castmates.report.figures.neighbours import looks_in_order
-from castmates.report.figures.panels import axes_at, lines_across, without_axis
+from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.report.text.words import Row, as_loss, interval, number
 from castmates.study.spec import UNMANAGED
 
 LINES = 60  # of studies, over all pairs
@@ -51,20 +51,20 @@ class Group:
 
 
 def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the leads of all studies against solo, without a partition."""
+    """The figure and its source data: the leads of all studies against alone, without a partition."""
     source = several.table
-    source = source[(source["where"] == "both") & (source["role"] == "lead") & (source["baseline"] == "solo")]
+    source = source[(source["where"] == "both") & (source["role"] == "lead") & (source["baseline"] == "alone")]
     source = source[source["partition_a"] == UNMANAGED]
     groups = _groups(several, records(source))
     with styled():
         if not groups:
-            return empty_figure("The studies have no lead's loss against solo in common.", several.origin), source
+            return empty_figure("The studies have no lead's loss against alone in common.", several.origin), source
         room = max(1, LINES // len(several.studies))
         return _figure(several, groups[:room], len(groups)), source
 
 
 def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
-    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
+    looks = looks_in_order(several.antagonists, [row["antagonists"] for row in rows])
     pairs: dict[str, list[Row]] = {}
     for row in rows:
         pairs.setdefault(row["mix"], []).append(row)
@@ -90,7 +90,7 @@ def _mean(several: Several) -> list[Group]:
     for row in rows:
         verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
         points.append(Point(f"{row['letter']}  {names[row['letter']]}", _losses(row, ""), _change(row), verdict))
-    return [Group(f"geometric mean of {rows[0]['pairs']} pairs", MEAN, tuple(points))]
+    return [Group(f"geometric mean of {rows[0]['pairs']} mixes", MEAN, tuple(points))]
 
 
 def _other(row: Row) -> Point:
@@ -103,7 +103,7 @@ def _point(letter: str, name: str, row: Row, side: str) -> Point:
 
 
 def _losses(row: Row, side: str) -> tuple[float, float, float]:
-    value, low, high = (as_degradation(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
     return value, low, high
 
 
@@ -113,7 +113,7 @@ def _change(row: Row) -> tuple[float, float, float]:
 
 
 def _figure(several: Several, groups: list[Group], known: int) -> Figure:
-    notes = lines_of(_key(several, groups, known))
+    notes = small_print(PAGE, _key(several, groups, known), Origin(several.origin))
     head, foot = 0.12 + badge_room(several.origin, PAGE), 0.5 + NOTE * len(notes)
     body = sum(HEAD + ROW * len(group.points) + GAP for group in groups)
     height, width = head + body + foot, (PAGE - LEFT - BETWEEN - RIGHT) / 2
@@ -126,9 +126,9 @@ def _figure(several: Several, groups: list[Group], known: int) -> Figure:
         top += HEAD + ROW * len(group.points) + GAP
     for axes in panels:
         _frame(axes, body)
-    panels[0].set_xlabel("loss of the program against solo (%)")
+    panels[0].set_xlabel("loss of the lead against alone (%)")
     panels[1].set_xlabel("slowdown above the baseline's (%)")
-    return finish(figure, notes, several.origin)
+    return finish(figure, notes, Origin(several.origin))
 
 
 def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
@@ -145,7 +145,7 @@ def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
         who = f"{point.name.replace('  ', ', ')}, {group.title}"
         _dot(panels[0], y, point.loss, group.look, f"{who}: loss")
         _dot(panels[1], y, point.change, group.look, f"{who}: slowdown above the baseline's")
-        weight = "bold" if point.verdict.startswith("loses") else "normal"
+        weight = "bold" if point.verdict in (MORE, LESS) else "normal"
         words = "baseline" if not place else point.verdict
         panels[1].text(
             1.03, y, words, transform=panels[1].get_yaxis_transform(), va="center", fontsize=6.8, fontweight=weight,
@@ -179,8 +179,8 @@ def _frame(axes: Axes, body: float) -> None:
 def _key(several: Several, groups: list[Group], known: int) -> str:
     parts = ["bars: 95 % between launches, on the right Welch's t over the launches of both studies"]
     parts.append(f"band: margin of ±{100 * several.margin:.3g} %")
-    parts.append("words: p < 0.05 after Holm's adjustment over pairs and studies, or inside the margin")
+    parts.append("words: p < 0.05 after Holm's adjustment over mixes and studies, or inside the margin")
     hollow = any(math.isnan(point.loss[1]) for group in groups for point in group.points)
     parts += ["hollow: fewer than three launches, no interval"] if hollow else []
-    parts += [f"{known - len(groups)} more pairs are in the CSV"] if known > len(groups) else []
+    parts += [f"{known - len(groups)} more mixes are in the CSV"] if known > len(groups) else []
     return "; ".join(parts)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, TOO_FEW
 from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.differences import Difference
 from castmates.report.results import records
@@ -14,11 +14,11 @@ SHOWN = 8  # of a kind; the table has them all
 PIECES = {  # verdict -> what the pairs with it do, for one pair and for several; {} is the margin
     MORE: ("loses more than in A", "lose more than in A"),
     LESS: ("loses less than in A", "lose less than in A"),
-    EQUIVALENT: ("differs by no more than {}", "differ by no more than {}"),
+    NO_DIFFERENCE: ("differs by no more than {}", "differ by no more than {}"),
     TOO_FEW: ("has too few launches", "have too few launches"),
     NO_DATA: ("has no data", "have no data"),
 }
-UNCLEAR = ("is unclear", "are unclear")
+OTHERWISE = ("is unclear", "are unclear")
 NAMED = (MORE, LESS)  # verdicts whose pairs are listed
 
 
@@ -42,8 +42,8 @@ def mean_sentences(several: Several) -> Iterator[str]:
         return
     values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
-        f"Geometric mean of the slowdowns of the {means[0]['pairs']} pairs that all studies have: {'; '.join(values)}. "
-        "Its interval covers new launches of these pairs, not other pairs."
+        f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
+        "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
@@ -74,17 +74,17 @@ def _against(pair: Compared) -> str:
             "losses stand side by side, and no interval contains both."
         )
     if not rows:
-        return f"{pair.b.letter} and A have no lead beside the same neighbours against solo."
+        return f"{pair.b.letter} and A have no lead beside the same antagonists against alone."
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(row["verdict"], []).append(pair_name(row))
     parts = []
     for verdict in sorted(groups, key=lambda word: list(PIECES).index(word) if word in PIECES else len(PIECES)):
         names = groups[verdict]
-        words = PIECES.get(verdict, UNCLEAR)[len(names) > 1].format(percent_of(pair.margin))
+        words = PIECES.get(verdict, OTHERWISE)[len(names) > 1].format(percent_of(pair.margin))
         which = f" ({_some(names)})" if verdict in NAMED else ""
         parts.append(f"{len(names)} {words}{which}")
-    return f"{pair.b.letter} against A: of {counted(len(rows), 'pair')} {listed(parts)}.{_under_partitions(pair)}"
+    return f"{pair.b.letter} against A: of {counted(len(rows), 'mix')} {listed(parts)}.{_under_partitions(pair)}"
 
 
 def _under_partitions(pair: Compared) -> str:
@@ -97,7 +97,7 @@ def _under_partitions(pair: Compared) -> str:
 
 
 def pair_name(row: Row) -> str:
-    """A lead and its neighbours: dlrm beside stream + chase."""
+    """A lead and its antagonists: dlrm beside stream + chase."""
     beside = str(row["antagonists"]).replace("+", " + ")
     return f"{row['lead']} beside {beside}" if beside else f"{row['lead']} alone"
 
@@ -111,14 +111,14 @@ def _without_baseline(several: Several) -> Iterator[str]:
     letters: dict[str, list[str]] = {}
     for pair in several.pairs:
         rows = pair.table[pair.table["where"] == "only in B"]
-        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "alone")]):
             partition = "" if row["partition_b"] == UNMANAGED else f" @{row['partition_b']}"
             letters.setdefault(f"{pair_name(row)}{partition}", []).append(pair.b.letter)
     shared = {name: found for name, found in letters.items() if len(found) > 1}
     if shared:
         who = listed(sorted({letter for found in shared.values() for letter in found}))
         yield (
-            f"{counted(len(shared), 'pair')} that A lacks and several of {who} have: {_some(list(shared))}; "
+            f"{counted(len(shared), 'mix')} that A lacks and several of {who} have: {_some(list(shared))}; "
             f"`castmates compare` with another --baseline compares {'it' if len(shared) == 1 else 'them'}."
         )
 

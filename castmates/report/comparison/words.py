@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
 from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
 from castmates.report.text.slices import in_words, much_longer
-from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
@@ -81,7 +81,7 @@ def _slices(compared: Compared) -> Iterator[str]:
             f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over "
             "seconds, such as a power limit; long ones show it where it is caused."
         )
-    elif judged and all(row["verdict"] == EQUIVALENT for row in judged):
+    elif judged and all(row["verdict"] == NO_DIFFERENCE for row in judged):
         yield f"{lengths} Every loss is the same within {percent_of(compared.margin)}: short slices smear nothing here."
     else:
         yield f"{lengths} Whether short slices smear effects of power is not decided; more launches of both decide it."
@@ -92,7 +92,7 @@ def _loss(row: Row, margin: float) -> str:
     ours, theirs = _side(row, "a"), _side(row, "b")
     verb = ours.split(maxsplit=1)[0]
     losses = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
-    many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    many = f"{row['launches_a']} and {counted(int(row['launches_b']), 'launch')}"
     if row["verdict"] == NO_DATA:
         return f"{losses} ({many})."
     if row["verdict"] == PLATFORMS_DIFFER:
@@ -105,8 +105,8 @@ def _loss(row: Row, margin: float) -> str:
     finding = {
         MORE: f"its slowdown is {amount} in B",
         LESS: f"its slowdown is {amount} in B",
-        EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
-    }.get(row["verdict"], f"no answer yet ({amount} in B)")
+        NO_DIFFERENCE: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
+    }.get(row["verdict"], f"unclear ({amount} in B)")
     return f"{losses}, in {many}: {finding}."
 
 
@@ -122,7 +122,7 @@ def _side(row: Row, letter: str) -> str:
     slowdown = row[f"slowdown_{letter}"]
     if math.isnan(slowdown):
         return "has no data"
-    value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
     if math.isnan(low):  # too few launches for an interval
         gained = slowdown < 1
         return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
@@ -166,7 +166,7 @@ def _times(row: Row, name: str) -> str:
 
 def _behind(row: Row) -> str:
     """How many launches of A and B are behind ratios of rates, and that they are too few where there is no interval."""
-    many = f"in {row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    many = f"in {row['launches_a']} and {counted(int(row['launches_b']), 'launch')}"
     return many + (", too few for an interval" if math.isnan(row["baseline_rate_ratio_low"]) else "")
 
 
@@ -181,7 +181,7 @@ def _partitions(compared: Compared) -> Iterator[str]:
     if len(rows):
         words = Counter(rows["verdict"])
         counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
-        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {counts}."
+        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against alone: {counts}."
 
 
 def _masks(compared: Compared) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from castmates.analysis.dataflow.effects import STAYS
-from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.dataflow.summary import lead_alone
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
 from castmates.report.text.words import number, plain
@@ -63,7 +63,7 @@ def graph_study(results: Results, what: str) -> GraphStudy:
     if table.empty:
         raise CastmatesError(
             f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and "
-            "sweep again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
+            "sweep again (castmates help tracing-graph)."
         )
     member, asked = _chosen(results, what)
     nodes = table[table["member"] == member].sort_values("node").reset_index(drop=True)
@@ -71,7 +71,7 @@ def graph_study(results: Results, what: str) -> GraphStudy:
     edges = edges[edges["member"] == member].reset_index(drop=True)
     mix = asked or str(nodes["beside"].iloc[0])
     scenes = results.critical_path
-    here = in_mix(scenes, asked) if asked else alone(scenes)
+    here = in_mix(scenes, asked) if asked else lead_alone(scenes)
     own = scenes[(scenes["member"] == member) & here & (scenes["reason"] == "")].to_dict("records")
     return GraphStudy(
         study=results.name,
@@ -120,7 +120,7 @@ def _on_path(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> pd
     )
     return nodes.assign(
         on_schedule_path=schedule.fillna(0.0),
-        solo_on_schedule_path=nodes["on_schedule_path"],
+        alone_on_schedule_path=nodes["on_schedule_path"],
         on_graph_path=graph.fillna(0.0),
         change=change.astype("object").fillna(STAYS),
     )
@@ -131,6 +131,6 @@ def _lost(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> "pd.S
     operations = results.path_operations
     operations = operations[(operations["member"] == member) & (operations["partition"] == UNMANAGED)]
     beside = operations[operations["mix"] == mix].set_index(KEY)["ms"]
-    lost = beside.sub(operations[operations["kind"] == "solo"].set_index(KEY)["ms"], fill_value=0.0)
+    lost = beside.sub(operations[operations["kind"] == "alone"].set_index(KEY)["ms"], fill_value=0.0)
     found = nodes[KEY].astype("str").join(lost.rename("lost"), on=KEY)["lost"]
     return found.where(~nodes.duplicated(KEY)) if mix else found * float("nan")

@@ -7,7 +7,7 @@
   function show(step) {
     if (!found.length) return;
     at = (at + step + found.length) % found.length;
-    found[at].scrollIntoView({block: "center", inline: "center"});
+    found[at].scrollIntoView({launch: "center", inline: "center"});
     hits.textContent = at + 1 + " of " + found.length;
   }
   field.addEventListener("input", function () {

@@ -75,7 +75,7 @@ def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) 
         f"steps{f' beside {study.beside}; red: enters the path of the schedule; blue: leaves it' if study.mix else ''}",
         study.path_words,
         f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
-        "(docs/tracing-graph.md).",
+        "(castmates help tracing-graph).",
     ]
     texts = [
         f'<text x="{SIDE}" y="{26 + 18 * place}" font-size="{15 if place == 0 else 11}">{escape(line)}</text>'
@@ -140,7 +140,7 @@ def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
         *lines,
         f"{row['type']} on {row['device']}",
         f"on the path of the schedule in {number(100 * row['on_schedule_path'], 0)} % of steps"
-        + (f" beside {study.beside}, {number(100 * row['solo_on_schedule_path'], 0)} % alone" if study.mix else ""),
+        + (f" beside {study.beside}, {number(100 * row['alone_on_schedule_path'], 0)} % alone" if study.mix else ""),
         f"on the path of the graph in {number(100 * row['on_graph_path'], 0)} % of steps, "
         f"slack {number(row['graph_slack_ms'], 3)} ms (computed)",
         f"takes {row['inputs'] or 'nothing'}",

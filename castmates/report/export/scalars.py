@@ -8,35 +8,34 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.design.precision import against_solo
-from castmates.analysis.effects.rows import BY
+from castmates.analysis.design.precision import against_alone
 from castmates.analysis.explanations.counted_metrics import usable
+from castmates.analysis.keys import ROW, WINDOW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import log_rates, pair
 from castmates.report.export.event_files import Scalar
 from castmates.report.results import Results, records
 
 MEASURED = "measured"
-PLACE = ["platform", "company", "scene", "block"]
-WINDOW = ["company", "block", "window", "member"]
+PLACE = ["platform", "cohort", "scene", "launch"]
 COUNTED = [*WINDOW, "event", "value", "status", "running", "phase", "source"]
-ENDS = {"estimate": "degradation_pct", "low": "degradation_low", "high": "degradation_high"}
+ENDS = {"estimate": "loss_pct", "low": "loss_low", "high": "loss_high"}
 Runs = Mapping[tuple[str, ...], list[Scalar]]  # by the folders of the run
 
 
 def scalars(results: Results) -> Runs:
-    """The scalars of each run, which is a scene of a company; those that were not measured name their platform."""
+    """The scalars of each run, which is a scene of a cohort; those that were not measured name their platform."""
     starts = _starts(results)
     found: dict[tuple[str, ...], list[Scalar]] = defaultdict(list)
     for part in (_rates(results), _counters(results), _losses(results)):
-        for platform, company, scene, block, tag, value, about in part:
+        for platform, cohort, scene, launch, tag, value, about in part:
             if math.isfinite(value):
-                run = (company, scene) if platform == MEASURED else (platform, company, scene)
-                found[run].append(Scalar(tag, block, starts.get((company, block), 0.0), value, about))
+                run = (cohort, scene) if platform == MEASURED else (platform, cohort, scene)
+                found[run].append(Scalar(tag, launch, starts.get((cohort, launch), 0.0), value, about))
     return found
 
 
-Row = tuple[str, str, str, int, str, float, str]  # platform, company, scene, launch, tag, value, what it is
+Row = tuple[str, str, str, int, str, float, str]  # platform, cohort, scene, launch, tag, value, what it is
 
 
 def _rates(results: Results) -> Iterator[Row]:
@@ -52,7 +51,7 @@ def _counters(results: Results) -> Iterator[Row]:
     """The mean of each event in the windows that count; what was counted for part of the time is left out."""
     windows = results.windows[results.windows["valid"]][[*WINDOW, "platform", "scene", "open_s"]]
     sums: list[pd.DataFrame] = []
-    for part in results.block_parts("counters", COUNTED):
+    for part in results.launch_parts("counters", COUNTED):
         counts = part[usable(part)].merge(windows, on=WINDOW)
         counts = counts.assign(value=counts["value"].to_numpy(dtype=float) / counts["open_s"].to_numpy(dtype=float))
         sums.append(counts.groupby([*PLACE, "member", "event"], observed=True)["value"].mean().reset_index())
@@ -63,15 +62,15 @@ def _counters(results: Results) -> Iterator[Row]:
 
 def _losses(results: Results) -> Iterator[Row]:
     """What a lead lost in each launch, and beside it the estimate of all launches with the ends of its interval."""
-    contrasts = against_solo(results.plan)
+    contrasts = against_alone(results.plan)
     if contrasts.empty:
         return
-    effects = results.lead_effects("solo", under_partitions=True)
+    effects = results.lead_effects("alone", under_partitions=True)
     estimates = {(row["platform"], row["mix"], row["partition"]): row for row in records(effects)}
-    launches = per_launch(pair(results.windows, contrasts), BY).reset_index()
+    launches = per_launch(pair(results.windows, contrasts), ROW).reset_index()
     named = contrasts[["row", "scene", "mix", "partition", "member"]].drop_duplicates("row")
     for row in records(launches.merge(named, on="row")):
-        place = (row["platform"], row["company"], row["scene"], row["block"])
+        place = (row["platform"], row["cohort"], row["scene"], row["launch"])
         lost = 100 * (1 - float(np.exp(-row["value"])))
         yield *place, "loss/launch", lost, f"per cent that {row['member']} lost in a launch against itself alone"
         known = estimates.get((row["platform"], row["mix"], row["partition"]), {})
@@ -83,9 +82,9 @@ def _losses(results: Results) -> Iterator[Row]:
 def _starts(results: Results) -> dict[tuple[str, int], float]:
     """When each launch began, in seconds since 1970."""
     found = {}
-    for row in records(results.blocks[["company", "block", "started"]]):
+    for row in records(results.launches[["cohort", "launch", "started"]]):
         try:
-            found[row["company"], row["block"]] = datetime.fromisoformat(row["started"]).timestamp()
+            found[row["cohort"], row["launch"]] = datetime.fromisoformat(row["started"]).timestamp()
         except (TypeError, ValueError):  # modelled launches begin at no time
             continue
     return found

@@ -9,27 +9,25 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import LOSS, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
-from castmates.report.figures.neighbours import looks, user_first
-from castmates.report.figures.panels import SmallPrint, axes_at, finish, fitting, inches_of, small_print
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.antagonists import looks, user_first
+from castmates.report.figures.panels import SmallPrint, axes_at, drawing, finish, fitting, inches_of, small_print
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text import attribution
-from castmates.report.text.attribution import WORDS, Row
+from castmates.report.text.attribution import Row
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, units
 
+FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190}
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
 WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
 LETTERS = 32  # of a line of a pair's name
 HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
-HOLLOW = {  # verdicts of bars that claim nothing
-    "too few blocks": "too few launches to tell",
-    "unclear": "not proven after Holm's adjustment",
-    "equivalent": "within the margin",
-}
+HOLLOW = (TOO_FEW, UNCLEAR, NO_LOSS)  # verdicts of bars that claim nothing
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 MOST_TICKS, TICK = 7, 0.3  # at most; inches between two
 TOTAL_COLOUR, BUSY_COLOUR = "#7f7f7f", "#c4c4c4"
@@ -58,10 +56,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.attribution
-        return _figure(_known(results), results), results.attribution
+    return drawing(results, results.attribution, lacking, lambda: _figure(_known(results), results))
 
 
 def lacking(results: Results) -> str:
@@ -75,24 +70,24 @@ def in_short(results: Results) -> str:
     if not known or any(total["partition"] for total, _ in known):
         return ""
     parts = {
-        part: [row for _, own in known for row in own if row["part"] == part and row["blocks"]]
+        part: [row for _, own in known for row in own if row["part"] == part and row["launches"]]
         for part in (BUSY, SHARING)
     }
-    busy = [round(row["points"], 1) for row in parts[BUSY] if row["verdict"] == "slower"]
+    busy = [round(row["points"], 1) for row in parts[BUSY] if row["verdict"] == LOSS]
     if not busy or len(busy) < len(parts[BUSY]):
-        return "What each loss consists of: an idle loop in the neighbour's place, and what its work adds"
+        return "What each loss consists of: a placebo in the antagonist's place, and what its work adds"
     low, high = number(min(busy)), number(max(busy))
     between = f"{low} points" if low == high else f"{low} to {high} points"
-    start = f"What each loss consists of: an idle loop in the neighbour's place costs {between}"
-    proven = sum(row["verdict"] == "slower" for row in parts[SHARING])
+    start = f"What each loss consists of: a placebo in the antagonist's place costs {between}"
+    proven = sum(row["verdict"] == LOSS for row in parts[SHARING])
     if proven == len(parts[SHARING]):
         return f"{start}, its work the rest"
-    return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'pair')}"
+    return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'mix')}"
 
 
 def _known(results: Results) -> list[tuple[Row, list[Row]]]:
     """The pairs with a loss, by program in the study's order."""
-    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
+    known = [(total, own) for total, own in attribution.mixes(results) if total["launches"]]
     order = user_first(results, [total["lead"] for total, _ in known])
     return sorted(known, key=lambda pair: order.index(pair[0]["lead"]))
 
@@ -216,8 +211,7 @@ def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked
         axes.plot([low, high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
     ends = attribution.ends(row)
     words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
-    verdict = HOLLOW.get(row["verdict"], WORDS.get(row["verdict"], row["verdict"]))
-    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {verdict}")
+    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {row['verdict']}")
     axes.annotate(
         words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
         textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
@@ -238,20 +232,20 @@ def _ticks(axes: Axes, low: float, high: float) -> None:
 def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel], results: Results) -> SmallPrint:
     rows: list[Row] = [row for total, own in known for row in (total, *own)]
     how = [reason for reason, _ in attribution.separations(results)]
-    parts = ["the bars of a pair add up from above to its total"]
+    parts = ["the bars of a mix add up from above to its total"]
     if any(all(row["part"] != BUSY for _, row in panel.bars) for panel in panels):
-        parts.append("where several pairs lose the same to a busy neighbour, it is drawn for the first of them")
+        parts.append("where several mixes lose the same to a busy antagonist, it is drawn for the first of them")
     parts += ["lines: 95 % between launches"] if any(not math.isnan(row["points_low"]) for row in rows) else []
     parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["points_low"]) for row in rows) else []
     )
-    there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
+    there = [verdict for verdict in HOLLOW if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []
     if any(panel.fewer for panel in panels):
-        chosen = any(total["blocks_choosing"] for total, _ in known)
+        chosen = any(total["launches_choosing"] for total, _ in known)
         which = "the others chose the partition" if chosen else "those in which every stage was measured"
         parts.append(f"in brackets: of how many {'launches' if chosen else 'rounds'} a total is, {which}")
-    parts += ["†: possibly biased by rejected measurements"] if any(row["possibly_biased"] for row in rows) else []
+    parts += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
     parts += [f"the {len(known) - left_out} largest losses; {left_out} more are in the CSV"] if left_out else []
     parts += how if len(how) == 1 else []
     return small_print(PAGE, "; ".join(parts), results)
@@ -260,18 +254,18 @@ def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel],
 def caption(results: Results) -> str:
     """What stands below the figure: what its parts are, and how many launches."""
     known = [total for total, _ in _known(results)]
-    launches = units(total["blocks"] for total in known)
-    chosen = any(total["blocks_choosing"] for total in known)
+    launches = units(total["launches"] for total in known)
+    chosen = any(total["launches_choosing"] for total in known)
     masked = any(total["partition"] for total in known)
     parts = (
-        "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to a neighbour that has "
+        "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to an antagonist that has "
         "other ways. Cache capacity: what separate ways give back. "
         if masked
-        else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "
+        else "Sharing: what the antagonist's own work adds, cache, memory and all else together. "
     )
     return (
         f"In points of the rate alone, with 95 % t intervals between launches ({launches})."
-        f" Busy neighbour: an idle loop on the neighbour's CPUs. {parts}"
+        f" Busy antagonist: a placebo on the antagonist's CPUs. {parts}"
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )
 

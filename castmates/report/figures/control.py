@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, broken, empty_figure, styled
 from castmates.report.figures.values import with_value
@@ -18,23 +18,24 @@ from castmates.report.text.health import control_name
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 
+FIGURE = {"title": "Controls", "part": "health", "place": 310}
 BESIDE = 0.9  # inches: for the verdicts
 NAME = 17  # letters of a line beside the axis
-KINDS = ["solo", "solo-again"]
+KINDS = ["alone", "alone-again"]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the controls' rows, then a row per block."""
-    by_block = block_ratios(results.windows)
-    summary = results.controls.assign(what="all blocks")
-    points = by_block.assign(what="one block", study=results.name, platform=", ".join(results.platforms))
+    """The figure and its source data: the controls' rows, then a row per launch."""
+    by_launch = launch_ratios(results.windows)
+    summary = results.controls.assign(what="all launches")
+    points = by_launch.assign(what="one launch", study=results.name, platform=", ".join(results.platforms))
     source = pd.concat([summary, points], ignore_index=True) if len(points) else summary
     with styled():
         if reason := lacking(results):
             return empty_figure(reason, caveat(results)), source
         same = records(summary[summary["control"] != "positive"])
         order = user_first(results, summary["lead"])
-        return _figure(sorted(same, key=lambda row: order.index(row["lead"])), by_block, results), source
+        return _figure(sorted(same, key=lambda row: order.index(row["lead"])), by_launch, results), source
 
 
 def lacking(results: Results) -> str:
@@ -45,10 +46,10 @@ def lacking(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
-    of = units(results.controls.loc[results.controls["control"] != "positive", "blocks"])
+    of = units(results.controls.loc[results.controls["control"] != "positive", "launches"])
     return (
-        "The same program measured twice: its rate alone over its rate alone again; of the negative control beside an "
-        "idle loop over beside a neighbour that cannot disturb it. Each interval should hold one and lie inside the "
+        "The same lead measured twice: its rate alone over its rate alone again; of the negative control beside an "
+        "placebo over beside an antagonist that cannot disturb it. Each interval should hold one and lie inside the "
         f"margin. Bars: 95 % t intervals between launches ({of}). "
     )
 
@@ -62,22 +63,22 @@ def alternative(results: Results) -> str:
     return f"Ratios of the controls: {'; '.join(parts)}."
 
 
-def block_ratios(windows: pd.DataFrame) -> pd.DataFrame:
-    """rate(solo) / rate(solo-again) of each block: the geometric mean over its complete pairs."""
+def launch_ratios(windows: pd.DataFrame) -> pd.DataFrame:
+    """rate(alone) / rate(alone-again) of each launch: the geometric mean over its complete pairs."""
     rows = windows[
         (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
     ]
-    keys = ["lead", "company", "block", "round"]
+    keys = ["lead", "cohort", "launch", "round"]
     rows = rows.assign(lead=workloads_of(rows["member"]))
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
-    pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
+    pairs = pd.DataFrame({"log": np.log(rates["alone"] / rates["alone-again"])}).reset_index()
     means = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
     return pd.DataFrame(
-        {"lead": means["lead"], "company": means["company"], "block": means["block"], "ratio": np.exp(means["log"])}
+        {"lead": means["lead"], "cohort": means["cohort"], "launch": means["launch"], "ratio": np.exp(means["log"])}
     )
 
 
-def _figure(rows: list[dict[str, Any]], by_block: pd.DataFrame, results: Results) -> Figure:
+def _figure(rows: list[dict[str, Any]], by_launch: pd.DataFrame, results: Results) -> Figure:
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
     width = COLUMN
@@ -92,11 +93,11 @@ def _figure(rows: list[dict[str, Any]], by_block: pd.DataFrame, results: Results
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     for y, row in enumerate(rows):
         again = row["control"] == "A/A"
-        _row(axes, y, row, by_block[(by_block["lead"].map(plain) == plain(row["lead"])) & again])
+        _row(axes, y, row, by_launch[(by_launch["lead"].map(plain) == plain(row["lead"])) & again])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), labels)
     without_axis(axes)
-    _limits(axes, rows, by_block, results.margin)
+    _limits(axes, rows, by_launch, results.margin)
     axes.set_xlabel("ratio, which must be one")
     return finish(figure, notes, results)
 
@@ -128,9 +129,9 @@ def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
     return row["ratio_low"], row["ratio_high"], False
 
 
-def _limits(axes: Axes, rows: list[dict[str, Any]], by_block: pd.DataFrame, margin: float | None) -> None:
+def _limits(axes: Axes, rows: list[dict[str, Any]], by_launch: pd.DataFrame, margin: float | None) -> None:
     """Symmetric around one, wide enough for all that is drawn."""
-    drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_block["ratio"].tolist()
+    drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_launch["ratio"].tolist()
     reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (margin or 0.02)])
     axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
     axes.locator_params(axis="x", nbins=3)
@@ -143,7 +144,7 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts.append("rings: launches")
-    parts += ["negative: beside an idle loop over beside its neighbour"] if "negative" in controls else []
+    parts += ["negative: beside a placebo over beside its antagonist"] if "negative" in controls else []
     if results.margin is not None:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
     return "; ".join(parts + _positive(results))
@@ -153,7 +154,7 @@ def _positive(results: Results) -> list[str]:
     """The positive control should lie far outside of these axes: it is given in words."""
     rows = [row for row in records(results.controls) if row["control"] == "positive"]
     return [
-        f"positive control {control_name(row)}, beside an idle loop over beside: {number(row['ratio'], 2)} "
+        f"positive control {control_name(row)}, beside a placebo over beside: {number(row['ratio'], 2)} "
         f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
         for row in rows
         if not math.isnan(row["ratio"])

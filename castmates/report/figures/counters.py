@@ -1,4 +1,4 @@
-"""The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against solo."""
+"""The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against alone."""
 
 import math
 
@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
 from castmates.analysis.explanations.counters import NAMES, NEEDED
-from castmates.analysis.explanations.counters import tables as changes_and_left_out
+from castmates.analysis.explanations.counters import counter_tables as changes_and_left_out
+from castmates.report.figures.antagonists import antagonists, looks, user_first
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.neighbours import beside as beside_of
-from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
@@ -28,6 +28,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Counters", "part": "why", "place": 220, "needs": "EVENTS"}
 BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
@@ -49,7 +50,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 @once
 def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The changes, and the events that are in none of them."""
-    return changes_and_left_out(results.block_parts("counters", NEEDED, NAMES), results.windows)
+    return changes_and_left_out(results.launch_parts("counters", NEEDED, NAMES), results.windows)
 
 
 def lacking(results: Results) -> str:
@@ -77,9 +78,9 @@ def lacking_words(lacking: pd.DataFrame) -> str:
 
 
 def ordered(table: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """The user's programs first, and their neighbours in the study's order."""
+    """The user's programs first, and their antagonists in the study's order."""
     leads = {name: place for place, name in enumerate(user_first(results, table["lead"]))}
-    others = {name: place for place, name in enumerate(neighbours(results))}
+    others = {name: place for place, name in enumerate(antagonists(results))}
     keys = pd.DataFrame({"lead": table["lead"].map(leads), "mix": table["mix"].map(beside_of).map(others)})
     return table.loc[keys.sort_values(["lead", "mix"], kind="stable").index]
 
@@ -116,8 +117,8 @@ def _words_below(table: pd.DataFrame, known: int, missing: pd.DataFrame, results
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts += [way] if (way := how_counted(table)) else []
     if len(table) < known:
-        parts.append(f"the {BESIDE} neighbours of a program that change most, as many programs as fit; the CSV has all")
-    parts += ["pairs under partitions are in the CSV"] if results.partitioned else []
+        parts.append(f"the {BESIDE} antagonists of a lead that change most, as many leads as fit; the CSV has all")
+    parts += ["mixes under partitions are in the CSV"] if results.partitioned else []
     parts += [f"not shown: {lacking_words(missing)}"] if len(missing) else []
     return small_print(PAGE, "; ".join(parts), results)
 
@@ -134,9 +135,9 @@ def how_counted(table: pd.DataFrame) -> str:
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     table, _ = tables(results)
-    of = units(table.loc[table["partition"] == UNMANAGED, "blocks"])
+    of = units(table.loc[table["partition"] == UNMANAGED, "launches"])
     return (
-        "What was counted for each program per unit of its own progress, beside its neighbours over alone, with 95 % t "
+        "What was counted for each lead per unit of its own progress, beside its antagonists over alone, with 95 % t "
         f"intervals between launches ({of}). Events that were counted for less than {FULLY_COUNTED:.0%} of the time "
         "are left out. "
     )
@@ -153,4 +154,4 @@ def alternative(results: Results) -> str:
         for row in records(shown)[:DRAWN]
     ]
     more = f"; and {len(shown) - DRAWN} more" if len(shown) > DRAWN else ""
-    return f"Counters beside neighbours over alone: {'; '.join(parts)}{more}."
+    return f"Counters beside antagonists over alone: {'; '.join(parts)}{more}."

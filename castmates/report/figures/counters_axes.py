@@ -1,4 +1,4 @@
-"""Axes of ratios of counts: a line per metric, a mark per neighbour, on a log scale around one."""
+"""Axes of ratios of counts: a line per metric, a mark per antagonist, on a log scale around one."""
 
 import math
 from typing import Any
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from castmates.report.figures.neighbours import beside as beside_of
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.panels import without_axis
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.figures.values import with_value
@@ -49,7 +49,7 @@ def panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, 
     _ticks(axes, reach)
     axes.set_title(title, loc="left", pad=4, fontweight="bold")
     if is_last:
-        axes.set_xlabel("beside neighbours / alone, per unit of progress")
+        axes.set_xlabel("beside antagonists / alone, per unit of progress")
 
 
 def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
@@ -66,12 +66,12 @@ def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
 
 
 def _label(metric: str, rows: list[dict[str, Any]]) -> str:
-    """The metric, and what it is in solo windows."""
+    """The metric, and what it is in windows alone."""
     unit = rows[0]["unit"]
-    solo = math.exp(sum(math.log(row["solo"]) for row in rows) / len(rows))
-    if unit and solo < RARE and metric not in SECONDS:
-        return f"{broken(metric, 34)}\nalone {amount(1e6 * solo)} per 10⁶ {unit}"
-    return f"{broken(metric, 34)}\nalone {amount(solo, metric)}" + (f" per {unit}" if unit else "")
+    alone = math.exp(sum(math.log(row["alone"]) for row in rows) / len(rows))
+    if unit and alone < RARE and metric not in SECONDS:
+        return f"{broken(metric, 34)}\nalone {amount(1e6 * alone)} per 10⁶ {unit}"
+    return f"{broken(metric, 34)}\nalone {amount(alone, metric)}" + (f" per {unit}" if unit else "")
 
 
 def amount(value: float, metric: str = "") -> str:
@@ -109,7 +109,7 @@ def _ticks(axes: Axes, reach: float) -> None:
 
 
 def keys_of(looks: dict[str, Look]) -> list[Line2D]:
-    """The keys of the neighbours."""
+    """The keys of the antagonists."""
     return [
         Line2D([], [], linestyle="", marker=marker, markersize=4.5, color=colour, label=f"beside {name}")
         for name, (colour, marker) in looks.items()

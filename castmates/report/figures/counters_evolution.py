@@ -12,20 +12,21 @@ from matplotlib.ticker import MaxNLocator
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
 from castmates.analysis.explanations.counter_rounds import NAMES_OF_STEPS, OF_STEPS, over_rounds
 from castmates.analysis.explanations.counters import NAMES, NEEDED
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters_axes import SECONDS, amount
-from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
-from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.panels import (
     NOTE,
     axes_at,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
     lines_across,
     small_print,
 )
-from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken
 from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
@@ -33,8 +34,9 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Counters over the rounds", "part": "why", "place": 230, "needs": "EVENTS"}
 METRICS = 4  # of a program that are drawn: instructions per cycle, then those that drift most
-BESIDE = 4  # neighbours of a program that are drawn: those beside which some metric drifts most
+BESIDE = 4  # antagonists of a program that are drawn: those beside which some metric drifts most
 PANEL, GAP, LEFT = 1.0, 0.62, 0.75  # inches
 DRAWN = 12  # values that the text alternative names
 ALONE = "alone"
@@ -45,24 +47,21 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the value of every metric in each round, and its drift."""
     by_round, drifts = tables(results)
     keys = [*WHO, "kind", "mix", "partition", "metric"]
-    source = by_round.merge(drifts.drop(columns="blocks"), on=keys, how="left") if len(by_round) else by_round
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(shown(results), results), source
+    source = by_round.merge(drifts.drop(columns="launches"), on=keys, how="left") if len(by_round) else by_round
+    return drawing(results, source, lacking, lambda: _figure(shown(results), results))
 
 
 @once
 def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Values by round, and drifts."""
-    counts = results.block_parts("counters", NEEDED, NAMES)
-    steps = results.block_parts("steps", OF_STEPS, NAMES_OF_STEPS)
+    counts = results.launch_parts("counters", NEEDED, NAMES)
+    steps = results.launch_parts("steps", OF_STEPS, NAMES_OF_STEPS)
     return over_rounds(counts, steps, results.windows)
 
 
 @once
 def shown(results: Results) -> pd.DataFrame:
-    """What is drawn: of each program a few metrics, alone and beside a few neighbours, without a partition."""
+    """What is drawn: of each program a few metrics, alone and beside a few antagonists, without a partition."""
     by_round, drifts = tables(results)
     drifts = drifts[(drifts["partition"] == UNMANAGED) & ~drifts["metric"].isin(SECONDS)]
     if drifts.empty:
@@ -75,7 +74,7 @@ def shown(results: Results) -> pd.DataFrame:
     metrics = chosen.assign(size=chosen["size"].where(~first, math.inf)).groupby([*WHO, "metric"], sort=False)["size"]
     kept = metrics.max().reset_index().sort_values("size", ascending=False, kind="stable").groupby(WHO).head(METRICS)
     mixes = chosen.groupby([*WHO, "kind", "mix"], sort=False)["size"].max().reset_index()
-    alone = mixes["kind"] == "solo"
+    alone = mixes["kind"] == "alone"
     near = mixes[~alone].sort_values("size", ascending=False, kind="stable").groupby(WHO).head(BESIDE)
     scenes = pd.concat([mixes[alone], near])[[*WHO, "kind", "mix"]]
     rows = by_round[by_round["partition"] == UNMANAGED].merge(kept[[*WHO, "metric"]], on=[*WHO, "metric"])
@@ -94,7 +93,7 @@ def lacking(results: Results) -> str:
     if len(shown(results)):
         return ""
     if tables(results)[0].empty:
-        return f"No event was counted for a program of the study {results.name}, so nothing goes on over its rounds."
+        return f"No event was counted for a lead of the study {results.name}, so nothing goes on over its rounds."
     return f"No event was counted in enough rounds of a launch of the study {results.name} to see it go on."
 
 
@@ -103,7 +102,7 @@ def _figure(rows: pd.DataFrame, results: Results) -> Figure:
     count = fitting([PANEL + GAP for _ in panels], around=1.2)
     panels, more = panels[:count], len(panels) - count
     by_name = {ALONE: BASELINES[ALONE]}
-    order = [name for name in neighbours(results) if name in set(rows["mix"].map(beside_of))]
+    order = [name for name in antagonists(results) if name in set(rows["mix"].map(beside_of))]
     by_name |= looks(results, [*order, *filter(None, rows["mix"].map(beside_of))])
     words = ["band: 95 % between launches"] if rows["low"].notna().any() else []
     words += ["behind a title: the last third of the rounds against the first, alone"]
@@ -159,7 +158,7 @@ def _iterations(rows: pd.DataFrame) -> str:
 def _drift(row: dict[str, Any], results: Results) -> str:
     """By how much a metric drifts alone."""
     drifts = tables(results)[1]
-    own = drifts[(drifts["kind"] == "solo") & (drifts["partition"] == UNMANAGED)]
+    own = drifts[(drifts["kind"] == "alone") & (drifts["partition"] == UNMANAGED)]
     for key in (*WHO, "metric"):
         own = own[own[key] == row[key]]
     return _per_cent(records(own)[0]) if len(own) else ""
@@ -183,8 +182,8 @@ def caption(results: Results) -> str:
     if reason := lacking(results):
         return f"{reason} "
     return (
-        "How each program's counts go on over the rounds of a launch, alone and beside its neighbours, with 95 % t "
-        f"intervals between launches ({units(shown(results)['blocks'])}). Of each program the {METRICS} metrics that "
+        "How each lead's counts go on over the rounds of a launch, alone and beside its antagonists, with 95 % t "
+        f"intervals between launches ({units(shown(results)['launches'])}). Of each lead the {METRICS} metrics that "
         "drift most are drawn, instructions per cycle first. "
     )
 
@@ -194,7 +193,7 @@ def alternative(results: Results) -> str:
     if reason := lacking(results):
         return reason
     drifts = tables(results)[1]
-    rows = drifts[(drifts["partition"] == UNMANAGED) & (drifts["kind"] == "solo") & ~drifts["metric"].isin(SECONDS)]
+    rows = drifts[(drifts["partition"] == UNMANAGED) & (drifts["kind"] == "alone") & ~drifts["metric"].isin(SECONDS)]
     parts = [f"{row['metric']} of {plain(row['lead'])} {_per_cent(row)}" for row in records(rows)[:DRAWN]]
     more = f"; and {len(rows) - DRAWN} more" if len(rows) > DRAWN else ""
     return f"Counts alone in the last third of the rounds against the first: {'; '.join(parts)}{more}."

@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
-from castmates.analysis.dataflow.summary import alone
-from castmates.report.figures.neighbours import user_first
+from castmates.analysis.dataflow.summary import lead_alone
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import (
     NOTE,
+    drawing,
     finish,
     fitting,
     legend,
@@ -23,14 +24,15 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
-BESIDE = 5  # neighbours of a lead
+FIGURE = {"title": "A step along its schedule's path", "part": "operations", "place": 120, "needs": "PROFILE"}
+BESIDE = 5  # antagonists of a lead
 LEFT, RIGHT, LINE, HEAD = 1.6, 0.55, 0.27, 0.36  # inches
 # Name, its words, its colour; from the step's begin to its end, but what computes and waits takes turns.
 PARTS = (
@@ -52,18 +54,14 @@ Row = dict[str, float]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.critical_path
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(results), source
+    return drawing(results, results.critical_path, lacking, lambda: _figure(results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_shown(results)):
         return ""
-    return f"No program of the study {results.name} left the graph of its step (docs/tracing-graph.md)."
+    return f"No lead of the study {results.name} left the graph of its step (castmates help tracing-graph)."
 
 
 def caption(results: Results) -> str:
@@ -87,11 +85,11 @@ def alternative(results: Results) -> str:
 
 def _shown(results: Results) -> pd.DataFrame:
     table = results.critical_path
-    return table[(table["partition"] == UNMANAGED) & (table["reason"] == "") & table["kind"].isin(["solo", "corun"])]
+    return table[(table["partition"] == UNMANAGED) & (table["reason"] == "") & table["kind"].isin(["alone", "corun"])]
 
 
 def _scene(row: dict[str, str]) -> str:
-    return "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
+    return "alone" if row["kind"] == "alone" else f"beside {plain(row['mix'].partition('+')[2])}"
 
 
 def _panels(results: Results) -> list[tuple[str, list[tuple[str, Row]]]]:
@@ -100,8 +98,8 @@ def _panels(results: Results) -> list[tuple[str, list[tuple[str, Row]]]]:
     found = []
     for member in user_first(results, table["member"]):
         own = table[table["member"] == member]
-        beside = own[~alone(own)].sort_values("step_ms", ascending=False).head(BESIDE)
-        rows = [(_scene(row), _parts(results, row)) for row in records(pd.concat([own[alone(own)], beside]))]
+        beside = own[~lead_alone(own)].sort_values("step_ms", ascending=False).head(BESIDE)
+        rows = [(_scene(row), _parts(results, row)) for row in records(pd.concat([own[lead_alone(own)], beside]))]
         found.append((member, rows))
     return found
 
@@ -123,7 +121,7 @@ def _figure(results: Results) -> Figure:
     count = fitting([HEAD + height for height in heights], around=1.4)
     more = len(found) - count
     key = "bars add up to the step, whose length stands behind them; times of operations are those of traced steps"
-    key += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
+    key += f"; not drawn: {counted(more, 'lead')}; the CSV has all" if more else ""
     notes = small_print(PAGE, key, results)
     foot = 0.95 + NOTE * len(notes)
     figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)

@@ -1,4 +1,4 @@
-"""The figure `distances`: what a lead loses by the nearness of its neighbours, a bar for each number of them."""
+"""The figure `distances`: what a lead loses by the nearness of its antagonists, a bar for each number of them."""
 
 import math
 from collections.abc import Iterator
@@ -9,28 +9,29 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from castmates.report.figures.neighbours import other_looks
-from castmates.report.figures.panels import Grid, drawn_grid, inches_of, lines_across
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER, empty_figure, styled
+from castmates.analysis.effects.verdicts import NO_LOSS, TOO_FEW, UNCLEAR
+from castmates.report.figures.antagonists import other_looks
+from castmates.report.figures.panels import Grid, drawing, drawn_grid, inches_of, lines_across
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.places import AXIS, WORDS
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 
+FIGURE = {"title": "Number and nearness of antagonists", "part": "losses", "place": 20, "needs": "DISTANCES"}
 ROOM = Grid(width=PAGE, axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
-PALEST = 0.4  # how much colour the bar of the fewest neighbours has
+PALEST = 0.4  # how much colour the bar of the fewest antagonists has
 BAR = 0.8  # of the room of each
 BETWEEN = 0.7  # two places, in bars
 MOST_TOLD = 8  # panels in the alternative text
 MOST_REASONS = 3  # in the key
-HOLLOW = ("unclear", "equivalent", "too few blocks")
+HOLLOW = (UNCLEAR, NO_LOSS, TOO_FEW)
 Row = dict[str, object]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A lead and the neighbours that it has in several arrangements, on one platform."""
+    """A lead and the antagonists that it has in several arrangements, on one platform."""
 
     title: str
     rows: pd.DataFrame
@@ -50,24 +51,21 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.distances
-        return _figure(_panels(results), results), results.distances
+    return drawing(results, results.distances, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    known = results.distances["degradation_pct"].notna().any()
-    return "" if known else f"No loss by distance or number of neighbours is known in the study {results.name}."
+    known = results.distances["loss_pct"].notna().any()
+    return "" if known else f"No loss by distance or number of antagonists is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "What the program loses against running alone, in per cent, by where its neighbours sit, from near to far, and "
-        "by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals between launches "
-        f"({units(results.distances['blocks'])}). "
+        "What the lead loses against running alone, in per cent, by where its antagonists sit, from near to far, "
+        "and by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals between launches "
+        f"({units(results.distances['launches'])}). "
     )
 
 
@@ -75,11 +73,11 @@ def alternative(results: Results) -> str:
     """The figure in words."""
     parts = []
     for panel in _panels(results)[:MOST_TOLD]:
-        known = [row for row in records(panel.rows) if not math.isnan(row["degradation_pct"])]
-        told = [f"{row['count']} {WORDS[row['distance']]} {number(row['degradation_pct'])} %" for row in known]
+        known = [row for row in records(panel.rows) if not math.isnan(row["loss_pct"])]
+        told = [f"{row['count']} {WORDS[row['distance']]} {number(row['loss_pct'])} %" for row in known]
         told += [f"not possible here: {words}" for words in panel.not_possible]
         parts.append(f"{panel.title}: {', '.join(told)}")
-    return f"Loss by number and nearness of neighbours. {'; '.join(parts)}." if parts else lacking(results)
+    return f"Loss by number and nearness of antagonists. {'; '.join(parts)}." if parts else lacking(results)
 
 
 def _panels(results: Results) -> list[Panel]:
@@ -94,16 +92,16 @@ def _panels(results: Results) -> list[Panel]:
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     counts = sorted({int(count) for panel in panels for count in panel.rows["count"]})
-    shades = _shades(other_looks(results, ["neighbours"])["neighbours"][0], counts)
+    shades = _shades(other_looks(results, ["antagonists"])["antagonists"][0], counts)
     drawn = drawn_grid([panel.title for panel in panels], _key(panels), results, ROOM)
     for axes, panel in zip(drawn.places, panels, strict=False):
         _panel(axes, panel, shades)
-    drawn.labels("where the neighbours sit, from near to far", "loss (%)")
+    drawn.labels("where the antagonists sit, from near to far", "loss (%)")
     return drawn.figure
 
 
 def _shades(colour: str, counts: list[int]) -> dict[int, str]:
-    """The more neighbours, the more colour."""
+    """The more antagonists, the more colour."""
     most = max(1, len(counts) - 1)
     strengths = [1 - (1 - PALEST) * (len(counts) - 1 - place) / most for place in range(len(counts))]
     red, green, blue = to_rgb(colour)
@@ -131,7 +129,7 @@ def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
             str(row["count"]), (x, 0), xycoords=("data", "axes fraction"), xytext=(0, -4), textcoords="offset points",
             ha="center", va="top", fontsize=SMALL, annotation_clip=False,
         )  # fmt: skip
-        if math.isnan(row["degradation_pct"]):
+        if math.isnan(row["loss_pct"]):
             axes.annotate("\N{EN DASH}", (x, 0), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom")
         else:
             _bar(axes, x, row, shades[int(row["count"])], room)
@@ -139,7 +137,7 @@ def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
     axes.set_xticks(middles, [AXIS[place] for place in panel.places], fontsize=7)
     axes.tick_params(axis="x", length=0, pad=14)
     axes.annotate(
-        "neighbours", (0, 0), xycoords="axes fraction", xytext=(-4, -4), textcoords="offset points", ha="right",
+        "antagonists", (0, 0), xycoords="axes fraction", xytext=(-4, -4), textcoords="offset points", ha="right",
         va="top", fontsize=SMALL, color=GREY, annotation_clip=False,
     )  # fmt: skip
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=3)
@@ -149,7 +147,7 @@ def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
 
 def _bar(axes: Axes, x: float, row: Row, shade: str, room: float) -> None:
     """What one arrangement costs, with its interval, and the number above it where there is room."""
-    loss, low, high = (float(str(row[f"degradation_{end}"])) for end in ("pct", "low", "high"))
+    loss, low, high = (float(str(row[f"loss_{end}"])) for end in ("pct", "low", "high"))
     face = "white" if row["verdict"] in HOLLOW else shade
     (bar,) = axes.bar(x, loss, width=BAR, color=face, edgecolor=shade, linewidth=0.8, zorder=2)
     certain = not math.isnan(low)
@@ -165,4 +163,4 @@ def _bar(axes: Axes, x: float, row: Row, shade: str, room: float) -> None:
 
 
 def _arrangement(row: Row) -> str:
-    return f"{counted(int(str(row['count'])), 'neighbour')} {WORDS[str(row['distance'])]}"
+    return f"{counted(int(str(row['count'])), 'antagonist')} {WORDS[str(row['distance'])]}"

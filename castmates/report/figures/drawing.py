@@ -30,7 +30,7 @@ def draw_figure(name: str, results: Results, stem: Path) -> None:
 
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
     """Draw these figures into the folder, so many at a time."""
-    results.look_for_blocks()  # once, and not in each of the processes
+    results.look_for_launches()  # once, and not in each of the processes
     for suffix in ABOUT:
         import_module(f"matplotlib.backends.backend_{BACKENDS.get(suffix, suffix)}")
     for name in names:

@@ -14,17 +14,19 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
+from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.neighbours import BASELINES, looks, neighbours
-from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
-from castmates.report.figures.style import ALARM, GREY, PAGE, badge_room, empty_figure, styled
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks
+from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, drawing, finish, legend, small_print
+from castmates.report.figures.style import ALARM, GREY, PAGE, badge_room
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Step by step", "part": "why", "place": 280, "needs": "PROGRAMS"}
 PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
@@ -33,28 +35,25 @@ PANEL, GAP = 1.25, 0.62  # inches
 BESIDE = "beside "
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
 PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
-SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
+SHOWN = ["study", "cohort", "launch", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the steps that are drawn, with the level that they belong to."""
     source, launches = evolution(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, launches, results), source
+    return drawing(results, source, lacking, lambda: _figure(source, launches, results))
 
 
 @once
 def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     """The steps of the launches that are shown, of each no more than can be drawn, and what was found in all steps."""
-    times = step_times(results.block_table("steps", only=shown_launches(results)[0]), results.windows)
+    times = step_times(results.launch_table("steps", only=shown_launches(results)[0]), results.windows)
     launches = evolutions(times)
     beside = times["mix"].str.partition("+")[2] if len(times) else times["mix"]
     what = times["kind"].where(times["kind"] != "corun", "beside " + beside.map(plain))
     times["what"] = what.where(times["partition"] == UNMANAGED, what + PARTITIONED)
-    number = times.groupby([*LAUNCH, "window"], sort=False).ngroup()
+    number = times.groupby([*LEAD_LAUNCH, "window"], sort=False).ngroup()
     rolling = times["seconds"].groupby(number).rolling(WINDOW, center=True, min_periods=1).median()
     times["rolling_median_seconds"] = rolling.droplevel(0)
     times["level"], times["warm_up"], times["change"] = math.nan, None, False
@@ -72,15 +71,15 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
 
 
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
-    """The blocks that are shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
+    """The launches shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
     own = workloads_of(rows["member"]).isin(_of_study(results))
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
-    launches = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
-    blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]
-    if len(blocks) <= PANELS:
-        return blocks, len(blocks)
-    return [blocks[round(place * (len(blocks) - 1) / (PANELS - 1))] for place in range(PANELS)], len(blocks)
+    rows = rows[LAUNCH].drop_duplicates().sort_values(LAUNCH)
+    launches = [(str(cohort), int(launch)) for cohort, launch in rows.itertuples(index=False)]
+    if len(launches) <= PANELS:
+        return launches, len(launches)
+    return [launches[round(place * (len(launches) - 1) / (PANELS - 1))] for place in range(PANELS)], len(launches)
 
 
 def _of_study(results: Results) -> set[str]:
@@ -92,21 +91,21 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(evolution(results)[0]):
         return ""
-    return f"No program of the study {results.name} completed two steps in a measurement, so no step has a length."
+    return f"No lead of the study {results.name} completed two steps in a window, so no step has a length."
 
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     _, seen = evolution(results)
     shown, launches = shown_launches(results)
-    which = f"{len(shown)} of {counted(launches, 'launch')} of the study's programs" if launches else "no launches"
+    which = f"{len(shown)} of {counted(launches, 'launch')} of the study's leads" if launches else "no launches"
     looked = "" if change_points.available() else " No changes of level were looked for."
     few = [launch for launch in seen if launch.note]
     if few and change_points.available():
         looked = f" In {counted(len(few), 'launch')} too few steps were seen to look for changes of level."
     return (
         f"How long each step took, by its number since the program's start ({which}). Points: steps; lines: the "
-        f"rolling median beside one neighbour.{looked} "
+        f"rolling median beside one antagonist.{looked} "
     )
 
 
@@ -119,7 +118,7 @@ def alternative(results: Results) -> str:
         return f"Step times of {counted(len(launches), 'launch')}; no changes of level were looked for."
     parts = []
     for launch in launches:
-        name = f"{plain(launch.member)}, launch {launch.block}"
+        name = f"{plain(launch.member)}, launch {launch.launch}"
         if launch.note:
             parts.append(f"{name}: {launch.note}")
             continue
@@ -134,10 +133,10 @@ def alternative(results: Results) -> str:
 
 
 def _colours(source: pd.DataFrame, results: Results) -> dict[str, str]:
-    """By what ran, without its partition: alone first, then neighbours in the study's order."""
+    """By what ran, without its partition: alone first, then antagonists in the study's order."""
     scenes = {what.removesuffix(PARTITIONED) for what in source["what"]}
     names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
-    known = neighbours(results)
+    known = antagonists(results)
     order = sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
     colours = {what: look[0] for what, look in BASELINES.items() if what in scenes}
     return colours | {f"{BESIDE}{name}": look[0] for name, look in looks(results, order).items()}
@@ -176,16 +175,16 @@ def _key(results: Results) -> SmallPrint:
 
 def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
     own = (
-        (source["company"] == launch.company) & (source["block"] == launch.block) & (source["member"] == launch.member)
+        (source["cohort"] == launch.cohort) & (source["launch"] == launch.launch) & (source["member"] == launch.member)
     )
     return source[own].copy()
 
 
 def _names(launches: list[Evolution]) -> list[str]:
     """dlrm, launch 3; with the end of its group's name where several groups have such a launch."""
-    short = [f"{plain(launch.member)}, launch {launch.block}" for launch in launches]
+    short = [f"{plain(launch.member)}, launch {launch.launch}" for launch in launches]
     return [
-        f"{name} of {launch.company.rpartition('-')[2]}" if short.count(name) > 1 else name
+        f"{name} of {launch.cohort.rpartition('-')[2]}" if short.count(name) > 1 else name
         for name, launch in zip(short, launches, strict=True)
     ]
 

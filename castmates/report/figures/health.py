@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.figures import health_rows
-from castmates.report.figures.neighbours import looks as looks_of
-from castmates.report.figures.neighbours import neighbours, other_looks, user_first
-from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, finish, small_print, without_axis
+from castmates.report.figures.antagonists import antagonists, other_looks, user_first
+from castmates.report.figures.antagonists import looks as looks_of
+from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, drawing, finish, small_print, without_axis
 from castmates.report.figures.style import (
     ALARM,
     GREY,
@@ -18,15 +18,14 @@ from castmates.report.figures.style import (
     PAGE,
     SMALL,
     badge_room,
-    empty_figure,
     squeezed,
-    styled,
 )
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, units
 
+FIGURE = {"title": "Health", "part": "health", "place": 300}
 ROW, HEAD, UNDER = 0.22, 0.3, 0.42  # inches: of a line, above a panel, below it
 NAME, LEFT, RIGHT = 24, 1.45, 0.2  # letters and inches of a line's name
 NOTHING = "not recorded"
@@ -43,10 +42,7 @@ Row = dict[str, Any]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = health_rows.rows(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    return drawing(results, source, lacking, lambda: _figure(source, results))
 
 
 def lacking(results: Results) -> str:
@@ -64,14 +60,14 @@ def caption(results: Results) -> str:
     marks = health_rows.rows(results)
     shown = _telling(marks)
     priced = marks[marks["panel"] == health_rows.COSTS]
-    blocks = int((results.blocks["status"] == "measured").sum())
-    some = f"all {counted(blocks, 'launch')}" if len(looked) == blocks else f"{len(looked)} of {blocks} launches"
+    launches = int((results.launches["status"] == "measured").sum())
+    some = f"all {counted(launches, 'launch')}" if len(looked) == launches else f"{len(looked)} of {launches} launches"
     said = {
-        health_rows.REJECTED: "the share of all measurements that each reason spoiled",
-        health_rows.BLOCKS: f"of {some}, what was rejected, and the share of a processor's time that others took",
-        health_rows.SETTLING: "the program's rate against its later rate; hollow marks are left out",
-        health_rows.COSTS: "what each collector does to the program's rate, in pairs with and without it, with 95 % t "
-        f"intervals between launches ({units(priced['blocks'])})",
+        health_rows.REJECTED: "the share of all windows that each reason spoiled",
+        health_rows.LAUNCHES: f"of {some}, what was rejected, and the share of a processor's time that others took",
+        health_rows.SETTLING: "the lead's rate against its later rate; hollow marks are left out",
+        health_rows.COSTS: "what each collector does to the lead's rate, in pairs with and without it, with 95 % t "
+        f"intervals between launches ({units(priced['launches'])})",
         health_rows.COUNTED: "the share of the time for which events were counted",
     }
     parts = [f"{panel}: {words}." for panel, words in said.items() if panel in shown]
@@ -102,14 +98,14 @@ def alternative(results: Results) -> str:
 
 
 def _failed(results: Results) -> str:
-    """How many blocks failed; nothing where none did."""
-    failed = int((results.blocks["status"] == "failed").sum())
-    return f"{failed} of {counted(len(results.blocks), 'launch')} failed" if failed else ""
+    """How many launches failed; nothing where none did."""
+    failed = int((results.launches["status"] == "failed").sum())
+    return f"{failed} of {counted(len(results.launches), 'launch')} failed" if failed else ""
 
 
 def _figure(source: pd.DataFrame, results: Results) -> Figure:
     parts: list[tuple[str, Callable[[Axes, pd.DataFrame, Results], None]]] = [
-        (health_rows.REJECTED, _bars), (health_rows.BLOCKS, _blocks), (health_rows.SETTLING, _settling),
+        (health_rows.REJECTED, _bars), (health_rows.LAUNCHES, _launches), (health_rows.SETTLING, _settling),
         (health_rows.COSTS, _costs), (health_rows.COUNTED, _counted),
     ]  # fmt: skip
     known = pd.DataFrame(source.dropna(subset=["value"]))
@@ -143,10 +139,10 @@ def _bars(axes: Axes, own: pd.DataFrame, _: Results) -> None:
         axes.text(value, y, f" {number(value)}", va="center", ha="left", fontsize=SMALL)
     axes.set_xlim(0, max(5.0, 1.18 * shown["value"].max()))
     _named(axes, shown)
-    axes.set_xlabel("share of all measurements (%)", labelpad=1)
+    axes.set_xlabel("share of all windows (%)", labelpad=1)
 
 
-def _blocks(axes: Axes, own: pd.DataFrame, _: Results) -> None:
+def _launches(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     for what, rows in own.groupby("what", sort=False):
         colour, marker = KINDS[str(what)]
         axes.plot(
@@ -164,7 +160,7 @@ def _blocks(axes: Axes, own: pd.DataFrame, _: Results) -> None:
 def _settling(axes: Axes, own: pd.DataFrame, results: Results) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
     leads = user_first(results, own["what"])
-    known = set(neighbours(results))
+    known = set(antagonists(results))
     looks = other_looks(results, [lead for lead in leads if lead not in known])
     looks |= looks_of(results, [lead for lead in leads if lead in known])
     for lead in leads:
@@ -187,7 +183,7 @@ def _settling(axes: Axes, own: pd.DataFrame, results: Results) -> None:
 def _costs(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
     _intervals(axes, own.head(health_rows.MOST))
-    axes.set_xlabel("change of the program's rate (%)", labelpad=1)
+    axes.set_xlabel("change of the lead's rate (%)", labelpad=1)
 
 
 def _counted(axes: Axes, own: pd.DataFrame, _: Results) -> None:
@@ -221,7 +217,7 @@ def _key(source: pd.DataFrame, results: Results) -> SmallPrint:
     missing = [panel.lower() for panel in health_rows.PANELS if panel not in known]
     telling = _telling(source)
     parts = [*filter(None, [_failed(results)])]
-    parts += ["no measurement was rejected"] if {health_rows.REJECTED} & known - set(telling) else []
+    parts += ["no window was rejected"] if {health_rows.REJECTED} & known - set(telling) else []
     parts += ["all events were counted all the time"] if {health_rows.COUNTED} & known - set(telling) else []
     parts += [f"{NOTHING}: {listed(missing)}"] if missing else []
     parts += [f"{counted(hidden, 'more line')} in the CSV, the worst are drawn"] if hidden else []

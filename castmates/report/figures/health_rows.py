@@ -9,20 +9,33 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
-from castmates.report.block_facts import Response
+from castmates.report.launch_facts import Response
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
-from castmates.report.text.words import kinds_of, plain
+from castmates.report.text.words import plain
+from castmates.study.reasons import listed_in
 
-REJECTED, BLOCKS = "Rejected, by reason", "By launch"
+REJECTED, LAUNCHES = "Rejected, by reason", "By launch"
 COUNTED, COSTS, SETTLING = "Counters", "Cost of collectors", "After a switch"
-PANELS = (REJECTED, BLOCKS, SETTLING, COSTS, COUNTED)
-CURVES = (BLOCKS, SETTLING)  # panels that have a point for each place
-COLUMNS = ["study", "panel", "what", "place", "value", "low", "high", "within_launch", "verdict", "blocks", "platform"]
+PANELS = (REJECTED, LAUNCHES, SETTLING, COSTS, COUNTED)
+CURVES = (LAUNCHES, SETTLING)  # panels that have a point for each place
+COLUMNS = [
+    "study",
+    "panel",
+    "what",
+    "place",
+    "value",
+    "low",
+    "high",
+    "within_launch",
+    "verdict",
+    "launches",
+    "platform",
+]
 MOST = 8  # lines of a panel
 MOST_PARTS = 96  # of the time after a switch
-LOOKED_AT = 100  # blocks whose samples are read
+LOOKED_AT = 100  # launches whose samples are read
 ALL, LOST, STOLEN, TAKEN, HOT = "any reason", "rejected", "stolen", "others", "throttled"
 LEFT_OUT = "left out"  # of every slice
 Row = dict[str, Any]
@@ -33,55 +46,59 @@ def rows(results: Results) -> pd.DataFrame:
     """All marks of all panels; `value` is NaN where there is none."""
     if not len(results.windows):
         return pd.DataFrame(columns=COLUMNS)
-    marks = [*_rejected(results), *_by_block(results), *_settling(results), *_costs(results)]
+    marks = [*_rejected(results), *_by_launch(results), *_settling(results), *_costs(results)]
     common = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
-    empty = {"place": math.nan, "low": math.nan, "high": math.nan, "blocks": math.nan}
+    empty = {"place": math.nan, "low": math.nan, "high": math.nan, "launches": math.nan}
     return pd.DataFrame([common | empty | row for row in marks], columns=COLUMNS)
 
 
 def looked_at(results: Results) -> list[tuple[str, int]]:
-    """The blocks whose samples are read: all, or evenly spaced ones in the order of their start."""
-    measured = results.blocks[results.blocks["status"] == "measured"].sort_values("started", kind="stable")
-    blocks = list(zip(measured["company"], measured["block"].astype(int), strict=True))
-    if len(blocks) <= LOOKED_AT:
-        return blocks
-    return [blocks[round(place * (len(blocks) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
+    """The launches whose samples are read: all, or evenly spaced ones in the order of their start."""
+    measured = results.launches[results.launches["status"] == "measured"].sort_values("started", kind="stable")
+    launches = list(zip(measured["cohort"], measured["launch"].astype(int), strict=True))
+    if len(launches) <= LOOKED_AT:
+        return launches
+    return [launches[round(place * (len(launches) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
 
 
 def _rejected(results: Results) -> list[Row]:
-    windows = results.windows.drop_duplicates(["company", "block", "window"])
-    reasons = windows.loc[~windows["valid"], "reasons"]
-    counts = reasons.map(kinds_of).explode().value_counts()
+    windows = results.windows.drop_duplicates(["cohort", "launch", "window"])
+    reasons = windows.loc[~windows["valid"], "reason_kinds"]
+    counts = reasons.map(listed_in).explode().value_counts()
     shares = {ALL: len(reasons), **{str(kind): int(count) for kind, count in counts.items()}}
     return [{"panel": REJECTED, "what": what, "value": 100 * count / len(windows)} for what, count in shares.items()]
 
 
-def _by_block(results: Results) -> list[Row]:
-    """Rejected windows of every block; what was taken from those that are looked at, and how long counters ran."""
-    measured = results.blocks[(results.blocks["status"] == "measured") & (results.blocks["windows"] > 0)]
+def _by_launch(results: Results) -> list[Row]:
+    """Rejected windows of every launch; what was taken from those that are looked at, and how long counters ran."""
+    measured = results.launches[(results.launches["status"] == "measured") & (results.launches["windows"] > 0)]
     measured = measured.sort_values("started", kind="stable").reset_index(drop=True)
     shares = (100 * measured["windows_rejected"] / measured["windows"]).tolist()
-    marks = [{"panel": BLOCKS, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
-    places = {(row["company"], int(row["block"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
-    wanted = ["company", "block", "window", "subject", "metric", "value"]
-    samples = results.block_table("samples", looked_at(results), wanted)
+    marks = [{"panel": LAUNCHES, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
+    places = {(row["cohort"], int(row["launch"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
+    wanted = ["cohort", "launch", "window", "subject", "metric", "value"]
+    samples = results.launch_table("samples", looked_at(results), wanted)
     return marks + _taken(samples, results.windows, places) + _ran(samples)
 
 
 def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
-    block = ["company", "block"]
-    once = windows.drop_duplicates([*block, "window"])
+    launch = ["cohort", "launch"]
+    once = windows.drop_duplicates([*launch, "window"])
     once = once[once["open_s"] > 0]  # of a window without a slice that counts, what was read belongs to no time
-    seconds = once.groupby(block)["open_s"].sum()
+    seconds = once.groupby(launch)["open_s"].sum()
     known = samples[samples["value"].notna()]
     own = {metric: known[known["metric"] == metric] for metric in ("steal_s", "foreign_s", "coolers")}
-    own |= {name: own[name].merge(once[[*block, "window"]], on=[*block, "window"]) for name in ("steal_s", "foreign_s")}
-    stolen = own["steal_s"].groupby(block)["value"].sum() / own["steal_s"].groupby(block)["subject"].nunique() / seconds
-    taken = own["foreign_s"].groupby(block)["value"].sum() / seconds
-    hot = own["coolers"].assign(hot=own["coolers"]["value"] > 0).groupby(block)["hot"].mean()
+    own |= {
+        name: own[name].merge(once[[*launch, "window"]], on=[*launch, "window"]) for name in ("steal_s", "foreign_s")
+    }
+    stolen = (
+        own["steal_s"].groupby(launch)["value"].sum() / own["steal_s"].groupby(launch)["subject"].nunique() / seconds
+    )
+    taken = own["foreign_s"].groupby(launch)["value"].sum() / seconds
+    hot = own["coolers"].assign(hot=own["coolers"]["value"] > 0).groupby(launch)["hot"].mean()
     return [
-        {"panel": BLOCKS, "what": what, "place": places[key], "value": 100 * float(value)}
+        {"panel": LAUNCHES, "what": what, "place": places[key], "value": 100 * float(value)}
         for what, shares in ((STOLEN, stolen), (TAKEN, taken), (HOT, hot))
         for key, value in shares.dropna().items()
         if key in places
@@ -99,7 +116,7 @@ def _ran(samples: pd.DataFrame) -> list[Row]:
 
 
 def _settling(results: Results) -> list[Row]:
-    """Each lead's rate against the time since the last change of scene, averaged over its blocks."""
+    """Each lead's rate against the time since the last change of scene, averaged over its launches."""
     found: dict[str, list[Curve]] = {}
     waited: dict[str, list[float]] = {}
     for record in results.records:
@@ -114,7 +131,7 @@ def _settling(results: Results) -> list[Row]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A member's rate against the time since a change of scene, in slices of one length of one block."""
+    """A member's rate against the time since a change of scene, in slices of one length of one launch."""
 
     watched: float  # seconds that it covers
     slices: int
@@ -143,7 +160,7 @@ def _marks(lead: str, curves: Sequence[Curve], waited: Sequence[float]) -> Itera
         value = 100 * math.expm1(fmean(*zip(*seen, strict=True))) if seen else math.nan
         verdict = LEFT_OUT if place < left_out else ""
         yield {
-            "panel": SETTLING, "what": lead, "place": place, "value": value, "verdict": verdict, "blocks": len(waited)
+            "panel": SETTLING, "what": lead, "place": place, "value": value, "verdict": verdict, "launches": len(waited)
         }  # fmt: skip
 
 
@@ -153,6 +170,6 @@ def _costs(results: Results) -> list[Row]:
         return []
     return [
         {"panel": COSTS, "what": row["collector"], "value": row["change_pct"], "low": row["low"], "high": row["high"],
-         "within_launch": not row["between_launches"], "blocks": row["blocks"]}
+         "within_launch": not row["between_launches"], "launches": row["launches"]}
         for row in records(pooled_costs(pairs))
     ]  # fmt: skip

@@ -1,9 +1,10 @@
-"""The figure `heatmap`: what each lead loses beside each of its antagonists, against solo and against placebo."""
+"""The figure `heatmap`: what each lead loses beside each of its antagonists, against alone and against placebo."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
+from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
@@ -23,8 +24,9 @@ from castmates.report.text.words import (
 )
 from castmates.study.spec import UNMANAGED
 
-SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "degradation_pct", "degradation_low"]
-SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "verdict", "platform", "possibly_biased"]
+FIGURE = {"title": "Loss of each mix", "part": "losses", "place": 40}
+SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "loss_pct", "loss_low"]
+SHOWN += ["loss_high", "within_low", "within_high", "launches", "p_holm", "verdict", "platform", "possibly_biased"]
 MIX = "mix"  # what a row of the CSV is; else the name of a margin
 FEW = 12  # rows of close cells up to which the panel against placebo is drawn too
 
@@ -40,15 +42,15 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
         names = [
             name for baseline in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == baseline, "panel"])
         ]
-        cells = grid(rows, names, means=bool(results.margins["degradation_pct"].notna().any()))
-        solo_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
-        drawn = rows[rows["baseline"] == baselines[0]] if solo_only else rows
+        cells = grid(rows, names, means=bool(results.margins["loss_pct"].notna().any()))
+        alone_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
+        drawn = rows[rows["baseline"] == baselines[0]] if alone_only else rows
         panels = [
             _panel(results, drawn[drawn["panel"] == name], f"against {title}")
             for name, title in zip(names, cells.titles, strict=True)
             if (drawn["panel"] == name).any()
         ]
-        return sheet(cells, panels, _notes(cells, rows, solo_only, results), results), _source(source, results)
+        return sheet(cells, panels, _notes(cells, rows, alone_only, results), results), _source(source, results)
 
 
 def _effects(results: Results) -> pd.DataFrame:
@@ -59,25 +61,23 @@ def _effects(results: Results) -> pd.DataFrame:
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone (solo) or "
-        "beside an idle loop (placebo), with 95 % t intervals between launches "
-        f"({units(effects['blocks'])}); a minus is a gain. Verdicts are adjusted for all pairs (Holm). "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone or "
+        "beside a placebo, with 95 % t intervals between launches "
+        f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    rows = records(results.lead_effects("solo"))
+    rows = records(results.lead_effects("alone"))
     if not rows:
         return lacking(results)
     parts = []
     for row in rows[:READ_ALOUD]:
-        low, high = (
-            within(row) if row["verdict"] == "too few blocks" else (row["degradation_low"], row["degradation_high"])
-        )
-        known = "" if row["verdict"] == "no data" else f" {number(row['degradation_pct'])} % {interval(low, high)}"
+        low, high = within(row) if row["verdict"] == TOO_FEW else (row["loss_low"], row["loss_high"])
+        known = "" if row["verdict"] == NO_DATA else f" {number(row['loss_pct'])} % {interval(low, high)}"
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
         parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - READ_ALOUD} more in the table of effects" if len(rows) > READ_ALOUD else ""
@@ -88,8 +88,8 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_effects(results)):
         return ""
-    if len(results.lead_effects("solo", under_partitions=True)):
-        return f"No pair of the study {results.name} was measured without a partition."
+    if len(results.lead_effects("alone", under_partitions=True)):
+        return f"No mix of the study {results.name} was measured without a partition."
     return f"No loss could be computed in the study {results.name}."
 
 
@@ -115,16 +115,16 @@ def _source(source: pd.DataFrame, results: Results) -> pd.DataFrame:
     return pd.DataFrame(whole.assign(partition=UNMANAGED)[["row", *SHOWN]])
 
 
-def _notes(cells: Grid, source: pd.DataFrame, solo_only: bool, results: Results) -> SmallPrint:
+def _notes(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results) -> SmallPrint:
     """The key to the marks that occur."""
     seen = set(source["verdict"])
     if len(source) < len(dict.fromkeys(source["lead"])) * source["antagonists"].nunique() * len(cells.panels):
-        seen.add("no data")
+        seen.add(NO_DATA)
     parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected measurements"] if source["possibly_biased"].any() else []
+    parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
     parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if cells.means else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []
-    parts += ["against placebo: in the CSV"] if solo_only else []
+    parts += ["against placebo: in the CSV"] if alone_only else []
     more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
     parts += [f"{listed(more)} in the CSV"] if more else []
     return small_print(width_of(cells), "; ".join(parts), results)

@@ -11,32 +11,25 @@ from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS, NO_DATA, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.figures.style import INK, NOT_MEASURED_HATCH, PALE, SHADES, SMALL
 from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
+PREDICTED = "predicted"
 KEYS = {
-    "slower": "▼ slower",
-    "faster": "▲ faster",
-    "equivalent": "≈ 0: within {margin}",
-    "unclear": "grey: not proven after Holm's adjustment",
-    "too few blocks": "dashed [ ]: within launch only",
-    "no data": "hatched: no data",
-    "predicted": "colour and hatches: predicted, not measured",
+    LOSS: "▼ loss",
+    GAIN: "▲ gain",
+    NO_LOSS: "≈ 0: no loss, within {margin}",
+    UNCLEAR: "grey: unclear, not proven after Holm's adjustment",
+    TOO_FEW: "dashed [ ]: too few launches, within launch only",
+    NO_DATA: "hatched: no data",
+    PREDICTED: "colour and hatches: predicted, not measured",
     INTERPOLATED: "colour and hatches, ≈: interpolated, with its bound; not measured",
 }
-IN_WORDS = {
-    "slower": "a loss",
-    "faster": "a gain",
-    "equivalent": "within the margin",
-    "unclear": "not proven after Holm's adjustment",
-    "too few blocks": "within launch only",
-    "predicted": "predicted, not measured",
-    INTERPOLATED: "interpolated",
-}
-PREDICTED = "predicted"
-SURE = ("slower", "faster")
+VALUES = {PREDICTED: "predicted, not measured"}  # what a cell says when it is pointed at, instead of its verdict
+SURE = (LOSS, GAIN)
 GREY_INK = "#555555"
 DARK, LIGHT = "#111111", "#fefefe"  # on a colour that is the same on every page, so the page's own ink will not do
 
@@ -55,10 +48,10 @@ def key(seen: Collection[str], margin: float | None, close: bool) -> str:
     size = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
     keys = KEYS
     if close:
-        keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
-        keys["equivalent"] = "neither bold nor grey: within {margin}"
+        keys = {**KEYS, LOSS: "bold: loss or gain", GAIN: "bold: loss or gain"}
+        keys[NO_LOSS] = "neither bold nor grey: no loss, within {margin}"
     parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
-    if not set(seen) <= {"too few blocks", "no data"}:
+    if not set(seen) <= {TOO_FEW, NO_DATA}:
         parts = ["± half of the 95 % interval between launches", *parts]
     return "; ".join(parts)
 
@@ -70,29 +63,29 @@ def cell(
     row: dict[str, Any] | None,
     limit: float,
     close: bool = False,
-    grey: Collection[str] = ("unclear",),
+    grey: Collection[str] = (UNCLEAR,),
 ) -> None:
     """Draw one; hatched where there is nothing, and without a colour where the verdict is one of `grey`.
 
     `close` cells have no room for marks and further decimals.
     """
-    verdict = row["verdict"] if row else "no data"
-    if row is None or verdict == "no data" or math.isnan(row["degradation_pct"]):
+    verdict = row["verdict"] if row else NO_DATA
+    if row is None or verdict == NO_DATA or math.isnan(row["loss_pct"]):
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="#a8a8a8", hatch="////", linewidth=0))
         _frame(axes, x, y, "white", dashed=False)
         if row is not None and not close:
             axes.text(
-                x + 0.5, y + 0.5, "no data", ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
+                x + 0.5, y + 0.5, NO_DATA, ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
             )
         return
-    fill, ink = (PALE, GREY_INK) if verdict in grey else colours(row["degradation_pct"], limit)
+    fill, ink = (PALE, GREY_INK) if verdict in grey else colours(row["loss_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
     if verdict in (PREDICTED, INTERPOLATED):
         axes.add_patch(
             Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, hatch=NOT_MEASURED_HATCH, alpha=0.6, linewidth=0)
         )
     _frame(axes, x, y, "white", dashed=False)
-    if verdict == "too few blocks" and not close:
+    if verdict == TOO_FEW and not close:
         _frame(axes, x, y, ink, dashed=True)
     first, second = (_close_words if close else _words)(row)
     first += " †" if row.get("possibly_biased") else ""
@@ -142,26 +135,26 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == "too few blocks" and "within_low" in row  # operations have no interval within a launch
-    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    few = row["verdict"] == TOO_FEW and "within_low" in row  # operations have no interval within a launch
+    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
-    parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
-    parts += [IN_WORDS[row["verdict"]]] if row["verdict"] in IN_WORDS else []
-    parts += [counted(int(row["blocks"]), "launch")] if row["verdict"] != PREDICTED else []
+    parts = [f"{number(row['loss_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
+    parts += [VALUES.get(row["verdict"], row["verdict"])] if row["verdict"] in KEYS else []
+    parts += [counted(int(row["launches"]), "launch")] if row["verdict"] != PREDICTED else []
     return f"{who}: {', '.join(parts)}"
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:
-    verdict, value = row["verdict"], number(row["degradation_pct"])
-    if verdict == "too few blocks":
+    verdict, value = row["verdict"], number(row["loss_pct"])
+    if verdict == TOO_FEW:
         return value, interval(*within(row)) if "within_low" in row else ""
-    half = (row["degradation_high"] - row["degradation_low"]) / 2
+    half = (row["loss_high"] - row["loss_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == INTERPOLATED:
-        return f"≈ {value}", "" if math.isnan(half) else interval(row["degradation_low"], row["degradation_high"])
-    if verdict == "equivalent":
+        return f"≈ {value}", "" if math.isnan(half) else interval(row["loss_low"], row["loss_high"])
+    if verdict == NO_LOSS:
         return "≈ 0", f"{value} {spread}"
-    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread
+    return {LOSS: "▼ ", GAIN: "▲ "}.get(verdict, "") + value, spread
 
 
 def _close_words(row: dict[str, Any]) -> tuple[str, str]:
@@ -170,5 +163,5 @@ def _close_words(row: dict[str, Any]) -> tuple[str, str]:
     def short(value: float) -> str:
         return number(value, 0 if abs(value) >= 9.95 else 1)
 
-    half = (row["degradation_high"] - row["degradation_low"]) / 2
-    return short(row["degradation_pct"]), "" if math.isnan(half) else f"±{short(half)}"
+    half = (row["loss_high"] - row["loss_low"]) / 2
+    return short(row["loss_pct"]), "" if math.isnan(half) else f"±{short(half)}"

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from castmates.analysis.effects.verdicts import UNCLEAR
 from castmates.report.figures.heatmap_cells import round_limit
 from castmates.report.figures.style import PAGE, broken
 from castmates.report.results import records
@@ -109,7 +110,7 @@ def grid(source: pd.DataFrame, panels: Sequence[str], means: bool) -> Grid:
     if len(leads) >= CLUSTERED:
         leads = _ordered(first, leads, "lead", "antagonists")
     left_out = max(0, len(rows) - MOST_ROWS), max(0, len(leads) - MOST_LEADS)
-    largest = source["degradation_pct"].abs().max()
+    largest = source["loss_pct"].abs().max()
     return Grid(
         rows[:MOST_ROWS], leads[:MOST_LEADS], list(panels), round_limit(float(largest)),
         means and min(len(rows), len(leads)) >= LEAST_MEANS, clustered, left_out,
@@ -118,7 +119,7 @@ def grid(source: pd.DataFrame, panels: Sequence[str], means: bool) -> Grid:
 
 def _ordered(source: pd.DataFrame, names: list[str], side: str, other: str) -> list[str]:
     """By what is lost, most first; from six on those that lose alike side by side, the heavier end first."""
-    means = source.groupby(side)["degradation_pct"].mean().reindex(names)
+    means = source.groupby(side)["loss_pct"].mean().reindex(names)
     order = list(means.sort_values(ascending=False, kind="stable", na_position="last").index)
     if len(names) < CLUSTERED:
         return order
@@ -142,7 +143,7 @@ def alike(source: pd.DataFrame, names: list[str], side: str, other: str) -> list
 
     A missing cell counts as the mean of its column, so that it pulls nowhere.
     """
-    table = source.pivot_table(index=side, columns=other, values="degradation_pct", dropna=False).reindex(names)
+    table = source.pivot_table(index=side, columns=other, values="loss_pct", dropna=False).reindex(names)
     table = table.fillna(table.mean()).fillna(0.0)
     order = leaves_list(linkage(table.to_numpy(), method="average", optimal_ordering=True))
     return [names[place] for place in order]
@@ -155,7 +156,7 @@ def cells_of(source: pd.DataFrame) -> dict[tuple[str, str], Row]:
 
 def mean_cell(row: Row | None) -> Row | None:
     """A margin as a cell; None where it has no value."""
-    if row is None or math.isnan(row["degradation_pct"]):
+    if row is None or math.isnan(row["loss_pct"]):
         return None
-    clear = row["degradation_low"] > 0 or row["degradation_high"] < 0
-    return row | {"verdict": "mean" if clear or math.isnan(row["degradation_low"]) else "unclear"}
+    clear = row["loss_low"] > 0 or row["loss_high"] < 0
+    return row | {"verdict": "mean" if clear or math.isnan(row["loss_low"]) else UNCLEAR}

@@ -1,10 +1,11 @@
-"""The figure `heatmap_partitions`: the matrix lead × antagonist against solo, a panel for each partition."""
+"""The figure `heatmap_partitions`: the matrix lead × antagonist against alone, a panel for each partition."""
 
 from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
@@ -17,6 +18,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Each partition", "part": "recommendation", "place": 160, "needs": "PARTITIONS"}
 PANELS = 12
 
 
@@ -37,7 +39,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    return "" if chosen(_source(results))[0] else f"No pair of the study {results.name} was measured under a partition."
+    return "" if chosen(_source(results))[0] else f"No mix of the study {results.name} was measured under a partition."
 
 
 def caption(results: Results) -> str:
@@ -46,14 +48,14 @@ def caption(results: Results) -> str:
     drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
     rows, names = _panels(source, drawn)
-    of = units(rows["blocks"])
+    of = units(rows["launches"])
     intervals = (
         f"95 % t intervals between launches ({of})"
-        if rows["degradation_low"].notna().any()
+        if rows["loss_low"].notna().any()
         else f"too few launches for intervals between them ({of})"
     )
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone, without a "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone, without a "
         f"partition and under each: {counted(len(names), 'panel')}, one scale of colours, {intervals}.{more} "
         + in_caption(rows, "Hatched, with ≈")
     )
@@ -68,9 +70,9 @@ def alternative(results: Results) -> str:
         known = [
             row
             for row in records(rows[rows["panel"] == name])
-            if row["verdict"] != "no data" and not is_interpolated(row)
+            if row["verdict"] != NO_DATA and not is_interpolated(row)
         ]
-        losses = [row["degradation_pct"] for row in known]
+        losses = [row["loss_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
     text = f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
     return text + read_aloud(rows)
@@ -99,7 +101,7 @@ def _layout(source: pd.DataFrame) -> tuple[bool, int]:
 
 
 def _source(results: Results) -> pd.DataFrame:
-    rows = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
+    rows = with_interpolated(results.lead_effects("alone", under_partitions=True), results)
     return rows.loc[rows["antagonists"] != "", [*SHOWN, *(name for name in ("source",) if name in rows)]]
 
 
@@ -114,8 +116,8 @@ def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[
 def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
-        seen.add("no data")
+        seen.add(NO_DATA)
     parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected measurements"] if rows["possibly_biased"].any() else []
+    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []
     return small_print(width_of(cells), "; ".join(parts), results)

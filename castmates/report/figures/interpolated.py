@@ -3,10 +3,10 @@
 import pandas as pd
 
 from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
-from castmates.analysis.partitions.families import family_of
 from castmates.report.results import Results
 from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
+from castmates.study.partitions.planned import curve_names
 
 DOTS = (0, (0.6, 1.4))  # of the line that shows a bound
 IN_KEY = "hollow with dotted bars: interpolated, with the bound that the measured neighbours give"
@@ -22,11 +22,11 @@ def interpolated(results: Results) -> pd.DataFrame:
             **{name: rows[name] for name in ("study", "mix", "lead", "antagonists", "member", "partition", "platform")},
             "lead_ways": ways,
             "role": "lead",
-            "baseline": "solo",
-            "degradation_pct": rows["loss_pct"],
-            "degradation_low": rows["loss_low"],
-            "degradation_high": rows["loss_high"],
-            "blocks": 0,
+            "baseline": "alone",
+            "loss_pct": rows["loss_pct"],
+            "loss_low": rows["loss_low"],
+            "loss_high": rows["loss_high"],
+            "launches": 0,
             "verdict": INTERPOLATED,
             "possibly_biased": False,
             "machine": rows["machine"],
@@ -42,7 +42,7 @@ def with_interpolated(effects: pd.DataFrame, results: Results) -> pd.DataFrame:
         return effects
     keys = ["mix", "partition"]
     there = pd.MultiIndex.from_frame(effects[keys]).isin(pd.MultiIndex.from_frame(more[keys]))
-    kept = effects[~(there & (effects["blocks"] == 0).to_numpy())].assign(source=MEASURED)
+    kept = effects[~(there & (effects["launches"] == 0).to_numpy())].assign(source=MEASURED)
     return _in_order(pd.concat([kept, more.reindex(columns=kept.columns)], ignore_index=True), results)
 
 
@@ -62,12 +62,11 @@ def on_sensitivity(points: pd.DataFrame, results: Results) -> pd.DataFrame:
     rows = rows[rows["lead_ways"].notna()]
     if rows.empty:
         return points
-    ways = zip(rows["partition"], rows["lead_ways"], strict=True)
     more = rows.assign(
-        curve=[family_of(partition, int(count)) for partition, count in ways],
-        rate_pct=100 - rows["degradation_pct"],
-        rate_low=100 - rows["degradation_high"],
-        rate_high=100 - rows["degradation_low"],
+        curve=rows["partition"].map(curve_names(results.plan)),
+        rate_pct=100 - rows["loss_pct"],
+        rate_low=100 - rows["loss_high"],
+        rate_high=100 - rows["loss_low"],
         rounds=0,
         held="",
     )

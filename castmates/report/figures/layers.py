@@ -14,10 +14,11 @@ from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
@@ -26,7 +27,7 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import PAGE, Look, badge_room, empty_figure, styled
+from castmates.report.figures.style import PAGE, Look, badge_room
 from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
@@ -34,8 +35,9 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Layers, profiled", "part": "why", "place": 270, "needs": "LAYERS"}
 TITLE = "profiled, not measured"
-ALONE = "solo"
+ALONE = "alone"
 BESIDE = 6  # co-runs of a lead that are drawn
 LINES = 12  # kinds that a panel names; the rest is one line, and the CSV has them all
 REST, WHOLE = "all other kinds", "the whole step"
@@ -43,7 +45,7 @@ SAID = 4  # kinds that the text alternative names
 LEFT, RIGHT = 1.75, 0.15  # inches beside the axes
 LINE, HEAD = 0.2, 0.42  # inches of a kind, and above a panel
 KEYS = ["study", "member", "lead", "platform", "scene", "mix", "partition", "beside", "kind", "direction"]
-SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps"]
+SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "launches", "steps"]
 Row = dict[str, Any]
 
 
@@ -51,17 +53,14 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(shown, results), source
+    return drawing(results, source, lacking, lambda: _figure(shown, results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (profiles(results)[0]["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} was profiled: only jobs that can be are (docs/layers.md)."
+    return f"No lead of the study {results.name} was profiled: only jobs that can be are (castmates help layers)."
 
 
 def caption(results: Results) -> str:
@@ -69,7 +68,7 @@ def caption(results: Results) -> str:
     steps = profiles(results)[1]
     which = f", {', '.join(map(str, steps))} steps of each" if steps else ""
     return (
-        "Where a step of each program spends its time, in ms, by kind of layer, alone and beside neighbours: profiled, "
+        "Where a step of each lead spends its time, in ms, by kind of layer, alone and beside antagonists: profiled, "
         f"not measured{which}. TensorFlow's profiler was on, after the measured rounds, which makes steps slower. "
     )
 
@@ -92,11 +91,11 @@ def alternative(results: Results) -> str:
 @once
 def profiles(results: Results) -> tuple[pd.DataFrame, list[int]]:
     """What a step takes by kind, and how many steps were profiled."""
-    return by_kind(results.block_parts("layers", NEEDED, NAMES))
+    return by_kind(results.launch_parts("layers", NEEDED, NAMES))
 
 
 def by_kind(parts: Iterable[pd.DataFrame]) -> tuple[pd.DataFrame, list[int]]:
-    """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
+    """Milliseconds of a step by kind and direction: the mean over the launches that profiled the scene, its range."""
     times = layer_times(parts)
     if times.table.empty:
         return pd.DataFrame(columns=SHOWN), []
@@ -136,7 +135,7 @@ def most_changed(source: pd.DataFrame) -> pd.DataFrame:
 
 
 def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
-    """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
+    """The lines of a lead's panel, each with what it took by cohort: the largest kinds, the rest, and the whole."""
     table: dict[str, dict[str, Row]] = {}
     for row in records(rows):
         name = row["kind"] if row["direction"] in ("", row["kind"]) else f"{row['kind']}, {row['direction']}"
@@ -171,8 +170,8 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     ]
     count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
-    left_out = [counted(more, "program")] if more else []
-    left_out += [f"neighbours but the {BESIDE} of a program that change its step most"] if len(table) < known else []
+    left_out = [counted(more, "lead")] if more else []
+    left_out += [f"antagonists but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
     key = (
         "means over launches, bars from the lowest to the highest; kinds, runtime and unattributed add up to the step; "
         "what runs at the same moment shares it"
@@ -193,7 +192,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
 
 def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
     """Colour and marker of everything that ran beside a lead, in the study's order; alone is ink."""
-    known = {name: place for place, name in enumerate(neighbours(results))}
+    known = {name: place for place, name in enumerate(antagonists(results))}
     names = sorted({str(name) for name in table["beside"]} - {ALONE})
     return {ALONE: BASELINES[ALONE]} | looks(
         results, sorted(names, key=lambda name: known.get(plain(name), len(known)))
@@ -201,12 +200,12 @@ def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
 
 
 def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
-    for place, (name, by_company) in enumerate(lines):
+    for place, (name, by_cohort) in enumerate(lines):
         if name in (RUNTIME, WHOLE):
             axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
-        there = [beside for beside in looks if beside in by_company]
+        there = [beside for beside in looks if beside in by_cohort]
         for index, beside in enumerate(there):
-            row, (colour, marker) = by_company[beside], looks[beside]
+            row, (colour, marker) = by_cohort[beside], looks[beside]
             y = place + 0.5 * ((index + 0.5) / len(there) - 0.5)
             if not math.isnan(row["lowest"]):
                 axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
@@ -216,7 +215,7 @@ def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[st
             )
             who = beside if beside == ALONE else f"beside {beside}"
             with_value(point, f"{name}, {who}: {number(row['ms_per_step'], 2)} ms")
-    widest = max(row["ms_per_step"] for _, by_company in lines for row in by_company.values())
+    widest = max(row["ms_per_step"] for _, by_cohort in lines for row in by_cohort.values())
     axes.set_xlim(-0.012 * widest, 1.03 * widest)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_yticks(range(len(lines)), [name for name, _ in lines])

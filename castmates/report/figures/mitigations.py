@@ -1,26 +1,28 @@
-"""The figure `mitigations`: what the program and its neighbours lose under each thing that can be done for a mix."""
+"""The figure `mitigations`: what the program and its antagonists lose under each thing that can be done for a mix."""
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.analysis.partitions.mitigations import NOTHING
-from castmates.report.figures.neighbours import other_looks
+from castmates.report.figures.antagonists import other_looks
 from castmates.report.figures.panels import (
     SmallPrint,
     axes_at,
+    drawing,
     finish,
     fitting,
     lines_across,
     small_print,
     without_axis,
 )
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
@@ -28,14 +30,17 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
+from castmates.study.partitions.planned import partitions_by_name
+from castmates.study.spec import Partition
 
+FIGURE = {"title": "What helps, and what it costs", "part": "losses", "place": 10, "needs": "MITIGATIONS"}
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
 WHAT, BARS, NUMBERS = 1.68, 1.38, 1.24  # inches for the names, for the bars of one side, for the numbers beside them
 HEAD, FOOT = 0.06, 0.42
 BAR = 0.56  # of a row
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text
-PROVEN = ("faster", "slower")
+PROVEN = (GAIN, LOSS)
 SIDES = ("loss", "others_loss")
 
 
@@ -46,18 +51,23 @@ class Panel:
     title: str
     rows: list[Row]
     cache: Cache | None  # of the machine
+    partitions: Mapping[str, Partition]
 
     @property
     def labels(self) -> tuple[str, str]:
         """What the bars at either side are."""
         several = "+" in self.rows[0]["antagonists"]
-        neighbours = "its neighbours lose, on average (%)" if several else "its neighbour loses (%)"
-        return f"{squeezed(plain(self.rows[0]['lead']), 20, 1)} loses (%)", neighbours
+        antagonists = "its antagonists lose, on average (%)" if several else "its antagonist loses (%)"
+        return f"{squeezed(plain(self.rows[0]['lead']), 20, 1)} loses (%)", antagonists
 
     @property
     def height(self) -> float:
         """Inches that it takes."""
         return TITLE + LINE * len(self.rows)
+
+    def amount(self, row: Row) -> str:
+        """How much of it was tried."""
+        return amount_of(row, self.partitions.get(row["partition"]), self.cache)
 
     @property
     def nothing(self) -> Row:
@@ -67,10 +77,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.mitigations
-        return _figure(_panels(results), results), results.mitigations
+    return drawing(results, results.mitigations, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
@@ -82,10 +89,10 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
-    chosen = " The best mask was chosen on other launches." * any(row["blocks_choosing"] for row in rows)
+    chosen = " The best mask was chosen on other launches." * any(row["launches_choosing"] for row in rows)
     return (
-        "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
-        f"launches ({units(row['blocks'] for row in rows)}), the least loss first. Pale: what is given back. Below "
+        "What the lead and its antagonists lose against running alone, in per cent, with 95 % t intervals between "
+        f"launches ({units(row['launches'] for row in rows)}), the least loss first. Pale: what is given back. Below "
         f"each loss: how much faster or slower they are than with nothing done.{chosen} "
     )
 
@@ -95,14 +102,14 @@ def alternative(results: Results) -> str:
     panels = _panels(results)
     parts = []
     for panel in panels[:MOST_TOLD]:
-        told = [_told(row, panel.cache) for row in panel.rows if not math.isnan(row["loss_pct"])]
+        told = [_told(row, panel) for row in panel.rows if not math.isnan(row["loss_pct"])]
         parts.append(f"{panel.title}: {'; '.join(told)}")
     more = f" And {counted(len(panels) - MOST_TOLD, 'more mix')}." if len(panels) > MOST_TOLD else ""
-    return f"Loss of the program and of its neighbours. {'. '.join(parts)}.{more}" if parts else lacking(results)
+    return f"Loss of the lead and of its antagonists. {'. '.join(parts)}.{more}" if parts else lacking(results)
 
 
-def _told(row: Row, cache: Cache | None) -> str:
-    what = " ".join(filter(None, [name_of(row), amount_of(row, cache)]))
+def _told(row: Row, panel: Panel) -> str:
+    what = " ".join(filter(None, [name_of(row), panel.amount(row)]))
     return f"{what}, {number(row['loss_pct'])} % and {number(row['others_loss_pct'])} %"
 
 
@@ -111,11 +118,11 @@ def _panels(results: Results) -> list[Panel]:
     for row in records(results.mitigations):
         groups.setdefault((row["mix"], row["platform"]), []).append(row)
     several = len({platform for _, platform in groups}) > 1
-    panels = []
+    panels, known = [], partitions_by_name(results.plan)
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["mix"])))
+        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["machine"]), known))
     return panels
 
 
@@ -131,7 +138,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
     height = head + sum(panel.height for panel in drawn) + BETWEEN * (len(drawn) - 1) + foot
     figure = Figure(figsize=(PAGE, height))
-    colours = [look[0] for look in other_looks(results, ["program", "neighbours"]).values()]
+    colours = [look[0] for look in other_looks(results, ["lead", "antagonists"]).values()]
     ends = [_reach(drawn, name) for name in SIDES]
     top = height - head
     for panel in drawn:
@@ -158,7 +165,7 @@ def _reach(panels: Sequence[Panel], name: str) -> tuple[float, float]:
 
 
 def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, float]) -> None:
-    """The bars of the program, or of its neighbours, with the line of nothing done."""
+    """The bars of the program, or of its antagonists, with the line of nothing done."""
     axes.set_xlim(*ends)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     axes.set_yticks([])
@@ -189,15 +196,15 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
     is_nothing = row["mitigation"] == NOTHING
     hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
     tint = GREY if is_nothing else colour
-    if name == "loss" and row["verdict"] == "faster" and (before := panel.nothing[f"{name}_pct"]) > value:
+    if name == "loss" and row["verdict"] == GAIN and (before := panel.nothing[f"{name}_pct"]) > value:
         left = max(0.0, value)
         axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
     (bar,) = axes.barh(
         place, value, height=BAR, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
     )
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    who = "the program loses" if name == "loss" else "its neighbours lose"
-    with_value(bar, f"{name_of(row)} {amount_of(row, panel.cache)}: {who} {number(value)} %{ends}")
+    who = "the lead loses" if name == "loss" else "its antagonists lose"
+    with_value(bar, f"{name_of(row)} {panel.amount(row)}: {who} {number(value)} %{ends}")
     if ends:
         axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
     change = _change(row, name)
@@ -208,7 +215,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
 
 
 def _change(row: Row, name: str) -> str:
-    """Against nothing done: by how much the program, or its neighbours, are faster (+) or slower."""
+    """Against nothing done: by how much the program, or its antagonists, are faster (+) or slower."""
     sign, key = (1, "gain") if name == "loss" else (-1, "cost")
     value, *ends = (sign * row[f"{key}_{end}"] for end in ("pct", "low", "high"))
     if math.isnan(value):
@@ -225,7 +232,7 @@ def _change(row: Row, name: str) -> str:
 
 def _names(axes: Axes, panel: Panel) -> None:
     for place, row in enumerate(panel.rows):
-        amount = squeezed(amount_of(row, panel.cache), 30, 1)
+        amount = squeezed(panel.amount(row), 30, 1)
         axes.annotate(
             name_of(row) + (f"\n{amount}" if amount else ""), (0, place), xycoords=("axes fraction", "data"),
             xytext=(-72 * WHAT + 4, 0), textcoords="offset points", fontsize=7, va="center", annotation_clip=False,
@@ -238,7 +245,7 @@ def _key(panels: Iterable[Panel], left_out: int, results: Results) -> SmallPrint
     tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
     parts = ["dashed: nothing done"]
     certain = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts += ["pale: given back"] if any(row["verdict"] == "faster" for row in tried) else []
+    parts += ["pale: given back"] if any(row["verdict"] == GAIN for row in tried) else []
     parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
     parts += ["faster, slower: than with nothing done"]
     parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []

@@ -1,4 +1,4 @@
-"""The figure `operations`: what each operation has of a step alone, and what it loses beside each neighbour.
+"""The figure `operations`: what each operation has of a step alone, and what it loses beside each antagonist.
 
 From traced steps, which enter no rate: it shows where a loss lies, and how large that is comes from the rounds.
 """
@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from castmates.analysis.effects.verdicts import LOSS, NO_DATA, TOO_FEW, UNCLEAR
 from castmates.analysis.operations.effects import STEP
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.heatmap_cells import SURE, cell, colour_bar, key, round_limit
-from castmates.report.figures.neighbours import user_first
-from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, small_print
-from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, small_print
+from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
@@ -23,39 +24,36 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Which operations lose", "part": "operations", "place": 100, "needs": "PROFILE"}
 LINES = 16  # operations of a lead that are drawn
-BESIDE = 6  # neighbours
+BESIDE = 6  # antagonists
 LEFT, BAR, GAP = 2.75, 1.0, 0.12  # inches: names, bars, and between these and the cells
 LINE, WIDEST, HEAD = 0.27, 0.75, 0.62  # inches of a line, of a cell at most, above a panel
 LETTERS = 46
 BLUE = "#7fa8c9"
-FEW = "too few blocks"  # a verdict
 # What has no colour: the scale is that of proven losses, and noise beyond it would be as dark as the largest of them.
-GREY = ("unclear", FEW)
+GREY = (UNCLEAR, TOO_FEW)
 Row = dict[str, Any]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.operation_effects
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    table = results.operation_effects
+    return drawing(results, table, lacking, lambda: _figure(table, results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (results.operation_effects["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} was traced alone and beside others (docs/operations.md)."
+    return f"No lead of the study {results.name} was traced alone and beside others (castmates help operations)."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
         "What each operation takes of a step of the lead alone (bars), and how much longer its part of the step gets "
-        "beside each neighbour, as a loss in per cent (cells). Traced steps, 95 % t intervals between launches "
+        "beside each antagonist, as a loss in per cent (cells). Traced steps, 95 % t intervals between launches "
         f"({units(results.operation_effects['launches'])}); bold: proven, adjusted over all operations. "
     )
 
@@ -63,11 +61,11 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     table = results.operation_effects
-    lost = table[(table["group"] != STEP) & (table["verdict"] == "slower") & (table["partition"] == UNMANAGED)]
+    lost = table[(table["group"] != STEP) & (table["verdict"] == LOSS) & (table["partition"] == UNMANAGED)]
     lost = lost.sort_values("share_of_loss", ascending=False).head(5)
     parts = [
         f"{operation_words(row['group'])} of {plain(row['member'])} beside {plain(row['mix'].partition('+')[2])}: "
-        f"{number(row['degradation_pct'])} %"
+        f"{number(row['loss_pct'])} %"
         for row in records(lost)
     ]
     return f"Operations that are proven to lose: {'; '.join(parts)}." if parts else "No operation is proven to lose."
@@ -85,14 +83,14 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     count = fitting([HEAD + LINE * len(lines) for _, lines, _ in drawn], around=1.3)
     more = len(drawn) - count
     drawn = drawn[:count]
-    proven = table[table["verdict"].isin(SURE)]["degradation_pct"].abs()
+    proven = table[table["verdict"].isin(SURE)]["loss_pct"].abs()
     limit = round_limit(float(proven.max()) if len(proven) else math.nan)
-    coloured = not set(table["verdict"]) <= {*GREY, "no data"}
+    coloured = not set(table["verdict"]) <= {*GREY, NO_DATA}
     words = _key(set(table["verdict"]), results.margin)
     if _too_many(table, "group", LINES + 1):
-        words += f"; smaller operations than {LINES} of a program are in the CSV"
-    words += f"; not drawn: neighbours beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
-    words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
+        words += f"; smaller operations than {LINES} of a lead are in the CSV"
+    words += f"; not drawn: antagonists beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
+    words += f"; not drawn: {counted(more, 'lead')}; the CSV has all" if more else ""
     notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)
     foot = (0.72 if coloured else 0.2) + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)
@@ -114,14 +112,14 @@ def _too_many(table: pd.DataFrame, column: str, most: int) -> bool:
 
 
 def _lines(rows: pd.DataFrame) -> tuple[list[tuple[str, float, dict[str, Row]]], list[str]]:
-    """The lines of a lead: operation, share of the step, and its row beside each neighbour; the whole step last."""
+    """The lines of a lead: operation, share of the step, and its row beside each antagonist; the whole step last."""
     beside = list(dict.fromkeys(rows["mix"]))
-    steps = rows[rows["group"] == STEP].set_index("mix")["degradation_pct"]
+    steps = rows[rows["group"] == STEP].set_index("mix")["loss_pct"]
     beside = sorted(beside, key=lambda mix: -steps.get(mix, math.nan))[:BESIDE]
     table: dict[str, dict[str, Row]] = {}
     for row in records(rows):
         table.setdefault(row["group"], {})[row["mix"]] = row | {
-            "lead": row["member"], "antagonists": row["mix"].partition("+")[2], "blocks": row["launches"],
+            "lead": row["member"], "antagonists": row["mix"].partition("+")[2], "launches": row["launches"],
             "within_low": math.nan, "within_high": math.nan,  # there are intervals between launches alone
         }  # fmt: skip
     share = rows.groupby("group")["share"].mean()
@@ -154,7 +152,10 @@ def _bars(axes: Axes, title: str, lines: list[tuple[str, float, dict[str, Row]]]
 
 def _key(seen: set[str], margin: float | None) -> str:
     """What the marks mean; losses of fewer than three launches have no interval at all here."""
-    parts = [key(seen - {FEW}, margin, close=True), "grey without ±: fewer than three launches" if FEW in seen else ""]
+    parts = [
+        key(seen - {TOO_FEW}, margin, close=True),
+        "grey without ±: fewer than three launches" if TOO_FEW in seen else "",
+    ]
     return "; ".join(filter(None, parts))
 
 

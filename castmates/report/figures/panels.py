@@ -2,15 +2,27 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER, badge, badge_room, stamp
+from castmates.report.figures.style import (
+    GREY,
+    INK,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    empty_figure,
+    stamp,
+    styled,
+)
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 
@@ -78,6 +90,14 @@ class Drawn:
                 self.figure.text(
                     0.06 / width, middle, beside, rotation=90, va="center", ha="left", ma="center", fontsize=8
                 )
+
+
+def drawing(
+    results: Results, source: pd.DataFrame, lacking: Callable[[Results], str], draw: Callable[[], Figure]
+) -> tuple[Figure, pd.DataFrame]:
+    """A figure and its source data; where something is lacking, the figure says only what."""
+    with styled():
+        return empty_figure(why, caveat(results)) if (why := lacking(results)) else draw(), source
 
 
 def drawn_grid(titles: Sequence[str], key: str, results: Results | Origin, room: Grid) -> Drawn:

@@ -6,31 +6,27 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
-from castmates.report.figures.neighbours import looks, user_first
-from castmates.report.figures.panels import Grid, drawn_grid
+from castmates.report.figures.antagonists import looks, user_first
+from castmates.report.figures.panels import Grid, drawing, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
-from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
+from castmates.report.figures.style import COLUMN, broken
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "What a share costs the others", "part": "recommendation", "place": 180, "needs": "PARTITIONS"}
 BEYOND = "A point far from all others is an arrow at the edge of the axes, with its numbers in brackets. "
 MANY = 6  # panels, beyond which they are lower
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.pareto
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(_panels(results), results), source
+    return drawing(results, results.pareto, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    return "" if _panels(results) else f"No partition of a pair is known in the study {results.name}."
+    return "" if _panels(results) else f"No partition of a mix is known in the study {results.name}."
 
 
 def _panels(results: Results) -> list[Panel]:
@@ -71,8 +67,8 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     )
     for axes, panel in zip(grid.places, panels, strict=False):
         paint(axes, panel)
-    beside = "rate that the\nneighbours keep (%)" if many else "rate that the neighbours keep (%)"
-    grid.labels("loss of the program (%)", beside)
+    beside = "rate that the\nneighbours keep (%)" if many else "rate that the antagonists keep (%)"
+    grid.labels("loss of the lead (%)", beside)
     return grid.figure
 
 
@@ -94,7 +90,7 @@ def caption(results: Results) -> str:
     fresh = bool((results.pareto["stage"] == CONFIRMED).any())
     panels = _panels(results)
     return (
-        "What the neighbours keep of their rate alone (mean over them) against what the program loses, under each "
+        "What the antagonists keep of their rate alone (mean over them) against what the lead loses, under each "
         "partition and without one. "
         + _crosses(panels)
         + "What stands out in a search does so partly by luck: "
@@ -106,7 +102,7 @@ def caption(results: Results) -> str:
 def _crosses(panels: list[Panel]) -> str:
     """What the crosses are, if some are drawn, and of how many launches the points are."""
     rows = [row for panel in panels for row in panel.rows]
-    of = units(row["blocks"] for row in rows)
+    of = units(row["launches"] for row in rows)
     if any(not math.isnan(row["loss_low"]) for row in rows):
         return f"Crosses are 95 % t intervals between launches ({of}). "
     return f"There are too few launches for intervals ({of}). "

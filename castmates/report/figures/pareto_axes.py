@@ -35,7 +35,7 @@ class Panel:
     rows: list[Row]
     limit: float
     recommended: str
-    colour: str  # of its neighbour: the frontier has it
+    colour: str  # of its antagonist: the frontier has it
 
     def of(self, stage: str) -> list[Row]:
         """What was found in the search, or confirmed."""
@@ -109,7 +109,7 @@ def _value(row: Row, words: dict[str, str]) -> str:
     kept = f"{number(row['kept_pct'])} %" + (
         "" if math.isnan(row["kept_low"]) else f" {interval(row['kept_low'], row['kept_high'])}"
     )
-    return f"{words.get(row['partition'], row['partition'])}: loses {loss}, neighbours keep {kept}"
+    return f"{words.get(row['partition'], row['partition'])}: loses {loss}, antagonists keep {kept}"
 
 
 def _reach(panel: Panel, name: str) -> tuple[float, float]:

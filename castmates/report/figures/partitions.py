@@ -1,7 +1,7 @@
 """The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.analysis.partitions.families import family_of
+from castmates.report.figures.antagonists import BASELINES, other_looks, user_first
 from castmates.report.figures.interpolated import (
     DOTS,
     IN_KEY,
@@ -20,12 +20,12 @@ from castmates.report.figures.interpolated import (
     read_aloud,
     with_interpolated,
 )
-from castmates.report.figures.neighbours import BASELINES, other_looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
     beside_each_other,
     columns_for,
+    drawing,
     finish,
     legend,
     lines_across,
@@ -41,17 +41,16 @@ from castmates.report.figures.style import (
     Look,
     badge_room,
     broken,
-    empty_figure,
-    styled,
 )
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
+from castmates.report.text.words import READ_ALOUD, as_loss, interval, number, plain, units
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of
+from castmates.study.partitions.planned import curve_names
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Under partitions", "part": "recommendation", "place": 150, "needs": "PARTITIONS"}
 PANELS = 12
 TICK = 20  # letters of a line beside the axis
 OWN = "own share, alone"
@@ -62,9 +61,9 @@ BAND, LINE = "#f1dcda", ALARM  # of what is lost without a partition
 GREYS = {OWN: BASELINES["alone"], OWN_BESIDE_PLACEBOS: BASELINES["placebo"]}
 DASHES = (0, (3, 2))  # of the lead's own share
 PLACEBO_AT_MASK = "placebo@mask"
-DERIVED = "solo, derived from placebo@mask"
+DERIVED = "alone, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
-SHOWN += ["degradation_pct", "low", "high", "within_launch", "blocks", "verdict", "platform"]
+SHOWN += ["loss_pct", "low", "high", "within_launch", "launches", "verdict", "platform"]
 Row = dict[str, Any]
 
 
@@ -73,7 +72,7 @@ class Panel:
     """One mix on one platform."""
 
     title: str
-    rows: list[Row]  # under partitions, against solo, and the lead's own share
+    rows: list[Row]  # under partitions, against alone, and the lead's own share
     unmanaged: Row | None
 
     @property
@@ -85,10 +84,7 @@ class Panel:
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = losses(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source[_shown(source)]
-        return _figure(_panels(source, results), results), source[_shown(source)]
+    return drawing(results, source[_shown(source)], lacking, lambda: _figure(_panels(source, results), results))
 
 
 def _shown(source: pd.DataFrame) -> list[str]:
@@ -98,17 +94,17 @@ def _shown(source: pd.DataFrame) -> list[str]:
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     source = losses(results)
-    known = source["degradation_pct"].notna() & (source["partition"] != UNMANAGED)
+    known = source["loss_pct"].notna() & (source["partition"] != UNMANAGED)
     return "" if known.any() else f"No loss under a partition is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     rows = losses(results)
-    of = units(rows["blocks"])
+    of = units(rows["launches"])
     return (
-        "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
-        "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
+        "What each lead loses against running alone, in per cent, over the ways of the last-level cache that a "
+        "partition gives it; one panel a mix. Red: without a partition. Bars and bands: 95 % t intervals between "
         f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
         + in_caption(rows, "Dotted bars")
     )
@@ -117,13 +113,13 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     source = losses(results)
-    rows = [row for row in records(source) if not math.isnan(row["degradation_pct"]) and not is_interpolated(row)]
+    rows = [row for row in records(source) if not math.isnan(row["loss_pct"]) and not is_interpolated(row)]
     under = [row for row in rows if row["partition"] != UNMANAGED]
     # The lead's own share describes a mix only where there are no antagonists.
     shown = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
     parts = []
     for mix in dict.fromkeys(row["mix"] for row in shown):
-        values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
+        values = [row["loss_pct"] for row in shown if row["mix"] == mix]
         parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
     more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
     text = f"Losses under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
@@ -131,43 +127,41 @@ def alternative(results: Results) -> str:
 
 
 def losses(results: Results) -> pd.DataFrame:
-    """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
-    effects = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
-    known = effects.assign(series=[_series(row) for row in records(effects)])
+    """The leads' rows against alone, with the interval to draw; and what their own share alone costs them."""
+    effects = with_interpolated(results.lead_effects("alone", under_partitions=True), results)
+    of_plan = curve_names(results.plan)
+    known = effects.assign(series=[_series(row, of_plan) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
-    within = table["degradation_low"].isna()
-    low, high = (table[name].map(as_degradation) for name in ("within_low", "within_high"))
+    within = table["loss_low"].isna()
+    low, high = (table[name].map(as_loss) for name in ("within_low", "within_high"))
     return table.assign(
-        low=table["degradation_low"].where(~within, low),
-        high=table["degradation_high"].where(~within, high),
+        low=table["loss_low"].where(~within, low),
+        high=table["loss_high"].where(~within, high),
         within_launch=within & low.notna(),
         ways=np.asarray(table["lead_ways"].astype("float64")),
     )
 
 
-def _series(row: Row) -> str:
-    """What partitions of one kind have in common: their name without the lead's ways."""
+def _series(row: Row, curves: Mapping[str, str]) -> str:
+    """What partitions of one kind have in common."""
     name = str(row["partition"])
     if name == UNMANAGED:
         return UNMANAGED
     if not row["antagonists"]:
         return OWN
-    ways = row["lead_ways"]
-    if ways != ways or ways is None or str(ways) == "<NA>":
-        return ALL_WAYS
-    return family_of(name, int(ways))
+    return ALL_WAYS if pd.isna(row["lead_ways"]) else curves[name]
 
 
 def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
-    """Rate(solo) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
+    """Rate(alone) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
     keys = ["mix", "member", "partition", "platform"]
     at_mask = results.lead_effects(PLACEBO_AT_MASK, under_partitions=True)
-    both = known.merge(at_mask[[*keys, "slowdown", "blocks"]], on=keys, suffixes=("", "_at_mask"))
+    both = known.merge(at_mask[[*keys, "slowdown", "launches"]], on=keys, suffixes=("", "_at_mask"))
     slowdown = both["slowdown"] / both["slowdown_at_mask"]
-    none = dict.fromkeys(("degradation_low", "degradation_high", "within_low", "within_high"), math.nan)
-    both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=100 * (1 - 1 / slowdown), **none)
+    none = dict.fromkeys(("loss_low", "loss_high", "within_low", "within_high"), math.nan)
+    both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, loss_pct=slowdown.map(as_loss), **none)
     # No row of effects holds this, so that nothing of the co-run's row may be read as its own.
-    both = both.assign(baseline=DERIVED, verdict="", blocks=both[["blocks", "blocks_at_mask"]].min(axis=1))
+    both = both.assign(baseline=DERIVED, verdict="", launches=both[["launches", "launches_at_mask"]].min(axis=1))
     return both[list(known.columns)]
 
 
@@ -186,7 +180,7 @@ def _panels(source: pd.DataFrame, results: Results) -> list[Panel]:
             continue  # drawn into the panels of that lead's mixes
         shares = [row for row in rows if row["series"] == OWN and row["mix"] != mix]
         under += [row for row in shares if (row["member"], row["platform"]) == (own[0]["member"], platform)]
-        if not any(not math.isnan(row["degradation_pct"]) for row in under):
+        if not any(not math.isnan(row["loss_pct"]) for row in under):
             continue
         beside = f" beside {plain(own[0]['antagonists'])}" if own[0]["antagonists"] else " alone"
         title = f"{plain(own[0]['lead'])}{beside}" + (f" ({platform})" if len(platforms) > 1 else "")
@@ -219,15 +213,13 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
         axes.set_title(title, loc="left", pad=3)
     middle = (foot + height - head) / 2 / height
     figure.text(0.07 / width, middle, "loss (%)", rotation=90, va="center", ha="left", fontsize=8)
-    figure.text(
-        0.5, (foot + 0.02) / height, f"ways of the program{_each(results)}", ha="center", va="bottom", fontsize=8
-    )
+    figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
     legend(figure, _keys(looks), foot / height, columns, handletextpad=0.8)
     return finish(figure, notes, results)
 
 
 def _looks(series: Iterable[str], results: Results) -> dict[str, Look]:
-    """Colour and marker of everything that is drawn: kinds of partitions are no neighbours; the own share is grey."""
+    """Colour and marker of everything that is drawn: kinds of partitions are no antagonists; the own share is grey."""
     there = set(series)
     return other_looks(results, sorted(there - set(GREYS))) | {
         name: look for name, look in GREYS.items() if name in there
@@ -236,18 +228,18 @@ def _looks(series: Iterable[str], results: Results) -> dict[str, Look]:
 
 def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    if panel.unmanaged is not None and not math.isnan(panel.unmanaged["degradation_pct"]):
+    if panel.unmanaged is not None and not math.isnan(panel.unmanaged["loss_pct"]):
         row = panel.unmanaged
         if not math.isnan(row["low"]):
             axes.axhspan(row["low"], row["high"], color=BAND, linewidth=0, zorder=0)
-        axes.axhline(row["degradation_pct"], color=LINE, linewidth=1.0, zorder=1)
+        axes.axhline(row["loss_pct"], color=LINE, linewidth=1.0, zorder=1)
     known = [row["ways"] for row in panel.rows if not math.isnan(row["ways"])]
     beside, place = {}, max(known, default=0) + 1.0
     for name in panel.others:
         lines = len(_tick(name))
         beside[name], place = place + lines / 2, place + lines
     for index, (name, look) in enumerate(looks.items()):
-        here = [row for row in panel.rows if row["series"] == name and not math.isnan(row["degradation_pct"])]
+        here = [row for row in panel.rows if row["series"] == name and not math.isnan(row["loss_pct"])]
         _curve(axes, here, beside, look, (index - (len(looks) - 1) / 2) * min(0.12, 0.6 / len(looks)))
     ticks = sorted({int(ways) for ways in known})
     step = max(1, math.ceil(len(ticks) / 9))
@@ -267,7 +259,7 @@ def _tick(partition: str) -> list[str]:
 def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, shift: float) -> None:
     colour, marker = look
     at = [(beside.get(row["partition"], row["ways"] + shift), row) for row in rows]
-    curve = sorted(((x, row["degradation_pct"]) for x, row in at if not math.isnan(row["ways"])))
+    curve = sorted(((x, row["loss_pct"]) for x, row in at if not math.isnan(row["ways"])))
     own = bool(rows) and rows[0]["series"] in GREYS
     axes.plot(
         [x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=0.8,
@@ -279,7 +271,7 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
             axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=1.2, linestyle=style, zorder=3)
     faces = ["white" if own or is_interpolated(row) else colour for _, row in at]
     points = axes.scatter(
-        [x for x, _ in at], [row["degradation_pct"] for _, row in at], s=13, marker=marker,
+        [x for x, _ in at], [row["loss_pct"] for _, row in at], s=13, marker=marker,
         c=faces, edgecolors=colour, linewidths=0.8, zorder=4,
     )  # fmt: skip
     if rows:
@@ -287,9 +279,7 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
 
 
 def _value(row: Row) -> str:
-    loss = f"{number(row['degradation_pct'])} %" + (
-        "" if math.isnan(row["low"]) else f" {interval(row['low'], row['high'])}"
-    )
+    loss = f"{number(row['loss_pct'])} %" + ("" if math.isnan(row["low"]) else f" {interval(row['low'], row['high'])}")
     loss += " (interpolated)" if is_interpolated(row) else ""
     return f"{row['partition']}, {row['series']}: {loss}" if row["series"] in GREYS else f"{row['partition']}: {loss}"
 
@@ -307,7 +297,7 @@ def _keys(looks: dict[str, Look]) -> list[Line2D]:
 
 def _each(results: Results) -> str:
     """How large a way is, where that is known; of each class of nodes where they differ."""
-    caches = {class_of(lead): cache_of(results.plan, lead) for lead in results.leads}
+    caches = {mix.machine: cache_of(results.plan, mix.machine) for mix in results.plan.mixes}
     words = {name: f"{each.way_bytes / 2**20:.3g} MiB each" for name, each in caches.items() if each and each.way_bytes}
     if len(set(words.values())) > 1:
         words = {name: f"{size} on {name}" for name, size in words.items()}
@@ -315,7 +305,7 @@ def _each(results: Results) -> str:
 
 
 def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:
-    rows = [row for panel in panels for row in panel.rows if not math.isnan(row["degradation_pct"])]
+    rows = [row for panel in panels for row in panel.rows if not math.isnan(row["loss_pct"])]
     rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
     guessed = any(map(is_interpolated, rows))
     rows = [row for row in rows if not is_interpolated(row)]
@@ -324,5 +314,5 @@ def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:
     within = any(row["within_launch"] for row in rows)
     parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
     parts += [IN_KEY] if guessed else []
-    parts += [f"{len(panels) - PANELS} more pairs are in the CSV"] if len(panels) > PANELS else []
+    parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []
     return small_print(width, "; ".join(parts), results)

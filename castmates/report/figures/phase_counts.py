@@ -1,4 +1,4 @@
-"""The figure `phase_counts`: what is counted in each phase of a lead's step beside its neighbours, against alone."""
+"""The figure `phase_counts`: what is counted in each phase of a lead's step beside its antagonists, against alone."""
 
 import math
 
@@ -6,15 +6,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, counts_by_phase
-from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
+from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_alone
+from castmates.report.figures.antagonists import beside as beside_of
+from castmates.report.figures.antagonists import looks
 from castmates.report.figures.counters import most_changed, ordered
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.neighbours import beside as beside_of
-from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
@@ -22,12 +23,13 @@ from castmates.report.figures.panels import (
     stacked,
 )
 from castmates.report.figures.phases import times
-from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
+from castmates.report.figures.style import PAGE, badge_room
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, plain, units
 
+FIGURE = {"title": "Counters by phase", "part": "why", "place": 250, "needs": "PHASES"}
 METRICS = 6  # of a phase that are drawn: those that change most
 DRAWN = 12  # values that the text alternative names
 KEYS = ["lead", "member", "platform", "phase"]
@@ -36,22 +38,19 @@ KEYS = ["lead", "member", "platform", "phase"]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: every phase and metric, as both ways of counting have it."""
     source = table(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(shown(results), results), source
+    return drawing(results, source, lacking, lambda: _figure(shown(results), results))
 
 
 @once
 def table(results: Results) -> pd.DataFrame:
     """What was counted in every phase of every effect of a lead that reports phases."""
-    return counts_by_phase(times(results), results.block_parts("counters", NEEDED, NAMES))
+    return counts_by_phase(times(results), results.launch_parts("counters", NEEDED, NAMES))
 
 
 @once
 def shown(results: Results) -> pd.DataFrame:
     """What is drawn: parts of the step without a partition, of each the metrics that change most; clocks are time."""
-    rows = unmanaged_against_solo(table(results))
+    rows = unmanaged_against_alone(table(results))
     rows = better_source(rows[rows["phase"].map(is_outermost).astype(bool) & ~rows["metric"].isin(SECONDS)])
     if rows.empty:
         return rows
@@ -65,7 +64,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(shown(results)):
         return ""
-    return f"Nothing was counted in the phases of any program of the study {results.name} (docs/phases.md)."
+    return f"Nothing was counted in the phases of any lead of the study {results.name} (castmates help phases)."
 
 
 def _figure(rows: pd.DataFrame, results: Results) -> Figure:
@@ -101,8 +100,8 @@ def caption(results: Results) -> str:
     if reason := lacking(results):
         return f"{reason} "
     return (
-        "What was counted in each phase of a program's step, per step, beside its neighbours over alone, with 95 % t "
-        f"intervals between launches ({units(shown(results)['blocks'])}). Of each phase the {METRICS} metrics that "
+        "What was counted in each phase of a lead's step, per step, beside its antagonists over alone, with 95 % t "
+        f"intervals between launches ({units(shown(results)['launches'])}). Of each phase the {METRICS} metrics that "
         "change most are drawn. "
     )
 
@@ -118,4 +117,4 @@ def alternative(results: Results) -> str:
         for row in rows[:DRAWN]
     ]
     more = f"; and {len(rows) - DRAWN} more" if len(rows) > DRAWN else ""
-    return f"Counters by phase beside neighbours over alone, the largest changes first: {'; '.join(parts)}{more}."
+    return f"Counters by phase beside antagonists over alone, the largest changes first: {'; '.join(parts)}{more}."

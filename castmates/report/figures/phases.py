@@ -15,40 +15,38 @@ from castmates.analysis.explanations.phases import (
     PhaseTimes,
     largest_loss,
     losses_by_phase,
-    unmanaged_against_solo,
+    unmanaged_against_alone,
 )
-from castmates.report.figures.neighbours import neighbours, other_looks, user_first
-from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
-from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.antagonists import antagonists, other_looks, user_first
+from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
+from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken
 from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 
+FIGURE = {"title": "Phases of a step", "part": "why", "place": 240, "needs": "PHASES"}
 PANELS = 6  # leads that are drawn
 MIXES = 8  # of each: those whose step changes most
 LINE, HEAD, UNDER, LEFT = 0.34, 0.3, 0.42, 1.35  # inches of a row, above a panel, below it, and beside it
 NAME = 20  # letters of a line beside the axis
 PALE_REST = "#c9c9c9"
 ALONE = "alone"
-NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
+NAMES = ("study", "cohort", "member", "platform")  # of steps, which millions of them have in common
 Row = dict[str, Any]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the table of losses by phase."""
     source = losses(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(_leads(results), results), source
+    return drawing(results, source, lacking, lambda: _figure(_leads(results), results))
 
 
 @once
 def times(results: Results) -> PhaseTimes:
     """What leads spent in their phases."""
-    return PhaseTimes(results.block_parts("steps", categories=NAMES), results.windows)
+    return PhaseTimes(results.launch_parts("steps", categories=NAMES), results.windows)
 
 
 @once
@@ -62,7 +60,7 @@ def lacking(results: Results) -> str:
     return (
         ""
         if _leads(results)
-        else f"No program of the study {results.name} reported phases of its steps (docs/phases.md)."
+        else f"No lead of the study {results.name} reported phases of its steps (castmates help phases)."
     )
 
 
@@ -70,12 +68,12 @@ def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     drawn = _leads(results)
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
-    of = units(row["blocks"] for rows in drawn.values() for row in rows)
+    of = units(row["launches"] for rows in drawn.values() for row in rows)
     mixes = max((len({row["mix"] for row in rows}) for rows in drawn.values()), default=0)
-    left_out = f" The {MIXES} pairs of each program whose step changes most are drawn." if mixes >= MIXES else ""
+    left_out = f" The {MIXES} mixes of each lead whose step changes most are drawn." if mixes >= MIXES else ""
     within = " Dashed: within launch, where there are fewer than three." if some else ""
     return (
-        "Left: how long each phase of a program's step takes, alone and beside its neighbours. Right: how much longer "
+        "Left: how long each phase of a lead's step takes, alone and beside its antagonists. Right: how much longer "
         f"than alone, in per cent of the whole step, with 95 % t intervals between launches ({of}).{within}{left_out} "
     )
 
@@ -102,8 +100,8 @@ def alternative(results: Results) -> str:
 def _leads(results: Results) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
     leads: dict[str, list[Row]] = {}
-    shown = unmanaged_against_solo(losses(results))
-    order, known = user_first(results, shown["lead"]), neighbours(results)
+    shown = unmanaged_against_alone(losses(results))
+    order, known = user_first(results, shown["lead"]), antagonists(results)
     seats = {name: known.index(plain(name)) if plain(name) in known else len(known) for name in shown["antagonists"]}
     several = shown["platform"].nunique() > 1
     for row in sorted(records(shown), key=lambda row: (order.index(row["lead"]), seats[row["antagonists"]])):
@@ -128,7 +126,7 @@ def _interval(row: Row) -> tuple[float, float, bool]:
 
 
 def _looks(leads: dict[str, list[Row]], results: Results) -> dict[str, Look]:
-    """Colour and marker of every part, which is no neighbour; the rest grey."""
+    """Colour and marker of every part, which is no antagonist; the rest grey."""
     names = dict.fromkeys(row["phase"] for rows in leads.values() for row in rows)
     parts = [name for name in names if name not in (STEP, REST)]
     return other_looks(results, parts) | {REST: (PALE_REST, "s")}
@@ -140,7 +138,7 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> Figure:
     heights = [_height(rows) for rows in leads.values()]
     count = min(PANELS, fitting([HEAD + height + UNDER for height in heights], around=1.0))
     leads = dict(list(leads.items())[:count])
-    more = f"{counted(known - count, 'more program')} in the CSV" if known > count else ""
+    more = f"{counted(known - count, 'more lead')} in the CSV" if known > count else ""
     notes = small_print(PAGE, more, results)
     foot = 0.3 + NOTE * len(notes) + 0.16 * math.ceil((len(looks) + 1) / 6)
     top = badge_room(caveat(results), PAGE)

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
@@ -14,6 +15,7 @@ from castmates.report.text.prediction import loss_of, pair_of, source_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, units
 
+FIGURE = {"title": "The whole grid, measured and predicted", "part": "prediction", "place": 80, "needs": "PREDICTION"}
 SHOWN = "measured"
 
 
@@ -40,8 +42,8 @@ def caption(results: Results) -> str:
     """What stands below the figure."""
     measured = _cells(results).query("source == @SHOWN")
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone. Measured, with "
-        f"95 % t intervals between launches ({units(measured['blocks'])}), as the lead of a mix or as the antagonist "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone. Measured, "
+        f"95 % t intervals between launches ({units(measured['launches'])}), as the lead of a mix or as the antagonist "
         "in one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
     )
 
@@ -61,14 +63,14 @@ def _cells(results: Results) -> pd.DataFrame:
 
 def _as_effects(cells: pd.DataFrame) -> pd.DataFrame:
     """As the cells of every heatmap are."""
-    verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna("no data")
-    names = {f"loss_{end}": f"degradation_{end}" for end in ("pct", "low", "high")}
+    verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna(NO_DATA)
+    names = {f"loss_{end}": f"loss_{end}" for end in ("pct", "low", "high")}
     return cells.rename(columns=names).assign(verdict=verdicts, title="measured and predicted")
 
 
 def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     parts = ["\N{PLUS-MINUS SIGN} half of the 95 % interval"]
-    parts += [KEYS[verdict] for verdict in (PREDICTED, "no data") if (rows["verdict"] == verdict).any()]
+    parts += [KEYS[verdict] for verdict in (PREDICTED, NO_DATA) if (rows["verdict"] == verdict).any()]
     left_out = sum(cells.left_out)
     parts += [f"{counted(left_out, 'row or column')} more in the CSV"] if left_out else []
     return small_print(width_of(cells), "; ".join(parts), results)

@@ -17,6 +17,7 @@ from castmates.report.text.prediction import pair_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import number, percent_of
 
+FIGURE = {"title": "Predicted against measured", "part": "prediction", "place": 90, "needs": "PREDICTION"}
 BAND = 2.0  # points: the error of predictions that is aimed at
 ROOM = Grid(width=COLUMN, axes=2.75, above=0.08, below=0.36, left=0.52, right=0.1)
 

@@ -1,4 +1,4 @@
-"""The figure `roofline`: what operations reach alone and beside neighbours, under the roofs of the lead's CPUs.
+"""The figure `roofline`: what operations reach alone and beside antagonists, under the roofs of the lead's CPUs.
 
 The work of an operation is the same in all scenes, so that its points lie above each other: beside others they sink.
 """
@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from castmates.analysis.operations.known_work import ESTIMATED
-from castmates.report.figures import neighbours
-from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
+from castmates.report.figures import antagonists
+from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import (
     GREY,
     INK,
@@ -24,9 +24,7 @@ from castmates.report.figures.style import (
     SMALL,
     Look,
     badge_room,
-    empty_figure,
     squeezed,
-    styled,
 )
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
@@ -35,8 +33,14 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {
+    "title": "What operations reach of what is attainable",
+    "part": "operations",
+    "place": 140,
+    "needs": "PRIMITIVES",
+}
 DRAWN = 12  # operations of a lead
-BESIDE = 4  # neighbours
+BESIDE = 4  # antagonists
 LEFT, WIDE, HIGH, HEAD, UNDER = 0.62, 3.5, 2.6, 0.4, 0.5  # inches
 NAMES, LETTERS = LEFT + WIDE + 0.15, 44  # where the operations' names begin, and how long they are
 SPACE = 1.6  # to each side of what is drawn, as a ratio
@@ -46,11 +50,7 @@ Row = dict[str, Any]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.roofline
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    return drawing(results, results.roofline, lacking, lambda: _figure(results.roofline, results))
 
 
 def lacking(results: Results) -> str:
@@ -59,14 +59,14 @@ def lacking(results: Results) -> str:
         return ""
     return (
         f"No operation of the study {results.name} has work that is known in traces of the lead alone "
-        "(docs/primitives.md)."
+        "(castmates help primitives)."
     )
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "What operations reach, hollow alone and filled beside a neighbour, under measured roofs. Bytes are those of "
+        "What operations reach, hollow alone and filled beside an antagonist, under measured roofs. Bytes are those of "
         "operands, a lower bound: points may lie further left, and above the memory's roof where caches serve them. "
         f"{_how(results.roofline)}, 95 % t intervals between launches "
         f"({units(results.roofline['launches'])}). "
@@ -76,7 +76,7 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     table = results.roofline
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     parts = [
         f"{operation_words(row['operation'] + ':' + row['type'])} of {plain(row['member'])}: "
         f"{number(row['gflops'])} GFLOP/s alone"
@@ -87,15 +87,15 @@ def alternative(results: Results) -> str:
 
 def _figure(table: pd.DataFrame, results: Results) -> Figure:
     shown = _shown(table)
-    names = neighbours.user_first(results, shown["member"])
+    names = antagonists.user_first(results, shown["member"])
     count = fitting([HEAD + HIGH + UNDER] * len(names), around=1.2)
     mixes = [mix for mix in dict.fromkeys(shown["mix"]) if mix]
-    looks = dict(list(neighbours.looks(results, (mix.partition("+")[2] for mix in mixes)).items())[:BESIDE])
+    looks = dict(list(antagonists.looks(results, (mix.partition("+")[2] for mix in mixes)).items())[:BESIDE])
     key = "numbers: operations, those that take most of a step first; size: share of the step; operations of one "
     key += f"intensity stand side by side; {_roof_words(shown)}"
     key += "; ≈, hollow, dotted: work estimated" if (shown["source"] == ESTIMATED).any() else ""
-    key += f"; not drawn: neighbours beyond {BESIDE}" if len({mix.partition("+")[2] for mix in mixes}) > BESIDE else ""
-    key += f"; not drawn: {counted(len(names) - count, 'program')}; the CSV has all" if len(names) > count else ""
+    key += f"; not drawn: antagonists beyond {BESIDE}" if len({mix.partition("+")[2] for mix in mixes}) > BESIDE else ""
+    key += f"; not drawn: {counted(len(names) - count, 'lead')}; the CSV has all" if len(names) > count else ""
     notes = small_print(PAGE, key, results)
     foot = 0.4 + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)
@@ -120,14 +120,14 @@ def _how(table: pd.DataFrame) -> str:
     """Where the numbers come from: oneDNN's log, or estimates, which are marked."""
     if not (table["source"] == ESTIMATED).any():
         return "Under oneDNN's log"
-    marked = "≈, hollow beside neighbours too: work estimated from the graph of the step, without oneDNN's log"
+    marked = "≈, hollow beside antagonists too: work estimated from the graph of the step, without oneDNN's log"
     return marked if (table["source"] == ESTIMATED).all() else f"Under oneDNN's log; {marked}"
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """The rows without a partition, of leads that were traced alone too."""
     rows = table[table["partition"] == UNMANAGED]
-    return rows[rows["member"].isin(rows.loc[rows["kind"] == "solo", "member"])]
+    return rows[rows["member"].isin(rows.loc[rows["kind"] == "alone", "member"])]
 
 
 def _roof_words(table: pd.DataFrame) -> str:
@@ -151,7 +151,7 @@ def _span(values: pd.Series) -> str:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
-    alone = rows[rows["kind"] == "solo"].sort_values("ms", ascending=False).head(DRAWN)
+    alone = rows[rows["kind"] == "alone"].sort_values("ms", ascending=False).head(DRAWN)
     alone = alone.assign(x=_side_by_side(alone["intensity"]))
     for place, row in enumerate(records(alone), start=1):
         same = rows[(rows["operation"] == row["operation"]) & (rows["type"] == row["type"])]
@@ -203,7 +203,7 @@ def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
     if not math.isnan(low):
         axes.plot([row["x"]] * 2, [low, high], color=colour, linewidth=0.6, alpha=0.6, zorder=2)
     size = 3.0 + 9.0 * math.sqrt(min(1.0, row["share"]))
-    scene = "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
+    scene = "alone" if row["kind"] == "alone" else f"beside {plain(row['mix'].partition('+')[2])}"
     words = f"{operation_words(row['operation'] + ':' + row['type'])} {scene}: {number(row['gflops'])} GFLOP/s"
     words += ", estimated" if row["source"] == ESTIMATED else ""
     point = axes.plot(

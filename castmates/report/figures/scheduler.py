@@ -14,6 +14,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.trace_states import WORDS
 from castmates.report.text.words import counted, number, plain
 
+FIGURE = {"title": "What threads did", "part": "traces", "place": 290, "needs": "TRACES"}
 COLOURS = {"running": "#009e73", "runnable": "#e69f00", "preempted": "#d55e00", "blocked": "#d0d0d0"}
 LEFT, RIGHT, LINE, HEAD, AXIS, KEYS = 1.75, 0.15, 0.15, 0.3, 0.32, 0.24  # inches
 LETTERS = 29  # of a thread's name
@@ -33,7 +34,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if shown(results):
         return ""
-    return f"No trace of the study {results.name} has states of threads (docs/tracing.md)."
+    return f"No trace of the study {results.name} has states of threads (castmates help tracing)."
 
 
 def caption(results: Results) -> str:
@@ -45,7 +46,7 @@ def caption(results: Results) -> str:
     what = (
         f"about {counted(max(1, steps - 1), 'step')} of the lead" if steps else f"{number(1e3 * found[0].seconds)} ms"
     )
-    kinds = {each.scene == "solo" for each in found}
+    kinds = {each.scene == "alone" for each in found}
     order = ", alone above beside others" if len(kinds) > 1 else ""
     return (
         f"The threads that were busiest in {what}, from the middle of a recording{order}. Lines: a "
@@ -71,7 +72,7 @@ def alternative(results: Results) -> str:
 def _scene_words(each: Shown) -> str:
     """Who it is about: the lead alone, or beside whom."""
     lead, scene = plain(each.trace.lead) or each.trace.name, each.scene
-    if scene == "solo":
+    if scene == "alone":
         return f"{lead} alone"
     if not scene:
         return lead  # a trace without scenes, as imported ones: who ran beside whom is not known

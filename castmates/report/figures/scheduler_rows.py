@@ -50,7 +50,7 @@ def shown(results: Results) -> list[Shown]:
 def windows(trace: Trace) -> list[Shown]:
     """The windows of a trace: equally long in every scene."""
     with trace.opened() as ask:
-        recordings = ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
+        recordings = ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'alone', recording")
         firsts = recordings.drop_duplicates("scene").head(SCENES)
         beats = ask(_BEATS)
         length = _length(beats, firsts)

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.interpolated import IN_KEY, in_caption, is_interpolated, on_sensitivity
-from castmates.report.figures.neighbours import user_first
-from castmates.report.figures.panels import Grid, drawn_grid
+from castmates.report.figures.panels import Grid, drawing, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
     ALONE,
     Key,
@@ -20,35 +20,34 @@ from castmates.report.figures.sensitivity_axes import (
     looks_by_panel,
     paint,
 )
-from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
+from castmates.report.figures.style import COLUMN, broken
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 
+FIGURE = {"title": "Sensitivity to its ways", "part": "recommendation", "place": 170, "needs": "PARTITIONS"}
 CURVES = 7  # of a panel
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data, with the knee of each point's curve."""
-    points, knees = on_sensitivity(results.sensitivity_curves, results), results.knees
+    points, knees = on_sensitivity(results.sensitivity, results), results.knees
     keys = ["mix", "member", "curve", "platform"]
     source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
     if "source" in source:
         source["source"] = source.pop("source")  # at the end
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(_panels(results, records(points), records(knees)), results), source
+    return drawing(
+        results, source, lacking, lambda: _figure(_panels(results, records(points), records(knees)), results)
+    )
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    if len(results.sensitivity_curves):
+    if len(results.sensitivity):
         return ""
-    return f"No loss over a program's ways is known in the study {results.name}."
+    return f"No loss over a lead's ways is known in the study {results.name}."
 
 
 def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel]:
@@ -62,7 +61,7 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     panels = []
     order = user_first(results, [lead for lead, _ in by_lead])
     for (lead, platform), every in sorted(by_lead.items(), key=lambda one: order.index(one[0][0])):
-        cache = cache_of(results.plan, lead)
+        cache = cache_of(results.plan, next(iter(every.values()))[0]["machine"])
         ways, way_bytes = (popcount(cache.usable) or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)
@@ -85,7 +84,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     )
     for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels, results), strict=False):
         paint(axes, panel, looks)
-    grid.labels(f"ways of the program{_mask(panels)}", "rate, % of alone with all ways")
+    grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of alone with all ways")
     return grid.figure
 
 
@@ -113,19 +112,19 @@ def _key(panels: list[Panel]) -> str:
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
-    launches = units(results.sensitivity_curves["blocks"])
+    launches = units(results.sensitivity["launches"])
     return (
-        "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
-        "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
+        "How fast each lead is with so many ways of the cache, in per cent of its rate alone with all of them: "
+        "alone, and beside antagonists that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
-        + in_caption(on_sensitivity(results.sensitivity_curves, results), "Dotted bars")
+        + in_caption(on_sensitivity(results.sensitivity, results), "Dotted bars")
     )
 
 
 def alternative(results: Results) -> str:
     """The curves' ends and knees in words."""
     knees = records(results.knees)
-    points = records(results.sensitivity_curves)
+    points = records(results.sensitivity)
     if not points:
         return lacking(results)
     parts = []

@@ -6,9 +6,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
+from castmates.analysis.effects.verdicts import TOO_FEW
+from castmates.analysis.partitions.sensitivity import NOT_REACHED
+from castmates.report.figures.antagonists import BASELINES, looks
 from castmates.report.figures.interpolated import DOTS, is_interpolated
-from castmates.report.figures.neighbours import BASELINES, looks
 from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import GREY, INK, SMALL, Look, squeezed
 from castmates.report.figures.values import with_value
@@ -21,7 +22,7 @@ TOP = 108.0  # per cent, at least
 BAR, WORDS, MARK = 0.075, 0.13, 0.085  # inches of a knee at the foot, of a line of words there, of a mark before it
 LETTERS = 16  # of a line beside the axes
 LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
-NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}
+NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: TOO_FEW}
 Row = dict[str, Any]
 Key = tuple[str, str]  # antagonists, curve
 
@@ -38,14 +39,14 @@ class Panel:
 
 
 def looks_by_panel(panels: list[Panel], results: Results) -> list[dict[Key, Look]]:
-    """Colour and marker for each curve: those of its neighbour; lines distinguish kinds of partition."""
+    """Colour and marker for each curve: those of its antagonist; lines distinguish kinds of partition."""
     keys = {key for panel in panels for key in panel.curves}
     by_name = looks(results, sorted({antagonists for antagonists, _ in keys if antagonists}))
     return [{key: by_name.get(key[0], BASELINES[ALONE]) for key in panel.curves} for panel in panels]
 
 
 def lines_of(keys: "list[Key]") -> dict[Key, Any]:
-    """A line for each curve: whole for the first kind of partition of a neighbour, broken for its others."""
+    """A line for each curve: whole for the first kind of partition of an antagonist, broken for its others."""
     kinds: dict[str, list[str]] = {}
     for antagonists, curve in keys:
         kinds.setdefault(antagonists, []).append(curve)

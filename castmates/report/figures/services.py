@@ -9,15 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from castmates.report.figures.neighbours import looks
-from castmates.report.figures.panels import Grid, drawn_grid, lines_across, spread_labels
-from castmates.report.figures.style import GREY, PAGE, Look, empty_figure, styled
+from castmates.report.figures.antagonists import looks
+from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across, spread_labels
+from castmates.report.figures.style import GREY, PAGE, Look
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.services import KINDS, rate, where
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 
+FIGURE = {"title": "How long requests take", "part": "losses", "place": 70, "needs": "SERVICES"}
 ROOM = Grid(width=PAGE, axes=2.4, above=0.06, below=0.5, left=0.62, right=1.3)
 SHOWN = {"p50": (0, (2, 1.5)), "p99": "-"}  # quantiles, each with its line
 LIMIT = (0, (1, 2))
@@ -36,10 +36,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.services
-        return _figure(_panels(results), results), results.services
+    return drawing(results, results.services, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
@@ -51,7 +48,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     limit = " Dotted: the study's limit." if results.loads["limit_ms"].notna().any() else ""
-    launches = units(results.services["blocks"])
+    launches = units(results.services["launches"])
     return (
         "Latency of requests from when they were due, against the load: p99 (whole lines) and p50 (broken lines). "
         f"Bars: 95 % t intervals between launches ({launches}). Crosses: saturated, less than 97 % of the load was "

@@ -9,20 +9,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
-from castmates.report.figures.neighbours import beside, neighbours, user_first
+from castmates.report.figures.antagonists import antagonists, beside, user_first
+from castmates.report.figures.panels import drawing
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
-from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.latency import of_steps
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "How long steps take", "part": "losses", "place": 60}
 PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
 DRAWN = {"corun": 5, "placebo": 2}  # of a lead, without partitions: those with the largest change of the median
 POINTS = 80  # of a bold line
-SHOWN = ["study", "member", "scene", "what", "company", "block", "share", "ms", "low", "high", "steps", "blocks"]
+SHOWN = ["study", "member", "scene", "what", "cohort", "launch", "share", "ms", "low", "high", "steps", "launches"]
 SHOWN += ["refused", "platform"]
 SAID = 6  # leads that the alternative text names
 Row = dict[str, Any]
@@ -32,34 +32,29 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the quantiles with their intervals, then the lines."""
     panels = _panels(results)
     source = _source(results, panels)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return figure_of(panels, results), source
+    return drawing(results, source, lacking, lambda: figure_of(panels, results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if _leads(results):
         return ""
-    return (
-        f"No program of the study {results.name} completed two steps in a valid measurement, so no step has a length."
-    )
+    return f"No lead of the study {results.name} completed two steps in a valid window, so no step has a length."
 
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     leads = _leads(results)
     known = of_steps(results)[of_steps(results)["role"] == "lead"]
-    most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0
+    most = int((known["launches"] + known["launches_few"]).max()) if len(known) else 0
     some = f"faint: each of at most {LAUNCHES} launches" if most > LAUNCHES else "faint: each launch"
-    left = f" {PANELS} of {counted(len(leads), 'program')} are shown." if len(leads) > PANELS else ""
-    of = units(known.loc[known["refused"] == "", "blocks"])
-    some_of = " Of many neighbours and idle loops, those that change the median most are drawn." * _chosen(known)
+    left = f" {PANELS} of {counted(len(leads), 'lead')} are shown." if len(leads) > PANELS else ""
+    of = units(known.loc[known["refused"] == "", "launches"])
+    some_of = " Of many antagonists and placebos, those that change the median most are drawn." * _chosen(known)
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
     few = f" Where {' or '.join(refused)} is missing, there are too few steps for it." if refused else ""
     return (
-        f"Above: the share of a program's steps that take no longer; {some}, bold: all together. Below: median, p95 "
+        f"Above: the share of a lead's steps that take no longer; {some}, bold: all together. Below: median, p95 "
         f"and p99 with 95 % t intervals between launches ({of}).{few}{some_of}{left} "
     )
 
@@ -80,7 +75,7 @@ def alternative(results: Results) -> str:
         labels = _labels(rows)
         times = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
         parts.append(f"{plain(member)}: {', '.join(times)}")
-    more = f"; and {len(leads) - SAID} more programs" if len(leads) > SAID else ""
+    more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
     return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else lacking(results)
 
 
@@ -102,7 +97,7 @@ def _conditions(results: Results, member: str, platform: str) -> list[Row]:
         for kind, most in DRAWN.items()
         for row in sorted((row for row in rows if row["kind"] == kind), key=lambda row: -_change(row))[:most]
     }
-    order = {name: place for place, name in enumerate(neighbours(results))}
+    order = {name: place for place, name in enumerate(antagonists(results))}
     shown = [row for row in rows if row["kind"] not in DRAWN or row["scene"] in kept]
     return sorted(shown, key=lambda row: (row["kind"] == "corun", order.get(beside(row["mix"]), len(order))))
 
@@ -161,16 +156,16 @@ def _shapes(results: Results, leads: list[tuple[str, str]]) -> pd.DataFrame:
     """A row per launch and scene of the leads that are drawn: the quantiles of its steps."""
     own = results.windows[(results.windows["role"] == "lead") & results.windows["valid"]]
     own = own[(own["beats"] > 1) & own["member"].isin([member for member, _ in leads])]
-    blocks = own.drop_duplicates(["member", "company", "block"]).sort_values(["member", "company", "block"])
-    place = blocks.groupby("member").cumcount().to_numpy()
-    count = blocks.groupby("member")["block"].transform("size").to_numpy()
+    launches = own.drop_duplicates(["member", "cohort", "launch"]).sort_values(["member", "cohort", "launch"])
+    place = launches.groupby("member").cumcount().to_numpy()
+    count = launches.groupby("member")["launch"].transform("size").to_numpy()
     every = np.maximum((count - 1) / (LAUNCHES - 1), 1)
-    drawn = blocks[(np.round(np.round(place / every) * every) == place)]
-    only = {(str(company), int(block)) for company, block in zip(drawn["company"], drawn["block"], strict=True)}
-    steps = results.block_table("steps", only=only, columns=COLUMNS)
-    launches = Launches.of(own)
-    quantiles = launch_quantiles(steps, launches, SHARES)
-    return launches.table.loc[quantiles["group"]].reset_index(drop=True).join(quantiles.drop(columns="group"))
+    drawn = launches[(np.round(np.round(place / every) * every) == place)]
+    only = {(str(cohort), int(launch)) for cohort, launch in zip(drawn["cohort"], drawn["launch"], strict=True)}
+    steps = results.launch_table("steps", only=only, columns=COLUMNS)
+    cells = Launches.of(own)
+    quantiles = launch_quantiles(steps, cells, SHARES)
+    return cells.table.loc[quantiles["group"]].reset_index(drop=True).join(quantiles.drop(columns="group"))
 
 
 def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
@@ -180,11 +175,11 @@ def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
         for curve in panel.curves:
             head = {"study": results.name, "member": panel.member, "scene": curve.scene, "platform": panel.platform}
             for mark in curve.marks:
-                numbers = {name: mark[name] for name in ("ms", "steps", "blocks", "refused")}
+                numbers = {name: mark[name] for name in ("ms", "steps", "launches", "refused")}
                 ends = {"low": mark["ms_low"], "high": mark["ms_high"], "share": QUANTILES[mark["quantile"]]}
                 rows.append(head | numbers | ends | {"what": "interval"})
             for launch, values in zip(records(curve.launches), curve.values, strict=True):
-                place = {name: launch[name] for name in ("company", "block", "steps")} | {"what": "launch"}
+                place = {name: launch[name] for name in ("cohort", "launch", "steps")} | {"what": "launch"}
                 rows += [head | place | {"share": share, "ms": ms} for share, ms in zip(SHARES, values, strict=True)]
             rows += [head | {"what": "together", "share": share, "ms": ms} for ms, share in curve.pooled.tolist()]
     return pd.DataFrame(rows, columns=SHOWN)

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import QUANTILES
-from castmates.report.figures.neighbours import BASELINES, looks
+from castmates.report.figures.antagonists import BASELINES, looks
 from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, badge_room, broken
 from castmates.report.figures.values import with_value
@@ -81,7 +81,7 @@ def figure_of(panels: Sequence[Panel], results: Results) -> Figure:
 
 
 def _looks(panels: Sequence[Panel], results: Results) -> dict[str, Look]:
-    """Colour and marker of every condition, the same in all panels: by the first word of those without a neighbour."""
+    """Colour and marker of every condition, the same in all panels: by the first word where there is no antagonist."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     beside = looks(results, [label.removeprefix(BESIDE) for label in labels if label.startswith(BESIDE)])
     without = {label: BASELINES[label.partition(" ")[0]] for label in labels if not label.startswith(BESIDE)}

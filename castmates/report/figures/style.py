@@ -106,7 +106,7 @@ def empty_figure(message: str, caveat: str) -> Figure:
     """A figure that explains why there is nothing to see."""
     figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
     badge(figure, caveat)
-    figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)
+    figure.text(0.5, 0.5, textwrap.fill(message, 44, break_on_hyphens=False), ha="center", va="center", color=GREY)
     return figure
 
 

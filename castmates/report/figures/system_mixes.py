@@ -10,17 +10,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
-from castmates.report.figures.neighbours import other_looks
-from castmates.report.figures.panels import Grid, drawn_grid, lines_across
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, empty_figure, styled
+from castmates.report.figures.antagonists import other_looks
+from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across
+from castmates.report.figures.style import GREY, PAGE, SMALL, Look
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.over_mixes import sentences
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
-from castmates.study.class_names import class_of, without_class
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Combined throughput of many mixes", "part": "losses", "place": 50, "needs": "SETS"}
 ROOM = Grid(width=PAGE, axes=2.1, above=0.14, below=0.46, left=0.55, right=0.1)
 SHOWN = (STP, ANTT)
 TITLES = {"random": "Random mixes", "pairs": "All pairs", "groups": "Pairs in groups"}
@@ -34,17 +34,14 @@ class Panel:
 
     title: str
     metric: str
-    mixes: pd.DataFrame  # sorted, fewest neighbours first
-    means: dict[int, dict[str, object]]  # by number of neighbours
+    mixes: pd.DataFrame  # sorted, fewest antagonists first
+    means: dict[int, dict[str, object]]  # by number of antagonists
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = sorted_mixes(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(list(_panels(results, source)), results), source
+    return drawing(results, source, lacking, lambda: _figure(list(_panels(results, source)), results))
 
 
 def lacking(results: Results) -> str:
@@ -58,14 +55,14 @@ def caption(results: Results) -> str:
     source = sorted_mixes(results)
     means = results.system_over_mixes
     drawn = bool(means["all_value"].notna().any())
-    of = units(source["blocks"])
+    of = units(source["launches"])
     known = source["low"].notna().any()
     marks = (
         f"Marks: 95 % t intervals between launches ({of}). " if known else f"Too few launches for intervals ({of}). "
     )
     whose = "all mixes that could have been drawn" if drawn else "these mixes"
     band = f"Lines: the mean over {whose}; bands: its 95 % intervals. " if means["low"].notna().any() else ""
-    return f"Every mix, sorted among those with as many neighbours. {marks}{band}"
+    return f"Every mix, sorted among those with as many antagonists. {marks}{band}"
 
 
 def alternative(results: Results) -> str:
@@ -79,19 +76,19 @@ def sorted_mixes(results: Results) -> pd.DataFrame:
     rows = table[(table["partition"] == UNMANAGED) & table["metric"].isin(SHOWN)]
     names = rows["mix"].astype(str).map(without_class)
     parts = [
-        rows[names.isin(each.mixes)].assign(set=each.name, neighbours=lambda own: own["members"] - 1)
+        rows[names.isin(each.mixes)].assign(set=each.name, antagonists=lambda own: own["members"] - 1)
         for each in results.plan.sets
     ]
     if not parts:
         return rows.iloc[:0].assign(set="", neighbours=0)
-    keys = ["set", "platform", "metric", "neighbours", "value"]
+    keys = ["set", "platform", "metric", "antagonists", "value"]
     return pd.concat(parts, ignore_index=True).sort_values(keys, ascending=[True, True, False, True, True])
 
 
 def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
     means = results.system_over_mixes
     means = means[means["partition"] == UNMANAGED]
-    classes = source["mix"].astype(str).map(class_of)
+    classes = source["mix"].astype(str).map({mix.name: mix.machine for mix in results.plan.mixes})
     platforms = source["platform"].nunique()
     for (name, platform, machine), part in source.groupby([source["set"], source["platform"], classes], sort=False):
         where = [str(word) for word in (machine, platform if platforms > 1 else "") if word]
@@ -104,14 +101,14 @@ def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
                 & (means["machine"] == machine)
                 & (means["metric"] == metric)
             ]
-            known = {int(row["neighbours"]): row for row in records(of_all) if not pd.isna(row["neighbours"])}
+            known = {int(row["antagonists"]): row for row in records(of_all) if not pd.isna(row["antagonists"])}
             if len(own):
                 yield Panel(f"{TITLES[str(name)]}: {metric}{beside}", metric, own, known)
 
 
 def _figure(panels: Sequence[Panel], results: Results) -> Figure:
-    sizes = sorted({int(size) for panel in panels for size in panel.mixes["neighbours"]})
-    looks = other_looks(results, [f"{size} neighbours" for size in sizes])
+    sizes = sorted({int(size) for panel in panels for size in panel.mixes["antagonists"]})
+    looks = other_looks(results, [f"{size} antagonists" for size in sizes])
     key = "a mark is a mix; lines and bands: means over mixes, with 95 % intervals"
     drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
     for axes, panel in zip(drawn.places, panels, strict=False):
@@ -122,12 +119,12 @@ def _figure(panels: Sequence[Panel], results: Results) -> Figure:
 
 def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
     at, middles = 0.0, []
-    for size, rows in panel.mixes.groupby("neighbours", sort=True):
+    for size, rows in panel.mixes.groupby("antagonists", sort=True):
         places = [at + place for place in range(len(rows))]
         _mixes(axes, panel.metric, places, rows, looks[int(str(size))], len(panel.mixes) <= FEW)
         if mean := panel.means.get(int(str(size))):
             _mean(axes, places, mean, looks[int(str(size))][0])
-        middles.append((sum(places) / len(places), counted(int(str(size)), "neighbour")))
+        middles.append((sum(places) / len(places), counted(int(str(size)), "antagonist")))
         at = places[-1] + 1 + BETWEEN
     axes.set_xlim(-1, at - BETWEEN)
     axes.set_xticks([middle for middle, _ in middles], [words for _, words in middles], fontsize=SMALL)

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.neighbours import looks as looks_of
+from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
     COLUMN,
@@ -37,11 +37,12 @@ from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Occupancy and bandwidth over time", "part": "why", "place": 210, "needs": "MONITOR"}
 FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
 NAME, LINES = 22, 3  # letters and lines of a window's name
 SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
-LEAD = "#8a8a8a"  # the program itself: colours are its neighbours'
+LEAD = "#8a8a8a"  # the program itself: colours are its antagonists'
 MIB, GB = 2**20, 1e9
 
 
@@ -61,7 +62,7 @@ def _chosen(results: Results) -> Timeline | None:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    none = f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
+    none = f"No monitor of the cache left samples in the study {results.name} (castmates help rdt)."
     return none if _chosen(results) is None else ""
 
 
@@ -70,9 +71,9 @@ def caption(results: Results) -> str:
     chosen = _chosen(results)
     if chosen is None:
         return f"{lacking(results)} "
-    some = f"the first {len(chosen.spans)} measurements" if chosen.left_out else "all measurements"
+    some = f"the first {len(chosen.spans)} windows" if chosen.left_out else "all windows"
     return (
-        f"One launch ({chosen.block} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
+        f"One launch ({chosen.launch} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
         f"its middle round ({chosen.round} of {chosen.rounds}) side by side: the ways that each program may fill, what "
         "it holds of the last-level cache (stacked), and its bandwidth to memory; one launch, hence no interval. "
     )
@@ -88,7 +89,7 @@ def alternative(results: Results) -> str:
     parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in chosen.members if name in means]
     changes = sum(span.changed for span in chosen.spans)
     return (
-        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'measurement')} of one launch, with "
+        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'window')} of one launch, with "
         f"{counted(changes, 'change')} of the masks; mean occupancy inside them: {', '.join(parts)}."
     )
 
@@ -101,7 +102,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
     looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
     notes = _key(chosen, width, results)
     masked = any(span.masks for span in chosen.spans)
-    cache = cache_bytes(results, chosen.members[0])
+    cache = cache_bytes(results, chosen.cohort)
     keys = _keys(chosen, looks, masked, cache, peak_bandwidth(results))
     columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
     keys_high = 0.15 * -(-len(keys) // columns) + 0.08
@@ -246,7 +247,7 @@ def _keys(
     keys += [Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label="cache size")] if size else []
     keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
     keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
-    keys.append(Patch(facecolor=SHADE, label="measurement"))
+    keys.append(Patch(facecolor=SHADE, label="window"))
     lost = any(not span.valid for span in chosen.spans)
     keys += [Patch(facecolor=LOST, label="rejected")] if lost else []
     changed = any(span.changed for span in chosen.spans)
@@ -256,6 +257,6 @@ def _keys(
 
 def _key(chosen: Timeline, width: float, results: Results) -> SmallPrint:
     parts = [f"a sample every {number(chosen.period, 2)} s"]
-    parts += [f"{counted(chosen.left_out, 'more measurement')} of the round in the CSV"] if chosen.left_out else []
+    parts += [f"{counted(chosen.left_out, 'more window')} of the round in the CSV"] if chosen.left_out else []
     parts += [] if peak_bandwidth(results) else ["the peak bandwidth of this machine is not known"]
     return small_print(width, "; ".join(parts), results)

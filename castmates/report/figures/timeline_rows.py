@@ -1,4 +1,4 @@
-"""What the figure `timeline` is made of: one representative block's occupancy and bandwidth, windows and masks."""
+"""What the figure `timeline` is made of: one representative launch's occupancy and bandwidth, windows and masks."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.neighbours import beside
+from castmates.report.figures.antagonists import beside
 from castmates.report.results import Results
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
@@ -20,8 +20,8 @@ MONITORS = ("resctrl", "pqos")
 WINDOWS = 16  # whose watched slices are drawn, side by side
 SHOWN = [
     "study",
-    "company",
-    "block",
+    "cohort",
+    "launch",
     "round",
     "window",
     "scene",
@@ -32,7 +32,7 @@ SHOWN = [
     "metric",
 ]
 SHOWN += ["value", "valid", "drawn", "platform"]
-RULE = "of the first program's launches the one with the median total rate"
+RULE = "of the first lead's launches the one with the median total rate"
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Span:
 class Timeline:
     """What is drawn."""
 
-    company: str
-    block: int
-    of: int  # blocks that it was chosen from
+    cohort: str
+    launch: int
+    of: int  # launches that it was chosen from
     round: int
     rounds: int
     left_out: int  # windows of the round that are not drawn
@@ -78,14 +78,14 @@ class Timeline:
 
 
 def timeline(results: Results) -> Timeline | None:
-    """The representative block; None where no block has samples of a monitor."""
+    """The representative launch; None where no launch has samples of a monitor."""
     chosen = representative(results)
     if chosen is None:
         return None
-    company, block, of = chosen
-    here = (results.windows["company"] == company) & (results.windows["block"] == block)
+    cohort, launch, of = chosen
+    here = (results.windows["cohort"] == cohort) & (results.windows["launch"] == launch)
     windows = results.windows[here].sort_values(["window", "role"], ascending=[True, False])
-    samples = results.block_table("samples", [(company, block)])
+    samples = results.launch_table("samples", [(cohort, launch)])
     samples = samples[samples["source"].isin(MONITORS) & samples["metric"].isin([OCCUPANCY, BANDWIDTH])]
     members = [name for name in dict.fromkeys(windows["member"]) if (samples["subject"] == name).any()]
     if not members:
@@ -93,37 +93,38 @@ def timeline(results: Results) -> Timeline | None:
     lead = windows.loc[windows["role"] == "lead", "member"].iloc[0]
     rounds = sorted(windows["round"].unique())
     middle = rounds[(len(rounds) - 1) // 2]
-    watched = _watched(results.block_table("slices", [(company, block)]))
+    watched = _watched(results.launch_table("slices", [(cohort, launch)]))
     numbers = [number for number in watched.index if number in set(windows.loc[windows["round"] == middle, "window"])]
     drawn = watched.loc[numbers[:WINDOWS]]
     return Timeline(
-        company, block, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
+        cohort, launch, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
         sorted(members, key=lambda name: name != lead), _spans(windows, drawn),
         _source(windows, samples[samples["subject"].isin(members)], watched, list(drawn.index)),
     )  # fmt: skip
 
 
 def representative(results: Results) -> tuple[str, int, int] | None:
-    """The block that stands for the others, by a rule and not by eye, and of how many it is one."""
+    """The launch that stands for the others, by a rule and not by eye, and of how many it is one."""
     leads = list(dict.fromkeys(results.effects["lead"]))
     rows = results.windows[results.windows["role"] == "lead"]
     mixes = set(results.effects["mix"])
     rows = rows[rows["valid"] & (rows["rate"] > 0)]
     names = workloads_of(rows["member"])
     for lead in leads:
-        companies = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "company"]))
-        if companies:
-            own = rows[rows["company"] == companies[0]]
+        cohorts = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "cohort"]))
+        if cohorts:
+            own = rows[rows["cohort"] == cohorts[0]]
             spent = own["progress_s"].where(own["offered"].notna(), own["units"] / own["rate"])  # services have no rate
-            totals = own.assign(spent=spent).groupby("block")[["units", "spent"]].sum()
+            totals = own.assign(spent=spent).groupby("launch")[["units", "spent"]].sum()
             order = (totals["units"] / totals["spent"]).sort_values(kind="stable").index
-            return companies[0], int(order[(len(order) - 1) // 2]), len(order)
+            return cohorts[0], int(order[(len(order) - 1) // 2]), len(order)
     return None
 
 
-def cache_bytes(results: Results, member: str) -> float | None:
-    """The size of the last-level cache of this member with all its clusters, where that is known."""
-    cache = cache_of(results.plan, member)
+def cache_bytes(results: Results, cohort: str) -> float | None:
+    """The size of the last-level cache of this cohort with all its clusters, where that is known."""
+    machines = {each.id: each.machine for each in results.plan.cohorts}
+    cache = cache_of(results.plan, machines.get(cohort, ""))
     return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 
@@ -180,7 +181,7 @@ def _what(row: "pd.Series[Any]") -> str:
     kind, mix = str(row["kind"]), str(row["mix"])
     if kind == "corun":
         return f"beside {beside(mix)}"
-    return f"{row['workload']} alone" if kind == "alone" else kind
+    return f"{row['workload']} alone" if kind == "antagonist-alone" else kind
 
 
 def _source(windows: pd.DataFrame, samples: pd.DataFrame, watched: pd.DataFrame, drawn: list[int]) -> pd.DataFrame:

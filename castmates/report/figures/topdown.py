@@ -4,38 +4,37 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
-from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.neighbours import beside, neighbours, user_first
-from castmates.report.figures.style import (
-    empty_figure,
-    styled,
-)
+from castmates.analysis.explanations.topdown import topdown_tables as shares_and_changes
+from castmates.report.figures.antagonists import antagonists, beside, user_first
+from castmates.report.figures.panels import drawing
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import number, plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Top-Down", "part": "why", "place": 200, "needs": "TOPDOWN"}
 DRAWN = 12  # values that the text alternative names
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the shares of every scene, and their changes against solo."""
+    """The figure and its source data: the shares of every scene, and their changes against alone."""
     table, change = tables(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    points = change.drop(columns=["alone", "corun", "launches"]).assign(kind="corun")
     source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), pd.DataFrame(source)
-        return bars(_panels(ordered(drawn(table), results)), change, "program", results), pd.DataFrame(source)
+    return drawing(
+        results,
+        pd.DataFrame(source),
+        lacking,
+        lambda: bars(_panels(ordered(drawn(table), results)), change, "program", results),
+    )
 
 
 @once
 def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The shares, and their changes against solo."""
-    return shares_and_changes(results.block_parts("topdown", NEEDED, NAMES), results.windows)
+    """The shares, and their changes against alone."""
+    return shares_and_changes(results.launch_parts("topdown", NEEDED, NAMES), results.windows)
 
 
 def drawn(table: pd.DataFrame) -> pd.DataFrame:
@@ -44,9 +43,9 @@ def drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def ordered(table: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """The user's programs first, each alone and then beside its neighbours, in the study's order."""
+    """The user's programs first, each alone and then beside its antagonists, in the study's order."""
     leads = {name: place for place, name in enumerate(user_first(results, table["lead"]))}
-    others = {name: place for place, name in enumerate(neighbours(results))}
+    others = {name: place for place, name in enumerate(antagonists(results))}
     keys = pd.DataFrame(
         {"lead": table["lead"].map(leads), "beside": table["mix"].map(lambda mix: others.get(beside(str(mix)), -1))}
     )
@@ -57,15 +56,13 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(drawn(tables(results)[0])):
         return ""
-    return (
-        uncounted(results) or f"No valid measurement of the study {results.name} has a Top-Down metric of its program."
-    )
+    return uncounted(results) or f"No valid window of the study {results.name} has a Top-Down metric of its lead."
 
 
 @once
 def uncounted(results: Results) -> str:
     """Why Top-Down was not counted at all; "" where it was."""
-    status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)
+    status, reason = why_none(results.launch_parts("topdown", NEEDED, NAMES), results.windows)
     return f"Top-Down is {status} here: {reason}." if status else ""
 
 
@@ -79,9 +76,9 @@ def caption(results: Results) -> str:
     table, change = tables(results)
     if drawn(table).empty:
         return f"{lacking(results)} "
-    of = units(drawn(change)["blocks"] if len(change) else [])
+    of = units(drawn(change)["launches"] if len(change) else [])
     return (
-        "Where the issue slots of each program's processors go, in per cent, alone and beside its neighbours. Right: "
+        "Where the issue slots of each lead's processors go, in per cent, alone and beside its antagonists. Right: "
         f"the category that changed most, in points, with its 95 % t interval between launches ({of}), not widened for "
         "having been picked. "
     )

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
-from castmates.report.figures.neighbours import beside, other_looks
+from castmates.report.figures.antagonists import beside, other_looks
 from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, broken
 from castmates.report.figures.values import with_value
@@ -67,7 +67,7 @@ def _label(mix: str) -> str:
 
 
 def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
-    """Each scene's shares by category, solo first."""
+    """Each scene's shares by category, alone first."""
     return [
         (str(mix), {row["metric"]: row for row in records(group)})
         for (_, mix), group in rows.groupby(["kind", "mix"], sort=False)
@@ -159,10 +159,10 @@ def _key(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> str:
     if (table["running"] < FULLY_COUNTED).any():
         parts.append("pale: counted for part of the time only, as the counters were lent out in turn, and in no change")
     if results.partitioned:
-        parts.append("pairs under partitions are in the CSV")
+        parts.append("mixes under partitions are in the CSV")
     return "; ".join(parts)
 
 
 def beside_whom(mix: str) -> str:
-    """The neighbours of a mix."""
+    """The antagonists of a mix."""
     return beside(mix) or plain(mix)

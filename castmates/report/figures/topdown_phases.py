@@ -13,14 +13,15 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Top-Down by phase", "part": "why", "place": 260, "needs": "TOPDOWN_PHASES"}
 DRAWN = 12  # values that the text alternative names
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the shares of every phase, and their changes against solo."""
+    """The figure and its source data: the shares of every phase, and their changes against alone."""
     shares, changes = of_phases(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = changes.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    points = changes.drop(columns=["alone", "corun", "launches"]).assign(kind="corun")
     source = shares.merge(points, on=[*keys, "kind"], how="left") if len(changes) else shares
     with styled():
         if reason := lacking(results):
@@ -30,7 +31,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 def of_phases(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The shares of phases, and their changes against solo: what the figure `topdown` has of whole windows."""
+    """The shares of phases, and their changes against alone: what the figure `topdown` has of whole windows."""
     shares, changes = topdown.tables(results)
     return shares[shares["phase"] != ""], changes[changes["phase"] != ""]
 
@@ -39,7 +40,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_outermost(of_phases(results)[0])):
         return ""
-    few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (docs/topdown.md)"
+    few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (castmates help topdown)"
     return topdown.uncounted(results) or f"No phase in the study {results.name} has Top-Down shares{few}."
 
 
@@ -66,9 +67,9 @@ def caption(results: Results) -> str:
         return f"{reason} "
     changes = _outermost(of_phases(results)[1])
     return (
-        "Where the issue slots go in each phase of a program's step, in per cent, alone and beside its neighbours. "
+        "Where the issue slots go in each phase of a lead's step, in per cent, alone and beside its antagonists. "
         f"Right: the category that changed most, in points, with its 95 % t interval between launches "
-        f"({units(changes['blocks'])}), not widened for having been picked. "
+        f"({units(changes['launches'])}), not widened for having been picked. "
     )
 
 

@@ -1,4 +1,4 @@
-"""The figure `variants`: what a lead loses beside each neighbour, as it is and in other settings, and its speed."""
+"""The figure `variants`: what a lead loses beside each antagonist, as it is and in other settings, and its speed."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.neighbours import looks
+from castmates.report.figures.antagonists import looks
 from castmates.report.figures.panels import (
     axes_at,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
@@ -19,16 +20,17 @@ from castmates.report.figures.panels import (
     small_print,
     without_axis,
 )
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, Look, badge_room, broken
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.variants import PROVEN, beside, with_ends
-from castmates.report.text.words import READ_ALOUD, Row, as_degradation, counted, interval, number, units
+from castmates.report.text.words import READ_ALOUD, Row, as_loss, counted, interval, number, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.variant_keys import BASE
 
-ROW, TITLE, BETWEEN = 0.2, 0.3, 0.5  # inches: a neighbour of a variant, above a panel, between two panels
+FIGURE = {"title": "Leads in other settings", "part": "losses", "place": 30, "needs": "VARIANTS"}
+ROW, TITLE, BETWEEN = 0.2, 0.3, 0.5  # inches: an antagonist of a variant, above a panel, between two panels
 NAMES, LOSSES, SPEEDS, APART = 1.5, 3.2, 1.45, 0.35
 HEAD, FOOT = 0.34, 0.5
 NAME = 22  # letters of a line beside the axis
@@ -36,15 +38,15 @@ NAME = 22  # letters of a line beside the axis
 
 @dataclass(frozen=True)
 class Line:
-    """A lead as it is, or a variant, and what it loses beside each neighbour."""
+    """A lead as it is, or a variant, and what it loses beside each antagonist."""
 
     name: str
-    rows: list[Row]  # a neighbour each
+    rows: list[Row]  # an antagonist each
     prefix: str = ""  # of its columns: base_ of the lead as it is
 
     def loss(self, row: Row) -> tuple[float, float, float]:
         """In per cent, with its ends."""
-        value, low, high = (as_degradation(row[f"{self.prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
+        value, low, high = (as_loss(row[f"{self.prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
         return value, low, high
 
 
@@ -54,7 +56,7 @@ class Panel:
 
     title: str
     lines: list[Line]
-    neighbours: list[str]
+    antagonists: list[str]
 
     @property
     def height(self) -> float:
@@ -64,15 +66,12 @@ class Panel:
     @property
     def line(self) -> float:
         """Inches of one line."""
-        return max(0.36, ROW * len(self.neighbours) + 0.1)
+        return max(0.36, ROW * len(self.antagonists) + 0.1)
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.variant_effects
-        return _figure(_panels(results), results), results.variant_effects
+    return drawing(results, results.variant_effects, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
@@ -86,16 +85,16 @@ def caption(results: Results) -> str:
     rows = records(results.variant_effects)
     return (
         "Left: what each lead loses against running alone, in per cent, as it is (base) and in other settings, with "
-        f"95 % t intervals between launches ({units(row['blocks'] for row in rows)}). Right: how many times as fast as "
-        "the base it is alone, with Welch's 95 % interval over the launches of both. "
+        f"95 % t intervals between launches ({units(row['launches'] for row in rows)}). Right: how many times as fast "
+        "as the base it is alone, with Welch's 95 % interval over the launches of both. "
     )
 
 
 def alternative(results: Results) -> str:
     """The figure in words."""
     told = [
-        f"{row['lead']} as {row['variant']} beside {beside(row)} {number(as_degradation(row['slowdown']))} %, as it is "
-        f"{number(as_degradation(row['base_slowdown']))} %, {row['verdict']}"
+        f"{row['lead']} as {row['variant']} beside {beside(row)} {number(as_loss(row['slowdown']))} %, as it is "
+        f"{number(as_loss(row['base_slowdown']))} %, {row['verdict']}"
         for row in _known(results)[:READ_ALOUD]
     ]
     return f"Losses of leads in other settings. {'; '.join(told)}." if told else lacking(results)
@@ -113,20 +112,20 @@ def _panels(results: Results) -> list[Panel]:
     several = len({platform for _, platform in groups}) > 1
     panels = []
     for (lead, platform), rows in groups.items():
-        neighbours = list(dict.fromkeys(row["antagonists"] for row in rows))
+        antagonists = list(dict.fromkeys(row["antagonists"] for row in rows))
         base = {row["antagonists"]: row for row in rows}
         variants: dict[str, list[Row]] = {}
         for row in rows:
             variants.setdefault(row["variant"], []).append(row)
         lines = [Line(BASE, list(base.values()), "base_"), *(Line(name, own) for name, own in variants.items())]
-        panels.append(Panel(f"{lead} ({platform})" if several else lead, lines, neighbours))
+        panels.append(Panel(f"{lead} ({platform})" if several else lead, lines, antagonists))
     return panels
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     room = [TITLE + panel.height + BETWEEN for panel in panels]
     drawn = panels[: fitting(room, around=HEAD + FOOT)]
-    names = list(dict.fromkeys(name for panel in drawn for name in panel.neighbours))
+    names = list(dict.fromkeys(name for panel in drawn for name in panel.antagonists))
     known = looks(results, names)
     notes = small_print(PAGE, _key(drawn, len(panels) - len(drawn)), results)
     head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT - BETWEEN + 0.115 * len(notes)
@@ -148,7 +147,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
 
 
 def _losses(axes: Axes, panel: Panel, known: dict[str, Look]) -> None:
-    """A row for each variant, a point for each neighbour."""
+    """A row for each variant, a point for each antagonist."""
     _rows(axes, panel)
     axes.set_yticks(range(len(panel.lines)), [broken(line.name, NAME) for line in panel.lines], fontsize=7)
     axes.set_xlabel("loss (%)", fontsize=7)
@@ -157,7 +156,7 @@ def _losses(axes: Axes, panel: Panel, known: dict[str, Look]) -> None:
     for place, line in enumerate(panel.lines):
         for row in line.rows:
             colour, marker = known[row["antagonists"]]
-            at = place + (panel.neighbours.index(row["antagonists"]) - (len(panel.neighbours) - 1) / 2) * step
+            at = place + (panel.antagonists.index(row["antagonists"]) - (len(panel.antagonists) - 1) / 2) * step
             value, low, high = line.loss(row)
             if not math.isnan(low):
                 axes.plot([low, high], [at, at], color=colour, linewidth=1.1, zorder=2)

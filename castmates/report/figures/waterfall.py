@@ -4,6 +4,7 @@ The parts add up exactly: what runs at the same moment shares it, and what no op
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,42 +14,50 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures import operations
-from castmates.report.figures.panels import NOTE, finish, fitting, lines_across, small_print, stacked, without_axis
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.panels import (
+    NOTE,
+    drawing,
+    finish,
+    fitting,
+    lines_across,
+    small_print,
+    stacked,
+    without_axis,
+)
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 
+FIGURE = {"title": "Where the loss of a step comes from", "part": "operations", "place": 110, "needs": "PROFILE"}
 PARTS = 9  # operations that a panel names; the others are one part
-BESIDE = 2  # neighbours of a lead: those that cost most
+BESIDE = 2  # antagonists of a lead: those that cost most
 LEFT, RIGHT, LINE, HEAD = 2.75, 0.45, 0.19, 0.42  # inches
 LONGER, SHORTER, TOTAL = "#b2182b", "#2166ac", "#8c8c8c"
 Row = dict[str, Any]
+Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its interval, of each
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.operation_effects
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    table = results.operation_effects
+    return drawing(results, table, lacking, lambda: sheet(table, _panels(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if operations.lacking(results):
-        return f"No step of the study {results.name} was traced alone and beside others (docs/operations.md)."
+        return f"No step of the study {results.name} was traced alone and beside others (castmates help operations)."
     return ""
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "From a step of the lead alone to one beside a neighbour, in ms: what each operation adds or takes away. These "
-        "add up to the difference. Lines at their ends: 95 % t intervals between launches "
+        "From a step of the lead alone to one beside an antagonist, in ms: what each operation adds or takes away. "
+        "These add up to the difference. Lines at their ends: 95 % t intervals between launches "
         f"({units(results.operation_effects['launches'])}). "
     )
 
@@ -56,46 +65,44 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     parts = [
-        f"{plain(step['member'])} beside {plain(step['mix'].partition('+')[2])}: {number(step['solo_ms'], 2)} to "
+        f"{plain(step['member'])} beside {plain(step['mix'].partition('+')[2])}: {number(step['alone_ms'], 2)} to "
         f"{number(step['ms'], 2)} ms"
         for step, _ in _panels(results.operation_effects, results)
     ]
     return f"Steps from alone to beside others: {'; '.join(parts)}."
 
 
-def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, list[Row]]]:
-    """Of each lead the neighbours that cost most: the row of the step, and those of its parts, the largest first."""
+def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
+    """Of each lead the antagonists that cost most: the row of the step, and those of its parts, the largest first."""
     found = []
     for _, rows in operations.panels(table, results):
         steps = rows[rows["group"] == STEP].sort_values("difference_ms", ascending=False)
         for step in records(steps.head(BESIDE)):
             own = records(rows[(rows["mix"] == step["mix"]) & (rows["group"] != STEP)])
-            found.append((step, sorted(own, key=lambda row: -abs(row["difference_ms"]))))
+            found.append((step, _lines(sorted(own, key=lambda row: -abs(row["difference_ms"])))))
     return found
 
 
-def _figure(table: pd.DataFrame, results: Results) -> Figure:
-    found = _panels(table, results)
-    lines = [_lines(parts) for _, parts in found]
-    heights = [LINE * (len(each) + 2) for each in lines]
+def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, results: Results) -> Figure:
+    """A panel for each pair of a lead and an antagonist: the row of its step, and what adds up to the difference."""
+    heights = [LINE * (len(lines) + 2) for _, lines in found]
     count = fitting([HEAD + height for height in heights], around=1.0)
-    more = len(found) - count
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
-    if (results.operation_effects.groupby("member")["mix"].nunique() > BESIDE).any():
-        key += f"; of each program the {BESIDE} neighbours that cost most"
-    key += f"; not drawn: {counted(more, 'pair')}; the CSV has all" if more else ""
+    if (table.groupby("member")["mix"].nunique() > BESIDE).any():
+        key += f"; of each lead the {BESIDE} antagonists that cost most"
+    key += f"; not drawn: {counted(len(found) - count, 'mix')}; the CSV has all" if count < len(found) else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)
-    figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
-    for axes, (step, _), each in zip(places, found[:count], lines[:count], strict=True):
-        panel(axes, step, each)
+    figure, places = stacked(heights[:count], HEAD, left, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
+    for axes, (step, lines) in zip(places, found[:count], strict=True):
+        _panel(axes, step, lines)
         beside = plain(step["mix"].partition("+")[2])
         axes.set_title(f"{plain(step['member'])} beside {beside}, traced", loc="left", pad=4, fontweight="bold")
     places[-1].set_xlabel("ms of a step")
     return finish(figure, notes, results)
 
 
-def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
+def _lines(parts: list[Row]) -> Lines:
     """Name, difference and half of its interval; small parts together, without an interval."""
     lines = [
         (operation_words(row["group"]), row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2)
@@ -106,9 +113,9 @@ def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
     return lines
 
 
-def panel(axes: Axes, step: Row, lines: list[tuple[str, float, float]]) -> None:
+def _panel(axes: Axes, step: Row, lines: Lines) -> None:
     """Whole steps alone and beside others, and between them what each line adds: name, ms, half of its interval."""
-    at, ends = step["solo_ms"], [step["solo_ms"], step["ms"]]
+    at, ends = step["alone_ms"], [step["alone_ms"], step["ms"]]
     _bar(axes, 0, 0.0, at, TOTAL, f"alone: {number(at, 2)} ms")
     for y, (name, difference, half) in enumerate(lines, start=1):
         colour = LONGER if difference > 0 else SHORTER
@@ -126,7 +133,7 @@ def panel(axes: Axes, step: Row, lines: list[tuple[str, float, float]]) -> None:
         )  # fmt: skip
     last = len(lines) + 1
     _bar(axes, last, 0.0, step["ms"], TOTAL, f"beside others: {number(step['ms'], 2)} ms")
-    for y, ms in ((0, step["solo_ms"]), (last, step["ms"])):
+    for y, ms in ((0, step["alone_ms"]), (last, step["ms"])):
         axes.text(1.01, y + 0.5, number(ms, 2), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
     low, high = min(ends), max(ends)
     room = max(high - low, 1e-9)

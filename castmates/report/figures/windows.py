@@ -1,4 +1,4 @@
-"""The figure `windows`: every program's rate over the time of the study, what was rejected, and who took time."""
+"""The figure `windows`: every program's rate over the time of the study, what was rejected, and why."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
@@ -34,14 +34,25 @@ from castmates.report.figures.style import (
     styled,
 )
 from castmates.report.figures.values import with_value
-from castmates.report.figures.windows_rows import PARTITIONED, SHOWN, WINDOW, chosen_blocks, in_a_row, rates, taken
+from castmates.report.figures.windows_rows import (
+    PARTITIONED,
+    SHOWN,
+    TOOK,
+    WHY,
+    WINDOW,
+    chosen_launches,
+    disturbances,
+    in_a_row,
+    rates,
+)
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 
+FIGURE = {"title": "The study over time", "part": "health", "place": 320}
 LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
 PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of a row of others, above a panel
-LANES = 8  # of those who took most
+LANES = 8  # below a heading: those who took most, the most frequent reasons
 LOST = "#f3dede"
 BESIDE = "beside "
 NAME = 17  # letters of a line beside the axes
@@ -53,32 +64,33 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     with styled():
         if reason := lacking(results):
             return empty_figure(reason, caveat(results)), source
-        blocks = chosen_blocks(source, results.blocks)
-        drawn, others = in_a_row(source, blocks), taken(results, blocks)
-        names = others.groupby(WINDOW)["who"].agg(", ".join).rename("disturbed_by").reset_index()
+        launches = chosen_launches(source, results.launches)
+        drawn, disturbed = in_a_row(source, launches), disturbances(results, launches)
+        others = disturbed[disturbed["heading"] == TOOK]
+        names = others.groupby(WINDOW)["cause"].agg(", ".join).rename("disturbed_by").reset_index()
         placed = source.merge(drawn[[*WINDOW, "minutes"]], on=WINDOW, how="left").merge(names, on=WINDOW, how="left")
-        return _figure(drawn, others, results), placed[[*SHOWN, "minutes", "disturbed_by"]]
+        return _figure(drawn, disturbed, results), placed[[*SHOWN, "minutes", "disturbed_by"]]
 
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if rates(results)["relative_rate"].notna().any():
         return ""
-    return f"No measurement of the study {results.name} can be compared with one alone."
+    return f"No window of the study {results.name} can be compared with one alone."
 
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     source = rates(results)
-    drawn = len(chosen_blocks(source, results.blocks))
-    launches = len(source[source["relative_rate"].notna()][["company", "block"]].drop_duplicates())
+    drawn = len(chosen_launches(source, results.launches))
+    launches = len(source[source["relative_rate"].notna()][["cohort", "launch"]].drop_duplicates())
     which = f"all {counted(launches, 'launch')}" if drawn == launches else f"{drawn} of {launches} launches"
     lost = int(source["relative_rate"].isna().sum())
-    without = f" {counted(lost, 'measurement')} cannot be drawn: there is no rate, or none alone." if lost else ""
+    without = f" {counted(lost, 'window')} cannot be drawn: there is no rate, or none alone." if lost else ""
     return (
-        "Each program's rate in every measurement, over the median of those alone in its launch; launches one after "
+        "Each lead's rate in every window, over the median of those alone in its launch; launches one after "
         f"the other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time "
-        f"of the processors.{without} "
+        f"of the processors, and why else windows were rejected.{without} "
     )
 
 
@@ -87,33 +99,32 @@ def alternative(results: Results) -> str:
     source = rates(results)
     kept = source[source["valid"] & source["relative_rate"].notna()]
     if kept.empty:
-        return "No valid measurement can be compared with one alone."
-    blocks = chosen_blocks(source, results.blocks)
+        return "No valid window can be compared with one alone."
+    launches = chosen_launches(source, results.launches)
     medians = kept.groupby("what", sort=False)["relative_rate"].median()
     parts = [f"{_said(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
-    lanes = _lanes(taken(results, blocks))
-    others = f" Who took time: {listed(lanes)}." if lanes else ""
-    return f"Rates over time in {counted(len(blocks), 'launch')}; medians over alone: {listed(parts)}.{others}"
+    below = "".join(f" {heading}: {listed(lanes)}." for heading, _, lanes in _below(disturbances(results, launches)))
+    return f"Rates over time in {counted(len(launches), 'launch')}; medians over alone: {listed(parts)}.{below}"
 
 
-def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figure:
+def _figure(drawn: pd.DataFrame, disturbed: pd.DataFrame, results: Results) -> Figure:
     leads = user_first(results, drawn["lead"])
-    lanes = _lanes(others)
-    below = HEAD + LANE * len(lanes) if lanes else 0.0
-    shown = leads[: fitting([HEAD + PANEL] * len(leads), around=below + 1.2)]
+    below = _below(disturbed)
+    tall = sum(HEAD + LANE * len(lanes) for _, _, lanes in below)
+    shown = leads[: fitting([HEAD + PANEL] * len(leads), around=tall + 1.2)]
     by_what = _looks(drawn[drawn["lead"].isin(shown)], results)
     keys = _keys(by_what, drawn)
     columns = columns_for((key.get_label() for key in keys), PAGE, key=0.36, letter=0.06, most=6)
-    notes = _key(others, lanes, len(leads) - len(shown), not drawn["valid"].all(), results)
+    notes = _key(disturbed, len(leads) - len(shown), not drawn["valid"].all(), results)
     foot = 0.5 + 0.16 * math.ceil(len(keys) / columns) + NOTE * len(notes)
-    heights = [PANEL] * len(shown) + ([LANE * len(lanes)] if lanes else [])
+    heights = [PANEL] * len(shown) + [LANE * len(lanes) for _, _, lanes in below]
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
     for axes, lead in zip(places, shown, strict=False):
         _program(axes, drawn[drawn["lead"] == lead], by_what)
         axes.set_title(squeezed(plain(lead), 60, 1), loc="left", pad=3, fontweight="bold")
-    if lanes:
-        _who_took(places[-1], others.merge(drawn[[*WINDOW, "minutes", "valid"]], on=WINDOW), lanes)
-        places[-1].set_title("Who else took time", loc="left", pad=3, fontweight="bold")
+    for axes, (heading, rows, lanes) in zip(places[len(shown) :], below, strict=True):
+        _causes(axes, rows.merge(drawn[[*WINDOW, "minutes", "valid"]], on=WINDOW), lanes)
+        axes.set_title(heading, loc="left", pad=3, fontweight="bold")
     room = 0.01 * float(drawn["minutes"].max()) or 0.01
     for axes in places:
         axes.set_xlim(drawn["minutes"].min() - room, drawn["minutes"].max() + room)
@@ -126,9 +137,9 @@ def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figu
 
 
 def _looks(drawn: pd.DataFrame, results: Results) -> dict[str, Look]:
-    """Colour and marker by what ran, without its partition: alone first, then neighbours in the study's order."""
+    """Colour and marker by what ran, without its partition: alone first, then antagonists in the study's order."""
     scenes = {what.removesuffix(PARTITIONED) for what in drawn["what"].unique()}
-    known = {name: place for place, name in enumerate(neighbours(results))}
+    known = {name: place for place, name in enumerate(antagonists(results))}
     names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
     beside = looks(results, sorted(names, key=lambda name: (known.get(plain(name), len(known)), name)))
     return {what: look for what, look in BASELINES.items() if what in scenes} | {
@@ -171,7 +182,7 @@ def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
 
 def _values(rows: pd.DataFrame) -> list[str]:
     return [
-        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {_said(row['what'])}: "
+        f"{plain(row['lead'])}, launch {row['launch']}, round {row['round']}, {_said(row['what'])}: "
         + number(row["relative_rate"], 3)
         + ("" if row["valid"] else f"; rejected: {row['reasons']}")
         for row in records(rows)
@@ -184,33 +195,38 @@ def _rejected(axes: Axes, drawn: pd.DataFrame) -> None:
     axes.vlines(lost, 0, 1, transform=axes.get_xaxis_transform(), color=LOST, linewidth=2.4, zorder=0)
 
 
-def _lanes(others: pd.DataFrame) -> list[str]:
-    """Who took time, most first."""
-    sums = others.assign(share_pct=others["share_pct"].fillna(1.0)).groupby("who")["share_pct"].sum()
-    return [str(who) for who in sums.sort_values(ascending=False, kind="stable").index[:LANES]]
+def _below(disturbed: pd.DataFrame) -> list[tuple[str, pd.DataFrame, list[str]]]:
+    """What stands below the programs: each heading that has anything, its rows, and its causes, the largest first."""
+    groups = [(heading, disturbed[disturbed["heading"] == heading]) for heading in (TOOK, WHY)]
+    return [(heading, rows, _lanes(rows)) for heading, rows in groups if len(rows)]
 
 
-def _who_took(axes: Axes, others: pd.DataFrame, lanes: Sequence[str]) -> None:
-    """A line for each of them: a mark is as high as the share that was taken, red where the measurement was lost."""
-    most = float(others["share_pct"].max())
-    for lane, who in enumerate(lanes):
-        own = others[others["who"] == who]
+def _lanes(rows: pd.DataFrame) -> list[str]:
+    sums = rows["share_pct"].fillna(1.0).groupby(rows["cause"]).sum()
+    return [str(cause) for cause in sums.sort_values(ascending=False, kind="stable").index[:LANES]]
+
+
+def _causes(axes: Axes, rows: pd.DataFrame, lanes: Sequence[str]) -> None:
+    """A line for each: a mark is as high as the share that was taken, red where the measurement was lost."""
+    most = float(rows["share_pct"].max())
+    for lane, cause in enumerate(lanes):
+        own = rows[rows["cause"] == cause]
         for valid, colour in ((True, GREY), (False, ALARM)):
-            rows = own[own["valid"] == valid]
-            if len(rows):
-                high = 0.8 * (rows["share_pct"].fillna(most) / most).clip(lower=0.15) if most > 0 else 0.8
+            marked = own[own["valid"] == valid]
+            if len(marked):
+                high = 0.8 * (marked["share_pct"].fillna(most) / most).clip(lower=0.15) if most > 0 else 0.8
                 marks = axes.vlines(
-                    rows["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3
+                    marked["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3
                 )
-                with_value(marks, *map(_took, records(rows)))
+                with_value(marks, *map(_took, records(marked)))
     axes.set_ylim(len(lanes) - 0.5, -0.5)
-    axes.set_yticks(range(len(lanes)), [squeezed(who, NAME, 1) for who in lanes], fontsize=SMALL)
+    axes.set_yticks(range(len(lanes)), [squeezed(cause, NAME, 1) for cause in lanes], fontsize=SMALL)
     without_axis(axes)
 
 
 def _took(row: dict[str, Any]) -> str:
     share = "" if math.isnan(row["share_pct"]) else f" took {number(row['share_pct'])} % of a processor"
-    return f"{row['who']}{share}" + ("" if row["valid"] else "; the measurement was rejected")
+    return f"{row['cause']}{share}" + ("" if row["valid"] else "; the window was rejected")
 
 
 def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
@@ -226,12 +242,12 @@ def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
     return [*keys, key(GREY, "X", "rejected", "none")] if not drawn["valid"].all() else keys
 
 
-def _key(others: pd.DataFrame, lanes: Sequence[str], hidden: int, lost: bool, results: Results) -> SmallPrint:
-    parts = [] if lanes else ["no time that others took was recorded"]
-    if lanes and others["share_pct"].notna().any():
-        parts.append(f"tallest mark: {number(float(others['share_pct'].max()))} % of a processor")
+def _key(disturbed: pd.DataFrame, hidden: int, lost: bool, results: Results) -> SmallPrint:
+    parts = [] if (disturbed["heading"] == TOOK).any() else ["no time that others took was recorded"]
+    if disturbed["share_pct"].notna().any():
+        parts.append(f"tallest mark: {number(float(disturbed['share_pct'].max()))} % of a processor")
         parts += ["red: rejected"] if lost else []
-    more = others["who"].nunique() - len(lanes)
+    more = sum(rows["cause"].nunique() - len(lanes) for _, rows, lanes in _below(disturbed))
     parts += [f"{more} more in the CSV"] if more > 0 else []
-    parts += [f"{counted(hidden, 'more program')} in the CSV"] if hidden else []
+    parts += [f"{counted(hidden, 'more lead')} in the CSV"] if hidden else []
     return small_print(PAGE, "; ".join(parts), results)

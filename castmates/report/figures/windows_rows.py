@@ -1,35 +1,50 @@
-"""What the figure `windows` shows: every program's rate over the time of the study, and who took time meanwhile."""
+"""What the figure `windows` shows: every program's rate over the time of the study, and what disturbed it."""
 
 import math
-import re
 from collections.abc import Sequence
 
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
+from castmates.analysis.keys import LAUNCH
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
+from castmates.study.reasons import NOT_VISIBLE, ReasonKind, listed_in, program_of
 from castmates.study.spec import UNMANAGED
 
 LAUNCHES, MARKS = 60, 1500  # that are drawn at most, and measurements of them, about
 PAUSE = 0.15  # between two launches, as a part of the middle one's length
 PARTITIONED = ", partitioned"
-HYPERVISOR, NOBODY, FEW = "hypervisor", "not visible", "too few cycles left"
-BLOCK, WINDOW = ["company", "block"], ["company", "block", "window"]
-SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
+HYPERVISOR, NOBODY = "hypervisor", "not visible"
+TOOK, WHY = "Who else took time", "Why else windows were rejected"  # headings of what disturbed
+TAKING = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.STEAL)  # reasons for which somebody took time
+WINDOW = [*LAUNCH, "window"]
+SHOWN = [
+    "study",
+    "cohort",
+    "launch",
+    "lead",
+    "round",
+    "window",
+    "seconds",
+    "what",
+    "relative_rate",
+    "valid",
+    "reasons",
+]
 SHOWN += ["platform"]
-TAKEN = [*WINDOW, "who", "share_pct"]
+DISTURBED = [*WINDOW, "cause", "share_pct", "heading"]
 
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
-    """Each lead's rate in a window over the median of its solo windows in the same block: the valid ones, if any."""
+    """Each lead's rate in a window over the median of its windows alone in the same launch: the valid ones, if any."""
     rows = windows[windows["role"] == "lead"].copy()
-    block = [rows["company"], rows["block"]]
-    solo = rows["rate"].where(rows["scene"] == "solo")
-    valid_solo = solo.where(rows["valid"]).groupby(block).transform("median")
-    rows["relative_rate"] = rows["rate"] / valid_solo.fillna(solo.groupby(block).transform("median"))
+    launch = [rows["cohort"], rows["launch"]]
+    alone = rows["rate"].where(rows["scene"] == "alone")
+    valid_alone = alone.where(rows["valid"]).groupby(launch).transform("median")
+    rows["relative_rate"] = rows["rate"] / valid_alone.fillna(alone.groupby(launch).transform("median"))
     middle = (rows["open_ns"] + rows["close_ns"]) / 2
-    rows["seconds"] = (middle - rows["open_ns"].groupby(block).transform("min")) / 1e9
+    rows["seconds"] = (middle - rows["open_ns"].groupby(launch).transform("min")) / 1e9
     beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
     what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
     rows["what"] = what.where(rows["partition"] == UNMANAGED, what + PARTITIONED)
@@ -43,27 +58,27 @@ def rates(results: Results) -> pd.DataFrame:
     return relative_rates(results.windows)
 
 
-def chosen_blocks(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str, int]]:
-    """The blocks that are drawn, in the order of their start: all, or the first, the last and evenly spaced ones."""
+def chosen_launches(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str, int]]:
+    """The launches that are drawn, in the order of their start: all, or the first, the last and evenly spaced ones."""
     shown = source[source["relative_rate"].notna()]
-    sizes = shown.groupby(BLOCK).size()
-    times = started.drop_duplicates(BLOCK).set_index(BLOCK)["started"]
+    sizes = shown.groupby(LAUNCH).size()
+    times = started.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
     order = sorted(sizes.index, key=lambda place: (str(times.get(place, "")), place))
-    blocks = [(str(company), int(block)) for company, block in order]
-    most = min(LAUNCHES, max(2, int(MARKS / sizes.mean()))) if blocks else 0
-    if len(blocks) <= most:
-        return blocks
-    return [blocks[round(index * (len(blocks) - 1) / (most - 1))] for index in range(most)]
+    launches = [(str(cohort), int(launch)) for cohort, launch in order]
+    most = min(LAUNCHES, max(2, int(MARKS / sizes.mean()))) if launches else 0
+    if len(launches) <= most:
+        return launches
+    return [launches[round(index * (len(launches) - 1) / (most - 1))] for index in range(most)]
 
 
-def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
-    """The rows of these blocks with their `minutes`: of measuring, launch after launch, without what lay between."""
-    drawn = source[pd.MultiIndex.from_frame(source[BLOCK]).isin(list(blocks))]  # few of thousands
-    parts = {place: rows for place, rows in drawn.groupby(BLOCK, sort=False) if place in set(blocks)}
+def in_a_row(source: pd.DataFrame, launches: Sequence[tuple[str, int]]) -> pd.DataFrame:
+    """The rows of these launches with their `minutes`: of measuring, launch after launch, without what lay between."""
+    drawn = source[pd.MultiIndex.from_frame(source[LAUNCH]).isin(list(launches))]  # few of thousands
+    parts = {place: rows for place, rows in drawn.groupby(LAUNCH, sort=False) if place in set(launches)}
     lasted = {place: float(rows["seconds"].max()) for place, rows in parts.items()}
     pause = PAUSE * sorted(lasted.values())[len(lasted) // 2] if lasted else 0.0
     begin, placed = 0.0, []
-    for number, place in enumerate((place for place in blocks if place in parts), start=1):
+    for number, place in enumerate((place for place in launches if place in parts), start=1):
         rows = parts[place]
         placed.append(rows.assign(launch=number, minutes=(begin + rows["seconds"]) / 60))
         begin += lasted[place] + pause
@@ -72,48 +87,38 @@ def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.Data
     return pd.DataFrame(pd.concat(placed, ignore_index=True))
 
 
-def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
-    """Who took time from the windows of these blocks: the share of a CPU; NaN where only the reason is known."""
+def disturbances(results: Results, launches: Sequence[tuple[str, int]]) -> pd.DataFrame:
+    """Who took time from the windows of these launches, and why else they were rejected.
+
+    Of who took time the share of a CPU; NaN where only the reason is known.
+    """
     windows = results.windows.drop_duplicates(WINDOW)
-    windows = windows[pd.MultiIndex.from_frame(windows[BLOCK]).isin(list(blocks))]
+    windows = windows[pd.MultiIndex.from_frame(windows[LAUNCH]).isin(list(launches))]
     wanted = [*WINDOW, "metric", "value", "note"]
-    samples = results.block_table("samples", list(blocks), wanted)
+    samples = results.launch_table("samples", list(launches), wanted)
     samples = samples[samples["metric"].isin(["foreign_s", "steal_s"]) & (samples["value"] > 0)]
-    who = samples["note"].map(name_of).where(samples["metric"] == "foreign_s", HYPERVISOR)
-    table = samples.assign(who=who).groupby([*WINDOW, "who"], as_index=False)["value"].sum()
+    who = samples["note"].map(program_of).replace("", NOBODY).where(samples["metric"] == "foreign_s", HYPERVISOR)
+    table = samples.assign(cause=who).groupby([*WINDOW, "cause"], as_index=False)["value"].sum()
     table = table.merge(windows[[*WINDOW, "open_s"]], on=WINDOW)
     open_s = table["open_s"].where(table["open_s"] > 0)  # no slice counts: what was taken belongs to no known time
-    table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0))[TAKEN]
+    table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0), heading=TOOK)[DISTURBED]
     lost = windows[~windows["valid"]]
     named = [
-        (*place, who, math.nan)
-        for place, reasons in zip(lost[WINDOW].itertuples(index=False), lost["reasons"], strict=True)
-        for who in culprits(str(reasons))
+        (*row[: len(WINDOW)], cause, math.nan, heading)
+        for row in lost[[*WINDOW, "reason_kinds", "blamed"]].itertuples(index=False, name=None)
+        for cause, heading in causes(*row[len(WINDOW) :])
     ]
-    known = set(table[[*WINDOW, "who"]].itertuples(index=False, name=None))
+    known = set(table[[*WINDOW, "cause"]].itertuples(index=False, name=None))
     counted = set(table[WINDOW].itertuples(index=False, name=None))
-    more = [row for row in named if row[:4] not in known and not (row[3] == FEW and row[:3] in counted)]
-    blamed = pd.DataFrame(more, columns=TAKEN).astype(table.dtypes.to_dict())
+    few = ReasonKind.TOO_FEW_CYCLES  # what is left where others took time
+    more = [row for row in named if row[:4] not in known and not (row[3] == few and row[:3] in counted)]
+    blamed = pd.DataFrame(more, columns=DISTURBED).astype(table.dtypes.to_dict())
     return pd.DataFrame(pd.concat([table, blamed], ignore_index=True))
 
 
-def culprits(reasons: str) -> list[str]:
-    """Who or what each reason blames: `foreign load: others took 24% of CPU 2, mostly make (pid 7)` is `make`."""
-    return list(dict.fromkeys(_blamed(reason) for reason in re.split(r";\s*(?![^()]*\))", reasons) if reason.strip()))
-
-
-def _blamed(reason: str) -> str:
-    kind, _, detail = reason.strip().partition(":")
-    if kind == "steal":
-        return HYPERVISOR
-    if kind == "too few cycles":
-        return FEW
-    if named := re.search(r", (?:mostly|among them) (.+)$", detail):
-        return name_of(named[1])
-    return NOBODY if detail.endswith("by a process that is not visible here") else kind
-
-
-def name_of(note: str) -> str:
-    """A program's name without its process: `children of make (pid 7)` is `make`."""
-    name = re.sub(r" \(pid \d+\)$", "", str(note)).removeprefix("children of ")
-    return "kworker" if name.startswith("kworker/") else name or NOBODY
+def causes(kinds: str, blamed: str) -> list[tuple[str, str]]:
+    """What the reasons of a window blame, with its heading: programs by their names, or the kinds that blame none."""
+    takers = [NOBODY if who == NOT_VISIBLE else program_of(who) for who in listed_in(blamed)]
+    takers += [HYPERVISOR] if ReasonKind.STEAL in listed_in(kinds) else []
+    others = [kind for kind in listed_in(kinds) if kind not in TAKING]
+    return [*((who, TOOK) for who in dict.fromkeys(takers)), *((kind, WHY) for kind in others)]

@@ -1,1 +1,1 @@
-"""What `castmates place` shows: sentences, rows of tables, a figure and a page."""
+"""What `castmates advice --place` shows: sentences, rows of tables, a figure and a page."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import pandas as pd
 
 from castmates.analysis.effects.stamps import origin_word
-from castmates.analysis.grouping.advice import Advice, Fresh, groupings_table, ways_table
+from castmates.analysis.grouping.advice import Advice, FreshLosses, groupings_table, ways_table
 from castmates.analysis.grouping.problem import Group
 
 
@@ -16,7 +16,7 @@ class Shown:
     """An advice with what fresh launches found of it."""
 
     advice: Advice
-    fresh: Mapping[Group, Fresh]
+    fresh: Mapping[Group, FreshLosses]
     refused: tuple[str, ...] = ()  # why fresh launches do not count
     title: str = ""  # of the study
     command: str = ""  # that confirms it

@@ -44,7 +44,7 @@ def _nothing(shown: Shown) -> str:
     unknown = list(shown.advice.unknown)
     if not unknown:
         return "The jobs cannot be divided among these caches: their numbers of cores do not fit into them."
-    return f"No grouping of these jobs can be judged. {_lacking(unknown)} Measure these pairs: add them to 'mixes'."
+    return f"No grouping of these jobs can be judged. {_lacking(unknown)} Measure these mixes: add them to 'mixes'."
 
 
 def _verdict(shown: Shown) -> str:
@@ -166,7 +166,8 @@ def _predicted(shown: Shown) -> Iterator[str]:
     many = int((rows["source"] == "predicted").sum())
     if many:
         yield (
-            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (docs/place.md). "
+            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (castmates help "
+            f"place). "
             "Losses beside several jobs are made of those beside each; intervals may leave out how far that is off."
         )
 
@@ -178,7 +179,7 @@ def _unknown(shown: Shown) -> Iterator[str]:
 
 def _lacking(unknown: Sequence[tuple[str, str]]) -> str:
     pairs = [f"{job} beside {other}" for job, other in unknown[:NAMED]]
-    more = [f"{len(unknown) - NAMED} more pairs"] if len(unknown) > NAMED else []
+    more = [f"{len(unknown) - NAMED} more mixes"] if len(unknown) > NAMED else []
     return f"It is not known, or not well enough for a limit, what is lost by {listed([*pairs, *more])}."
 
 

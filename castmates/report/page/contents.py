@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from castmates.report.figures.index import Figure, Part, all_figures
+from castmates.report.figures.index import Part, View, all_figures
 
 HEADINGS: dict[Part, str] = {
-    "losses": "Pairs in detail",
+    "losses": "Mixes in detail",
     "prediction": "Predicted, not measured",
     "operations": "Operations, traced",
     "recommendation": "Cache partitions",
@@ -26,7 +26,7 @@ class FigurePart:
 
     id: Part
     heading: str
-    figures: list[Figure]
+    figures: list[View]
 
 
 def figure_parts(names: Sequence[str]) -> list[FigurePart]:

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -15,17 +15,17 @@ from markupsafe import Markup, escape
 import castmates
 from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
 from castmates.report.answer.scale import scale_of
-from castmates.report.figures.index import all_figures, figure_names
+from castmates.report.figures.index import all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import common_parts, inline_svg
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
-from castmates.report.page.trace_parts import how_to_trace, trace_parts
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -52,12 +52,14 @@ from castmates.report.text import (
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
-from castmates.results.traces import traces_there
+from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import TABLES
 from castmates.study.decisions import reasons
 from castmates.study.remarks import on_mixes, on_partitions
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
+ROWS = 50  # of a table that has no words of its own
 
 
 def write_page(results: Results, figures: Path, output: Path, found: Answer | None = None) -> None:
@@ -68,15 +70,8 @@ def write_page(results: Results, figures: Path, output: Path, found: Answer | No
 
 
 def shown(results: Results) -> list[str]:
-    """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
-    return figure_names(
-        results.study,
-        results.partitioned,
-        results.phases,
-        results.watched,
-        bool(results.service_workloads),
-        bool(results.plan.traces) or bool(traces_there(results.folder)),
-    )
+    """The figures that the study asks for; one that has nothing to show is a line of `not_available`."""
+    return figures_of(results.plan, results.folder)
 
 
 def page(
@@ -122,6 +117,14 @@ def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
 
+def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[str, Any]], int]]:
+    """Tables that need no words of their own: what a row of each is, the first ones, and how many more it has."""
+    for table in TABLES.values():
+        if table.heading and len(rows := getattr(results, table.name)):
+            about = table.about.partition(": ")[2]
+            yield table, about[:1].upper() + about[1:], records(rows[:ROWS]), max(0, len(rows) - ROWS)
+
+
 def _context(
     results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts], found: Answer
 ) -> dict[str, Any]:
@@ -149,7 +152,7 @@ def _context(
         "stamps": stamps(results),
         "health": health.summary(results),
         "rejections": health.rejections(results.windows),
-        "rejected": words.rejection_sentence(results.blocks, results.windows),
+        "rejected": words.rejection_sentence(results.launches, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
             name: {
@@ -195,18 +198,18 @@ def _context(
         "primitives": primitives.context(results),
         "findings": found_here,
         "trace_parts": trace_parts(results),
-        "how_to_trace": how_to_trace(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
         "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
-        "blocks": _blocks(results),
-        "launches": len(results.blocks),
+        "launch_rows": _launches(results),
+        "launches": len(results.launches),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),
         "cast": design.cast(results.plan),
+        "further_tables": list(_further_tables(results)),
         "machine": [*([] if results.machine.classes else machine.described(results.machine)), *_pages(results)],
         "machine_nodes": nodes.described(results),
         "nodes": _nodes(results),
@@ -251,36 +254,36 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
-    few = row["verdict"] == "too few blocks"
-    low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
+    few = row["verdict"] == TOO_FEW
+    low, high = words.within(row) if few else (row["loss_low"], row["loss_high"])
     shown, ends = words.effect_words(row, low, high)
     return {
         **row,
         "shown": shown,
-        "interval": "–" if row["verdict"] == "no data" else ends + few * health.WITHIN,
+        "interval": "–" if row["verdict"] == NO_DATA else ends + few * health.WITHIN,
         "half": (high - low) / 2,
         "rejection_pct": 100 * row["rejection_rate"],
         "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],
     }
 
 
-def _blocks(results: Results) -> list[dict[str, Any]]:
-    """The blocks, with what each found out about its settle time; of very many those that failed or lost most."""
+def _launches(results: Results) -> list[dict[str, Any]]:
+    """The launches, with what each found out about its settle time; of very many those that failed or lost most."""
     nan = float("nan")
     settles = health.settles(results)
     rows = []
-    for row in records(_listed(results.blocks)):
-        settle = settles.get((row["company"], row["block"]))
+    for row in records(_listed(results.launches)):
+        settle = settles.get((row["cohort"], row["launch"]))
         steady = settle.steady_after if settle else None
         times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
         rows.append(row | times)
     return rows
 
 
-def _listed(blocks: pd.DataFrame) -> pd.DataFrame:
-    failed = blocks["status"] != "measured"
-    worst = blocks.assign(failed=failed).sort_values(["failed", "windows_rejected"], ascending=False, kind="stable")
-    return blocks.loc[worst.index[:LISTED].sort_values()]
+def _listed(launches: pd.DataFrame) -> pd.DataFrame:
+    failed = launches["status"] != "measured"
+    worst = launches.assign(failed=failed).sort_values(["failed", "windows_rejected"], ascending=False, kind="stable")
+    return launches.loc[worst.index[:LISTED].sort_values()]
 
 
 def _provenance(results: Results) -> list[tuple[str, str]]:
@@ -288,7 +291,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
     rows = [("Study", results.name)]
     if results.study:
         rows.append(("Seed", str(results.study.seed)))
-    rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
+    rows += [("Launches in the plan", str(len(results.plan.launches))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
     rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}

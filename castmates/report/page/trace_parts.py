@@ -1,14 +1,11 @@
 """The parts of the page's section on traces, in their order: each a module of words, and a template that shows them."""
 
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from castmates.report.results import Results
 from castmates.report.text import trace_kernel, trace_paths, trace_phases, trace_recordings, trace_states
-from castmates.results.named import study_argument
 from castmates.results.traces import traces_there
-from castmates.study.trace_launches import traceable_mixes
 
 
 class TracePart(NamedTuple):
@@ -40,15 +37,3 @@ def trace_parts(results: Results) -> list[ShownPart]:
         return []
     made = (ShownPart(part.template, part.context(results)) for part in PARTS)
     return [part for part in made if part.words]
-
-
-def how_to_trace(results: Results) -> str:
-    """How a study without a trace gets one, in a sentence; "" where it has one, or where nothing is started."""
-    mixes = traceable_mixes(results.plan.mixes)
-    if not mixes or results.plan.traces or traces_there(results.folder) or "modelled" in results.platforms:
-        return ""
-    study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
-    return (
-        "This study has no trace, which would show what threads do beside their neighbours and what they wait for: "
-        f"`castmates trace{study} {shlex.quote(mixes[0])}` makes one in a launch of its own."
-    )

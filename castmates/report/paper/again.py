@@ -8,9 +8,8 @@ from castmates.report.paper.folder import Folder
 from castmates.results.crate import STUDY, WORKLOADS
 from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Plan
-from castmates.study.study_text import study_text
 
-HEAD = "Written by `castmates paper`: {what}, for `castmates replay`."
+HEAD = "Written by `castmates paper`: {what}, for `castmates sweep --replay`."
 
 
 def write_for_replay(folder: Folder, plan: Plan, study_file: Path | None) -> str:
@@ -21,9 +20,9 @@ def write_for_replay(folder: Folder, plan: Plan, study_file: Path | None) -> str
         project = load(study_file)
     except CastmatesError as problem:
         return str(problem)
-    study = study_text(self_contained(project.study, plan), HEAD.format(what="the study as it was measured"))
+    study = self_contained(project.study, plan).text(HEAD.format(what="the study as it was measured"))
     workloads = workloads_of(plan, project.workloads)
     catalogue = catalogue_text(workloads, HEAD.format(what="the workloads that the study names"))
-    folder.text(STUDY, study, "The study as it was measured, to be measured again by `castmates replay`.")
+    folder.text(STUDY, study, "The study as it was measured, to be measured again by `castmates sweep --replay`.")
     folder.text(WORKLOADS, catalogue, "The workloads of the study, each with its whole command.")
     return ""

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from castmates.report.block_record import BlockRecord
-from castmates.results.columns.block import RECORD
+from castmates.report.launch_record import LaunchRecord
+from castmates.results.columns.launch import RECORD
 
 Entity = dict[str, Any]
 # RO-Crate has no term for a digest; the vocabulary of its profiles for runs has.
@@ -62,7 +62,7 @@ class Run:
 
     top: str
     inputs: Sequence[str]  # the paths of what was given: the study file and, where it is there, its plan
-    records: Mapping[str, BlockRecord]  # of its blocks, by the path of their file
+    records: Mapping[str, LaunchRecord]  # of its launches, by the path of their file
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity
     measured = _beside(records, parts)
     versions = dict.fromkeys(record.castmates for record in records.values())
     tools = {version: _tool(version) for version in dict.fromkeys([*versions, about.version])}
-    actions = [_block(path, record, run, measured[path]) for run in runs for path, record in run.records.items()]
-    of_blocks = [path for paths in measured.values() for path in paths]
-    apart = {*inputs, *of_blocks}
+    actions = [_launch(path, record, run, measured[path]) for run in runs for path, record in run.records.items()]
+    of_launches = [path for paths in measured.values() for path in paths]
+    apart = {*inputs, *of_launches}
     made = [part.id for part in parts if part.path not in apart]
-    actions.append(_analysis(about, [quote(path) for path in (*inputs, *of_blocks)], made))
+    actions.append(_analysis(about, [quote(path) for path in (*inputs, *of_launches)], made))
     software = _software(records.values())
     for tool in tools.values():
         tool["softwareRequirements"] = _references(entity["@id"] for entity in software)
@@ -155,7 +155,7 @@ def _tool(version: str) -> Entity:
         "@id": _tool_id(version),
         "@type": "SoftwareApplication",
         "name": "Castmates",
-        "description": "Co-location interference studies with randomised blocks",
+        "description": "Co-location interference studies with randomised launches",
     }
     return tool | ({"softwareVersion": version} if version else {})
 
@@ -164,8 +164,8 @@ def _tool_id(version: str) -> str:
     return f"#castmates-{quote(version or 'of-no-known-version')}"
 
 
-def _software(records: Iterable[BlockRecord]) -> list[Entity]:
-    """What ran beside us, in each version that a block recorded."""
+def _software(records: Iterable[LaunchRecord]) -> list[Entity]:
+    """What ran beside us, in each version that a launch recorded."""
     named: dict[tuple[str, str], None] = {}
     for record in records:
         for name, version in record.versions.items():
@@ -183,7 +183,7 @@ def _software(records: Iterable[BlockRecord]) -> list[Entity]:
 
 
 def _beside(records: Iterable[str], parts: Sequence[Part]) -> dict[str, list[str]]:
-    """The files of each block: its record, and what lies beside it."""
+    """The files of each launch: its record, and what lies beside it."""
     files: dict[str, list[str]] = {path.removesuffix(RECORD): [] for path in records}
     for part in parts:
         if (own := files.get(part.path[: part.path.rfind("/") + 1])) is not None:
@@ -191,15 +191,15 @@ def _beside(records: Iterable[str], parts: Sequence[Part]) -> dict[str, list[str
     return {f"{place}{RECORD}": paths for place, paths in files.items()}
 
 
-def _block(path: str, record: BlockRecord, run: Run, measured: Sequence[str]) -> Entity:
+def _launch(path: str, record: LaunchRecord, run: Run, measured: Sequence[str]) -> Entity:
     """One launch; of a failed one its reason."""
-    place = path.removeprefix(run.top).removeprefix("blocks/").removesuffix(f"/{RECORD}")
+    place = path.removeprefix(run.top).removeprefix("launches/").removesuffix(f"/{RECORD}")
     place = f"{run.top}{place}"
     modelled = record.platform == "modelled"
     action: Entity = {
-        "@id": f"#block-{quote(place)}",
+        "@id": f"#launch-{quote(place)}",
         "@type": "CreateAction",
-        "name": f"Block {place}" + (" (modelled: no program was started)" if modelled else ""),
+        "name": f"Launch {place}" + (" (modelled: no program was started)" if modelled else ""),
         "description": f"Platform: {record.platform or UNKNOWN}; host: {record.host or UNKNOWN}.",
         "instrument": {"@id": _tool_id(record.castmates)},
         "object": _references(quote(file) for file in run.inputs),
@@ -225,7 +225,7 @@ def _analysis(about: About, inputs: Sequence[str], made: Sequence[str]) -> Entit
         "@id": ANALYSIS,
         "@type": "CreateAction",
         "name": "Analysis, figures and tables",
-        "description": "Effects and their intervals were estimated from all blocks, drawn, and written for a paper.",
+        "description": "Effects and their intervals were estimated from all launches, drawn, and written for a paper.",
         "instrument": {"@id": _tool_id(about.version)},
         "object": _references(inputs),
         "result": _references(made),

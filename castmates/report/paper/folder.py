@@ -16,7 +16,7 @@ from castmates.report.paper.crate import ANALYSIS, Part
 from castmates.results.crate import METADATA
 
 # What a paper's folder holds, beside the study file: nothing else is ever removed.
-FOLDERS = ("blocks", "confirm", "data", "figures", "replay", "rounds", "tables")
+FOLDERS = ("launches", "confirm", "data", "figures", "replay", "rounds", "tables")
 FILES = ("CITATION.cff", "castmates.bib", "machine.json", "methods.md", "methods.tex", "paper.tex", "plan.json")
 
 Entities = Mapping[str, Mapping[str, Any]]  # a crate's, by their @id

@@ -12,7 +12,11 @@ from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
 HEADS = ["Quantile", "ms", "95 % interval", "n", "Ratio", "95 % interval", "n"]
-ALONE = {"solo": "nothing", "alone": "nothing", "placebo": "placebos"}  # what a scene without a mix has beside a member
+ALONE = {
+    "alone": "nothing",
+    "antagonist-alone": "nothing",
+    "placebo": "placebos",
+}  # what a scene without a mix has beside a member
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -63,13 +67,13 @@ def _without_repeats(rows: Iterable[tuple[list[str], list[str]]]) -> Iterator[li
 
 def _numbers(row: Row) -> list[str]:
     if row["refused"]:
-        return [row["quantile"], "missing", "–", str(row["blocks"]), "–", "–", "–"]
+        return [row["quantile"], "missing", "–", str(row["launches"]), "–", "–", "–"]
     digits = latency.digits(row["ms"])
-    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["blocks"])]
-    if not row["blocks_paired"]:
+    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["launches"])]
+    if not row["launches_paired"]:
         return [row["quantile"], *values, "–", "–", "–"]
     ratio = [number(row["ratio"], 3), ends(row["ratio_low"], row["ratio_high"], 3) + flag(row)]
-    return [row["quantile"], *values, *ratio, str(row["blocks_paired"])]
+    return [row["quantile"], *values, *ratio, str(row["launches_paired"])]
 
 
 def _method(results: Results, rows: list[Row]) -> str:

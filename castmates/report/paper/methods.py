@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, TOO_FEW, effect_level
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.analysis.partitions.recommendation import ADVISED, LIMIT, WRONG
 from castmates.report.paper import latex
@@ -14,14 +14,15 @@ from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
+from castmates.study.reasons import listed_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.scenes import measures_alone
-from castmates.study.schedule import block_seed
+from castmates.study.schedule import launch_seed
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import BETWEEN
 
 Paragraph = tuple[str, str]  # a heading and its sentences
-OF_BLOCKS = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}
+OF_LAUNCHES = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}
 
 
 def paragraphs(results: Results) -> list[Paragraph]:
@@ -55,13 +56,13 @@ def as_latex(parts: Sequence[Paragraph]) -> str:
 
 def _origin(results: Results) -> Iterable[str]:
     if not results.platforms:
-        yield f"The study {results.name} has no measured block."
+        yield f"The study {results.name} has no measured launch."
     elif not origin(results):
         yield f"The study {results.name} was measured on {_hosts(results)}."
     else:
         yield f"The study {results.name} is {origin(results)}. {words.platform_words(results.platforms)}"
         if results.platforms == ["modelled"]:
-            yield "No program was started: a block, a launch and a window are those of the model."
+            yield "No program was started: a launch, a round and a window are those of the model."
 
 
 def _hosts(results: Results) -> str:
@@ -76,40 +77,40 @@ def _hosts(results: Results) -> str:
 
 
 def _design(results: Results) -> Iterable[str]:
-    blocks = results.measured_records
-    designs = [record.design for record in blocks]
+    launches = results.measured_records
+    designs = [record.design for record in launches]
     if not designs:
         return
     scenes = "the lead alone, the lead beside placebos, each co-run"
     scenes += ", each antagonist alone" if measures_alone(results.plan) else ""
     yield (
-        f"Each of {counted(len(blocks), 'block')} launched a lead and its antagonists once, and measured every scene "
+        f"Each of {counted(len(launches), 'launch')} started a lead and its antagonists once, and measured each scene "
         f"({scenes}) in rounds, each in fresh random order."
     )
     rounds, window, settle = (_values(designs, name) for name in ("rounds", "window", "settle"))
-    yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."
+    yield f"Planned were {rounds} rounds a launch, windows of {window} s and a settle time of {settle} s before each."
     if any(design.get("decided") for design in designs):
         yield (
-            f"The first {FIRST_LAUNCHES} launches of each company decided how many rounds the others had, by the "
-            "variance between rounds and between launches and by what a round and a launch took (after Kalibera and "
-            "Jones, 2013)."
+            f"The first {FIRST_LAUNCHES} launches of each cohort decided how many rounds the others had, by the "
+            "variance between rounds and between launches and by what a round and the start of a launch took (after "
+            "Kalibera and Jones, 2013)."
         )
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
         yield f"Where needed a window was stretched, to {longest} s at most, for {steps} steps of every active member."
-    rounds_kept = [record.rounds for record in blocks if record.rounds is not None]
-    if len(rounds_kept) == len(blocks):
-        yield f"The blocks hold {sum(rounds_kept)} rounds without a rejected window."
+    rounds_kept = [record.rounds for record in launches if record.rounds is not None]
+    if len(rounds_kept) == len(launches):
+        yield f"The launches hold {sum(rounds_kept)} rounds without a rejected window."
     if (seed := _seed(results)) is not None:
         yield f"All random orders derive from the seed {seed}."
 
 
 def _seed(results: Results) -> int | None:
-    """The study's seed, where the seeds that the blocks recorded derive from it."""
+    """The study's seed, where the seeds that the launches recorded derive from it."""
     if results.study is None:
         return None
-    seed, blocks = results.study.seed, results.measured_records
-    derived = [record.seed == block_seed(seed, record.scenes, record.number) for record in blocks]
+    seed, launches = results.study.seed, results.measured_records
+    derived = [record.seed == launch_seed(seed, record.scenes, record.number) for record in launches]
     return seed if derived and all(derived) else None
 
 
@@ -158,42 +159,42 @@ def _lower(term: str) -> str:
 
 
 def _isolation(results: Results) -> Iterable[str]:
-    blocks = results.measured_records
+    launches = results.measured_records
     measured = results.platforms == ["measured"]
-    if measured and any(record.pinned for record in blocks):
+    if measured and any(record.pinned for record in launches):
         yield "Every program was bound to the CPUs named above."
-    if measured and (freezers := _distinct(record.freezer for record in blocks)):
+    if measured and (freezers := _distinct(record.freezer for record in launches)):
         yield f"Members that took no part in a scene were frozen by {listed(freezers)}."
-    allocators = _distinct(record.allocation for record in blocks)
+    allocators = _distinct(record.allocation for record in launches)
     partitions = [name for name in dict.fromkeys(results.effects["partition"]) if name != UNMANAGED]
     if partitions:
         by = f" by {listed(allocators)}" if allocators else ""
         yield f"The last-level cache was shared out{by} in {counted(len(partitions), 'partition')}."
-        ways = _distinct(record.ways for record in blocks)
+        ways = _distinct(record.ways for record in launches)
         yield f"Its ways: {ways[0]}." if len(ways) == 1 else ""
-        witnessed = _distinct(record.witnessed for record in blocks)
+        witnessed = _distinct(record.witnessed for record in launches)
         yield f"Masks were {witnessed[0]}." if len(witnessed) == 1 else ""
         yield results.masks[1] if results.masks else ""
     else:
         yield f"No cache partition was set ({'; '.join(allocators)})." if allocators else "No cache partition was set."
-    prepared = _distinct(f"{knob} {value}" for record in blocks for knob, value in record.prepared.items())
-    yield f"Set for the blocks and put back after them: {listed(prepared)}." if prepared else ""
+    prepared = _distinct(f"{knob} {value}" for record in launches for knob, value in record.prepared.items())
+    yield f"Set for the launches and put back after them: {listed(prepared)}." if prepared else ""
 
 
 def _windows(results: Results) -> Iterable[str]:
-    yield words.rejection_sentence(results.blocks, results.windows)
-    lost = results.windows[~results.windows["valid"]].drop_duplicates(["company", "block", "window"])
-    reasons = Counter(kind for text in lost["reasons"] for kind in words.kinds_of(text))
+    yield words.rejection_sentence(results.launches, results.windows)
+    lost = results.windows[~results.windows["valid"]].drop_duplicates(["cohort", "launch", "window"])
+    reasons = Counter(kind for cell in lost["reason_kinds"] for kind in listed_in(cell))
     if len(reasons) > 3:
         yield "All reasons: " + ", ".join(f"{kind} ({count})" for kind, count in reasons.most_common()) + "."
-    failed = int((results.blocks["status"] == "failed").sum())
-    yield f"{counted(failed, 'block')} failed." if failed else ""
+    failed = int((results.launches["status"] == "failed").sum())
+    yield f"{counted(failed, 'launch')} failed." if failed else ""
 
 
 def _statistics(results: Results) -> Iterable[str]:
     yield (
         "Slowdown is the baseline's rate over the scene's, paired inside rounds, its logarithm averaged over the "
-        "rounds of a launch; degradation is one minus its inverse."
+        "rounds of a launch; loss is one minus its inverse."
     )
     if results.effects["slowdown_low"].notna().any():
         yield "Intervals are 95 % t intervals with launches as units."
@@ -205,17 +206,17 @@ def _statistics(results: Results) -> Iterable[str]:
             + f" {counted(guessed, 'cell')} of curves that were not measured are interpolated."
             * (guessed > 0)
         )
-    if (results.effects["verdict"] == "too few blocks").any():
+    if (results.effects["verdict"] == TOO_FEW).any():
         yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     extended = " (launches were added after a look at the results)" if results.extended else ""
     yield (
-        f"A change is called slower or faster where p, Holm-adjusted over the rows of a baseline, is below "
-        f"{effect_level(results.extended):g}{extended}, and equivalent to none where its interval lies inside "
+        f"A change is called a loss or a gain where p, Holm-adjusted over the rows of a baseline, is below "
+        f"{effect_level(results.extended):g}{extended}, and no loss where its interval lies inside "
         f"{margin}; controls are judged at {CONTROL_LEVEL:g}."
     )
     yield from _of_steps_and_shares(results)
-    yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"
+    yield f"{results.stamp[1]} {results.sensitivity_stamp[1]} {stamped(results)}"
 
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:
@@ -236,8 +237,8 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
     if len(results.knees):
         yield (
             "The knee of a lead is the smallest measured number of ways from which on it kept "
-            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its 95 % interval inverts one-sided t tests in "
-            "a fixed order."
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its rate alone; its 95 % interval inverts one-sided t tests "
+            "in a fixed order."
         )
     if (results.recommendations["aim"] == LIMIT).any():
         yield (
@@ -247,7 +248,7 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
             "mask down, and where both a larger loss without a partition and a gain under it are proven."
         )
         met = results.recommendations[results.recommendations["verdict"].isin(ADVISED)]
-        if again := int((met["confirmed_blocks"] > 0).sum()):
+        if again := int((met["confirmed_launches"] > 0).sum()):
             yield (
                 f"{again} of {counted(len(met), 'recommended mask')} {'was' if again == 1 else 'were'} measured again "
                 "in fresh launches, on which no choice rests."
@@ -257,10 +258,10 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
 def _software(results: Results) -> Iterable[str]:
     recorded = {
         name: _distinct(record.versions.get(key, "") for record in results.measured_records)
-        for key, name in OF_BLOCKS.items()
+        for key, name in OF_LAUNCHES.items()
     }
     programs = [f"{name} {' and '.join(versions)}" for name, versions in recorded.items() if versions]
-    yield f"The blocks were run with {listed(programs)}." if programs else ""
+    yield f"The launches were run with {listed(programs)}." if programs else ""
 
 
 def _values(designs: Sequence[Mapping[str, Any]], name: str) -> str:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import yaml
 
 import castmates
-from castmates.report.block_record import BlockRecord
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.page.page import shown
 from castmates.report.paper import citation, crate, latex, methods
 from castmates.report.paper.again import write_for_replay
@@ -30,7 +30,7 @@ TABLES = {
     "csv": "The table {name} of the study, a row per line.",
     "parquet": "The table {name} of the study, with its types.",
 }
-OF_A_BLOCK = "What the block recorded of itself: members, versions, ledger, seed."
+OF_A_LAUNCH = "What the launch recorded of itself: members, versions, ledger, seed."
 DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it shows, its caption, its words in its place
 
 
@@ -72,9 +72,9 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
     if study_file is not None:
         folder.copy(study_file, f"{results.name}.yaml", "The study file.")
     inputs = [*folder.about, "plan.json"]
-    folder.copy(results.folder.plan_file, "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
+    folder.copy(results.folder.plan_file, "plan.json", "The plan: mixes, scenes, launches and their seeds.")
     for decision in results.decisions:
-        file = results.folder.rounds_file(decision.company)
+        file = results.folder.rounds_file(decision.cohort)
         folder.copy(file, f"rounds/{file.name}", f"How many rounds, and why: {decision.words}")
     if results.folder.machine_file.is_file():
         folder.copy(results.folder.machine_file, "machine.json", "The machine's facts, as they were read.")
@@ -159,29 +159,29 @@ def _about(results: Results, licence: str, authors: Sequence[str]) -> crate.Abou
 
 
 def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate.About) -> None:
-    records: dict[str, BlockRecord] = {}
+    records: dict[str, LaunchRecord] = {}
     for file, record in zip(results.record_files, results.records, strict=True):
         path = str(file.relative_to(results.folder.path))
-        folder.copy(file, path, OF_A_BLOCK)
+        folder.copy(file, path, OF_A_LAUNCH)
         records[path] = record
     runs = [crate.Run("", inputs, records), *_confirming(folder, results)]
     folder.finish(crate.metadata(about, folder.parts(), runs))
 
 
 def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
-    """The fresh blocks behind confirmed numbers: their study, and what each measured."""
+    """The fresh launches behind confirmed numbers: their study, and what each measured."""
     runs = []
     for file in study_files(results.folder):
         fresh, top = folder_of(file, results.folder), f"confirm/{file.stem}/"
-        folder.copy(file, f"{top}{file.name}", "The study of fresh blocks that confirm a partition.")
+        folder.copy(file, f"{top}{file.name}", "The study of fresh launches that confirm a partition.")
         records = {}
         for record in fresh.record_files():
             path = f"{top}{record.relative_to(fresh.path)}"
-            folder.copy(record, path, OF_A_BLOCK)
+            folder.copy(record, path, OF_A_LAUNCH)
             windows = record.with_name("windows.parquet")
             folder.copy(
-                windows, f"{top}{windows.relative_to(fresh.path)}", "What the block measured, window by window."
+                windows, f"{top}{windows.relative_to(fresh.path)}", "What the launch measured, window by window."
             )
-            records[path] = BlockRecord(read_record(record))
+            records[path] = LaunchRecord(read_record(record))
         runs.append(crate.Run(top, [f"{top}{file.name}"], records))
     return runs

@@ -26,7 +26,7 @@ def tables(results: Results) -> dict[str, str]:
 
 def _sensitivity(results: Results) -> str:
     """How fast each lead is with so many ways; points of one curve stand together."""
-    rows = records(results.sensitivity_curves)
+    rows = records(results.sensitivity)
     if not rows:
         return ""
     curves: dict[tuple[str, ...], list[Row]] = {}
@@ -39,7 +39,7 @@ def _sensitivity(results: Results) -> str:
     ]
     few = any(math.isnan(row["rate_low"]) for row in rows)
     caption = (
-        "Rate of the leads by the number of their own ways, in per cent of the rate solo with all ways. "
+        "Rate of the leads by the number of their own ways, in per cent of the rate alone with all ways. "
         f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
     )
     heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
@@ -54,7 +54,7 @@ def _rate(row: Row) -> list[str]:
     few = math.isnan(row["rate_low"])
     low, high = (row["within_low"], row["within_high"]) if few else (row["rate_low"], row["rate_high"])
     mark = WITHIN if few and not math.isnan(low) else ""
-    return [number(row["rate_pct"]), ends(low, high) + mark, str(row["blocks"])]
+    return [number(row["rate_pct"]), ends(low, high) + mark, str(row["launches"])]
 
 
 def _knees(results: Results) -> str:
@@ -62,14 +62,14 @@ def _knees(results: Results) -> str:
     if not rows:
         return ""
     caption = (
-        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its solo rate with all ways, of the "
-        "numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
+        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its rate alone with all ways, of "
+        "the numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
         "The 95 % interval inverts one-sided t tests in a fixed order, with launches as units; "
         f"n is the number of launches of the point that has fewest. {source(results)}"
     )
     cells = [
         [*_curve(row), number(count_of(row["knee"]), 0), knee_words(row), measured_ways(row, results),
-         str(row["blocks"])]
+         str(row["launches"])]
         for row in rows
     ]  # fmt: skip
     heads = ["Lead", "Beside", "Kind of partition", "Knee (ways)", "95 % interval", "Measured", "n"]
@@ -81,7 +81,7 @@ def _recommendations(results: Results) -> str:
     rows = records(results.recommendations)
     if not rows:
         return ""
-    fresh = [row for row in rows if row["confirmed_blocks"]]
+    fresh = [row for row in rows if row["confirmed_launches"]]
     caption = (
         f"The lead mask that is advised for each mix, {_aim(rows[0])}, or the one that comes nearest; none where the "
         f"loss without a partition is within {rows[0]['limit_pct']:g} % (not needed), or not proven to be larger. "
@@ -105,19 +105,19 @@ def _aim(row: Row) -> str:
 
 def _advice(row: Row) -> list[list[str]]:
     if not row["partition"]:
-        return [[plain(row["mix"]), *["–"] * 7, str(row["blocks"] or "–"), row["verdict"]]]
+        return [[plain(row["mix"]), *["–"] * 7, str(row["launches"] or "–"), row["verdict"]]]
     ways = f"{row['lead_ways']} of {row['cache_ways']}" if count_of(row["cache_ways"]) > 0 else str(row["lead_ways"])
     waits = f", {verdicts.NOT_YET}" if row["confirmation"] == verdicts.NOT_YET else ""
     faster = number(row["faster"], 2)
     faster += "" if math.isnan(row["faster_low"]) else f" {interval(row['faster_low'], row['faster_high'], 2)}"
     lines = [
         [plain(row["mix"]), row["partition"], ways, "search", _with_ends(row, "loss"), number(row["bound_pct"]),
-         faster, _with_ends(row, "kept"), str(row["blocks"]), row["verdict"] + waits]
+         faster, _with_ends(row, "kept"), str(row["launches"]), row["verdict"] + waits]
     ]  # fmt: skip
     if row["confirmed_in"]:
         lines.append(
             ["", "", "", "fresh launches", _with_ends(row, "confirmed_loss"), "–", "–",
-             _with_ends(row, "confirmed_kept"), str(row["confirmed_blocks"]), row["confirmation"]]
+             _with_ends(row, "confirmed_kept"), str(row["confirmed_launches"]), row["confirmation"]]
         )  # fmt: skip
     return lines
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
+from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.analysis.partitions.attribution_parts import TOTAL
 from castmates.report.paper import latency, latex, shares
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
@@ -14,7 +15,7 @@ from castmates.study.spec import UNMANAGED
 
 SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
 Row = Mapping[str, Any]
-HEADS = ["Member", "Beside", "Against", "Degradation (%)", "95 % interval", "n", "Verdict"]
+HEADS = ["Member", "Beside", "Against", "Loss (%)", "95 % interval", "n", "Verdict"]
 
 
 def paper_tables(results: Results) -> dict[str, str]:
@@ -38,20 +39,18 @@ def _effects(results: Results, role: str, who: str) -> str:
     rows = records(table[(table["role"] == role) & (table["partition"] == UNMANAGED)])
     if not rows:
         return ""
-    caption = (
-        f"Degradation of {who} without a partition, in per cent of the rate of the baseline. {_method(results, rows)}"
-    )
+    caption = f"Loss of {who} without a partition, in per cent of the rate of the baseline. {_method(results, rows)}"
     cells = [[plain(row["member"]), beside(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
 
 
 def _partitions(results: Results, mix: str) -> str:
-    """The lead's rows under partitions: what it loses against solo, and what the partition changes."""
+    """The lead's rows under partitions: what it loses against alone, and what the partition changes."""
     table = results.effects
     rows = records(table[(table["mix"] == mix) & (table["role"] == "lead") & (table["partition"] != UNMANAGED)])
     heads = ["Partition", "Ways", "Against", *HEADS[3:]]
     caption = (
-        f"{plain(mix)}: degradation of the lead under partitions, in per cent of the rate of the baseline; a "
+        f"{plain(mix)}: loss of the lead under partitions, in per cent of the rate of the baseline; a "
         f"gain, such as what a partition gives back against unmanaged, is given as how many times as fast. "
         f"{_method(results, rows)}"
     )
@@ -60,8 +59,8 @@ def _partitions(results: Results, mix: str) -> str:
 
 
 def _attribution(results: Results) -> str:
-    """What the losses are due to, in points of the solo rate, which add up."""
-    rows = [(total, row) for total, parts in attribution.mixes(results) for row in (total, *parts) if row["blocks"]]
+    """What the losses are due to, in points of the rate alone, which add up."""
+    rows = [(total, row) for total, parts in attribution.mixes(results) for row in (total, *parts) if row["launches"]]
     if not rows:
         return ""
     cells = [
@@ -70,8 +69,8 @@ def _attribution(results: Results) -> str:
             row["part"] if row["part_of"] in ("", TOTAL) else f"– of which {row['part']}",
             number(row["points"]),
             ends(row["points_low"], row["points_high"]) + flag(row),
-            str(row["blocks"]),
-            attribution.WORDS.get(row["verdict"], row["verdict"]),
+            str(row["launches"]),
+            row["verdict"],
         ]
         for total, row in rows
     ]
@@ -81,7 +80,7 @@ def _attribution(results: Results) -> str:
     counts = [f"{pair}, {count}" for pair, count in fewer.items() if count]
     rounds = f" Made of fewer rounds than the loss: {'; '.join(counts)}." if counts else ""
     caption = (
-        "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
+        "What the losses are due to, in percentage points of the rate alone; parts of the same whole add up to it. "
         f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
         f"{source(results)}{rounds}"
     )
@@ -102,7 +101,7 @@ def _system(results: Results) -> str:
     places = [place for place, metric in enumerate(system.COLUMNS) if metric in SYSTEM]
     heads = ["Mix", *(system.COLUMNS[metric][0] for metric in SYSTEM), "n"]
     cells = [
-        [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["blocks"])]
+        [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["launches"])]
         for row in rows
     ]
     return latex.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
@@ -127,7 +126,7 @@ def _controls(results: Results) -> str:
             row["compared"],
             number(row["ratio"], 3),
             row["interval"],
-            str(row["blocks"]),
+            str(row["launches"]),
             row["verdict"],
         ]
         for row in rows
@@ -137,21 +136,21 @@ def _controls(results: Results) -> str:
 
 
 def _numbers(row: Row) -> list[str]:
-    few = row["verdict"] == "too few blocks"
-    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    few = row["verdict"] == TOO_FEW
+    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
     value, between = effect_words(row, low, high)
-    shown = "–" if row["verdict"] == "no data" else between + few * WITHIN + flag(row)
-    return [value, shown, str(row["blocks"]), row["verdict"]]
+    shown = "–" if row["verdict"] == NO_DATA else between + few * WITHIN + flag(row)
+    return [value, shown, str(row["launches"]), row["verdict"]]
 
 
 def _method(results: Results, rows: list[dict[str, Any]]) -> str:
-    few = any(row["verdict"] == "too few blocks" for row in rows)
+    few = any(row["verdict"] == TOO_FEW for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (
         BETWEEN
         + (f"; {WITHIN} {FEW}" if few else "")
-        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same baseline; equivalent means inside "
-        f"{margin}. {source(results)}"
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; no loss means "
+        f"inside {margin}. {source(results)}"
     )
 
 

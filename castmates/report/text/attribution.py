@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, GAIN, LOSS, NO_LOSS, TOO_FEW
 from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
 from castmates.analysis.partitions.isolated import NAMED, ONLY
 from castmates.english import by_reason
@@ -13,7 +13,6 @@ from castmates.report.text.health import WITHIN
 from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
 
 Row = Mapping[str, Any]
-WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
 
 
 def mixes(results: Results) -> Iterator[tuple[Row, list[Row]]]:
@@ -38,13 +37,13 @@ def who(total: Row) -> str:
 
 def isolation(total: Row) -> str:
     """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
-    estimated = counted(int(total["blocks"]), "launch")
+    estimated = counted(int(total["launches"]), "launch")
     if not total["partition"]:
-        return f"{total['note']}; {estimated}" if total["blocks"] else str(total["note"])
+        return f"{total['note']}; {estimated}" if total["launches"] else str(total["note"])
     how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
-        total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
+        total["how"], f"chosen of {total['candidates']} on {counted(int(total['launches_choosing']), 'launch')}"
     )
-    others = f"{total['blocks']} others" if total["blocks_choosing"] else estimated
+    others = f"{total['launches']} others" if total["launches_choosing"] else estimated
     note = f"; {total['note']}" if total["note"] else ""
     return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
 
@@ -53,7 +52,7 @@ def separations(results: Results) -> list[tuple[str, str]]:
     """How the parts of pairs were told apart, each way once, and of which pairs; nothing without partitions."""
     if not results.partitioned:
         return []
-    totals = [total for total, _ in mixes(results) if total["blocks"]]
+    totals = [total for total, _ in mixes(results) if total["launches"]]
     return by_reason((who(total), isolation(total) if total["partition"] else str(total["note"])) for total in totals)
 
 
@@ -81,22 +80,22 @@ def sentences(results: Results) -> list[str]:
 
 
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
-    """Describe it in points of the solo rate, as far as the interval of these very points allows."""
+    """Describe it in points of the rate alone, as far as the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
-    if verdict == "too few blocks":
-        found = f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']})"
+    if verdict == TOO_FEW:
+        found = f"within {launches(row['launches'])} {_gave_back(row)} ({row['partition']})"
         return f"{found}, and nothing more can be concluded"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
     about = f"{row['partition']}, {_launches(row)}"
-    if verdict == "slower" and low > 0:
+    if verdict == LOSS and low > 0:
         return f"{own} give back {points} ({about})"
-    if verdict == "faster" and high < 0:
+    if verdict == GAIN and high < 0:
         return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
-    if verdict in WORDS:
-        done = "give something back" if verdict == "slower" else "cost something"
+    if verdict in (LOSS, GAIN):
+        done = "give something back" if verdict == LOSS else "cost something"
         return f"{own} {done}, but the data do not show how many points ({points}; {about})"
-    if verdict == "equivalent":
+    if verdict == NO_LOSS:
         size = percent_of(margin) if margin is not None else "the study's margin"
         return f"{own} change its rate by no more than {size} ({points}; {about})"
     if round(low, 1) > 0 or round(high, 1) < 0:
@@ -116,18 +115,18 @@ def _gave_back(row: Row) -> str:
 
 
 def _launches(row: Row) -> str:
-    chose = int(row["blocks_choosing"])
+    chose = int(row["launches_choosing"])
     if not chose:
-        return counted(int(row["blocks"]), "launch")
-    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others"
+        return counted(int(row["launches"]), "launch")
+    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['launches'])} others"
 
 
 def fewer_rounds(results: Results, total: Row) -> str:
     """`15 of 18 rounds`, where the total is made of fewer launches or rounds than the loss of the same pair."""
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     same = effects[(effects["mix"] == total["mix"]) & (effects["member"] == total["member"])]
     for effect in records(same[same["platform"] == total["platform"]]):
-        for what, thing in (("blocks", "launch"), ("rounds", "round")):
+        for what, thing in (("launches", "launch"), ("rounds", "round")):
             if total[what] < effect[what]:
                 return f"{int(total[what])} of {counted(int(effect[what]), thing)}"
     return ""
@@ -158,7 +157,6 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     "who": who(total),
                     "interval": _interval(row),
                     "half": (ends(row)[1] - ends(row)[0]) / 2,
-                    "word": WORDS.get(row["verdict"], row["verdict"]),
                     "isolation": isolation(total),
                     "fewer": fewer_rounds(results, total) if row["part"] == TOTAL else "",
                 }

@@ -1,4 +1,4 @@
-"""What measuring costs: what each collector does to the lead's rate, pooled over the blocks."""
+"""What measuring costs: what each collector does to the lead's rate, pooled over the launches."""
 
 import math
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def pairs_of(results: Results) -> pd.DataFrame:
-    """Every pair of every block: the log of the lead's rate with the collector over the rate without it."""
+    """Every pair of every launch: the log of the lead's rate with the collector over the rate without it."""
     pairs = [
-        {"collector": name, "company": record.company, "block": record.number, "difference": log}
+        {"collector": name, "cohort": record.cohort, "launch": record.number, "difference": log}
         for record in results.measured_records
         for name, cost in record.costs.items()
         for log in cost.logs
     ]
-    return pd.DataFrame(pairs, columns=["collector", "company", "block", "difference"])
+    return pd.DataFrame(pairs, columns=["collector", "cohort", "launch", "difference"])
 
 
 def _edges(results: Results) -> dict[str, float]:
@@ -59,14 +59,14 @@ def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
     }[row["verdict"]]
     marked = interval(low, high, DIGITS) + ("" if row["between_launches"] else WITHIN)
     return _line(
-        row["collector"], row["change_pct"], "–" if math.isnan(low) else marked, verdict, row["pairs"], row["blocks"]
+        row["collector"], row["change_pct"], "–" if math.isnan(low) else marked, verdict, row["pairs"], row["launches"]
     )
 
 
 def _line(
-    name: str, change_pct: float = math.nan, between: str = "–", verdict: str = "", pairs: int = 0, blocks: int = 0
+    name: str, change_pct: float = math.nan, between: str = "–", verdict: str = "", pairs: int = 0, launches: int = 0
 ) -> dict[str, Any]:
     return {
         "collector": name, "change_pct": change_pct, "interval": between, "said": verdict, "pairs": pairs,
-        "blocks": blocks,
+        "launches": launches,
     }  # fmt: skip

@@ -7,29 +7,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import format_cpu_list
 from castmates.study.decisions import UNDECIDED
-from castmates.study.spec import Block, Design, Member, Plan
+from castmates.study.spec import Design, Launch, Member, Plan
+from castmates.study.written import BY_HAND
 
 Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
+NO_SETTINGS = {"decided", "profiling", "tracing"}  # the last two are those of other launches
 
 
 def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
-    """Rounds and spare rounds of every block, by company and number."""
-    return {(block.company.id, block.number): (block.design.rounds, block.design.spare_rounds) for block in plan.blocks}
+    """Rounds and spare rounds of every launch, by cohort and number."""
+    return {
+        (launch.cohort.id, launch.number): (launch.design.rounds, launch.design.spare_rounds)
+        for launch in plan.launches
+    }
 
 
 def designs(plan: Plan) -> list[Shown]:
-    """The distinct designs in the plan's order; measured blocks keep the one that they were measured with.
+    """The distinct designs in the plan's order; measured launches keep the one that they were measured with.
 
-    Blocks that differ in their rounds alone, as those that first launches decided on do, are shown together.
+    Launches that differ in their rounds alone, as those that first launches decided on do, are shown together.
     """
-    texts: dict[int, str] = {}  # blocks may share a design
-    groups: dict[str, list[Block]] = {}
-    for block in plan.blocks:
-        if id(block.design) not in texts:
-            alike = block.design.model_copy(update={"rounds": UNDECIDED, "decided": False})
-            texts[id(block.design)] = alike.canonical()
-        groups.setdefault(texts[id(block.design)], []).append(block)
-    return [(_heading(group, len(groups)), _pairs([block.design for block in group])) for group in groups.values()]
+    texts: dict[int, str] = {}  # launches may share a design
+    groups: dict[str, list[Launch]] = {}
+    for launch in plan.launches:
+        if id(launch.design) not in texts:
+            alike = launch.design.model_copy(update={"rounds": UNDECIDED, "decided": False})
+            texts[id(launch.design)] = alike.canonical()
+        groups.setdefault(texts[id(launch.design)], []).append(launch)
+    return [(_heading(group, len(groups)), _pairs([launch.design for launch in group])) for group in groups.values()]
 
 
 def cast(plan: Plan) -> list[dict[str, str]]:
@@ -61,19 +66,19 @@ def _entry(member: Member) -> dict[str, str]:
 
 
 def _members(plan: Plan) -> list[Member]:
-    """The members of every company, once however many blocks share it; a company's may differ from block to block."""
-    companies = {id(block.company): block.company for block in plan.blocks}
-    return [member for company in companies.values() for member in company.members]
+    """The members of every cohort, once however many launches share it; a cohort's may differ between launches."""
+    cohorts = {id(launch.cohort): launch.cohort for launch in plan.launches}
+    return [member for cohort in cohorts.values() for member in cohort.members]
 
 
-def _heading(group: Sequence[Block], of: int) -> str:
-    leads = [member.workload for block in group for member in block.company.members if member.role == "lead"]
+def _heading(group: Sequence[Launch], of: int) -> str:
+    leads = [member.workload for launch in group for member in launch.cohort.members if member.role == "lead"]
     which = f"{counted(len(group), 'launch')} of {listed([*dict.fromkeys(leads)])}" if of > 1 else "the launches"
     return f"Design of {which} (times in seconds)"
 
 
 def _pairs(alike: Sequence[Design]) -> list[tuple[str, str]]:
-    values = alike[0].model_dump(mode="json", exclude={"decided"}) | {"rounds": _rounds(alike)}
+    values = alike[0].model_dump(mode="json", exclude=NO_SETTINGS, context=BY_HAND) | {"rounds": _rounds(alike)}
     return [(_spaced(key), _text(value)) for key, value in values.items()]
 
 

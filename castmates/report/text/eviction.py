@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from statistics import median
 
 from castmates.english import counted, percent
-from castmates.report.block_facts import EvictionFacts
+from castmates.report.launch_facts import EvictionFacts
 
 
-def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
+def eviction_sentence(launches: Sequence[EvictionFacts]) -> str:
     """How often caches were emptied, and what members held of them then; "" where there was nothing to empty."""
-    times, not_emptied = sum(block.times for block in blocks), sum(block.not_emptied for block in blocks)
+    times, not_emptied = sum(launch.times for launch in launches), sum(launch.not_emptied for launch in launches)
     if not times:
         lost = f"Members lost ways before {counted(not_emptied, 'stretch')}, and no cache was emptied."
         return lost if not_emptied else ""
     what = f"Last-level caches were emptied before each of {counted(times, 'stretch')}"
-    unsteady = sum(block.not_steady for block in blocks)
+    unsteady = sum(launch.not_steady for launch in launches)
     why = "after the lead-in, rates or occupancy still changed or were not known"
     cold = f" {unsteady} of these {'does' if unsteady == 1 else 'do'} not count: {why}." if unsteady else ""
-    left = [block.left for block in blocks if block.left is not None]
-    most = [block.left_most for block in blocks if block.left_most is not None]
+    left = [launch.left for launch in launches if launch.left is not None]
+    most = [launch.left_most for launch in launches if launch.left_most is not None]
     if not left or not most:
         return f"{what}; how much members then held of them could not be read.{cold}"
     shares = f"{percent(100 * median(left))} (median), {percent(100 * max(most))} at most"

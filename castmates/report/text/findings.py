@@ -203,12 +203,12 @@ def command_of(results: Results, finding: Finding) -> str:
         return _filled(trial.command, study, finding) if finding.evidence[0].cells else ""
     if finding.subject.platform == "modelled" or (trial.lead and not _fits(results.plan, finding)):
         return ""  # nothing runs that could be changed, or nothing of it
-    return f"castmates try{study} {shlex.quote(finding.id)}"
+    return f"castmates advice{study} --try {shlex.quote(finding.id)}"
 
 
 def _fits(plan: Plan, finding: Finding) -> bool:
     trial, lead = finding.rule.trial, without_class(finding.subject.lead)
-    commands = [company.lead.command for company in plan.companies if company.lead.workload == lead]
+    commands = [cohort.lead.command for cohort in plan.cohorts if cohort.lead.workload == lead]
     return trial is not None and bool(commands) and change_for(trial, commands[0]) is not None
 
 

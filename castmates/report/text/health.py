@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
-from castmates.analysis.effects.verdicts import NEVER_FROZEN, NONE_SEEN, SEEN, TOO_FEW_WINDOWS
+from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
-from castmates.report.block_facts import LedgerFacts, Settled
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_facts import LedgerFacts, Settled
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import processor, services
@@ -22,7 +22,6 @@ from castmates.report.text.words import (
     counted,
     failure_sentence,
     interval,
-    kinds_of,
     listed,
     number,
     plain,
@@ -32,9 +31,10 @@ from castmates.results.named import retry_command
 from castmates.study.adaptive_words import saved
 from castmates.study.adaptive_words import summary as summary_of_looks
 from castmates.study.looks import reached_words
+from castmates.study.reasons import listed_in
 from castmates.study.spec import UNMANAGED
 
-KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
+KINDS = ("alone", "alone-again", "placebo", "corun", "antagonist-alone")
 WITHIN = " within launch"
 NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]
@@ -44,9 +44,9 @@ def summary(results: Results) -> list[tuple[str, str]]:
     """Each question on the study's health with its answer."""
     rows = [
         ("Controls", results.stamp[1]),
-        ("Sensitivity", results.sensitivity[1]),
+        ("Sensitivity", results.sensitivity_stamp[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
-        ("Measurements", rejection_sentence(results.blocks, results.windows)),
+        ("Windows", rejection_sentence(results.launches, results.windows)),
         ("Masks in the processor", processor.sentences(results)),
         ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
@@ -56,7 +56,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Adaptive", adaptive_sentence(results)),
         ("Requests", services.unknown(results)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
-        ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
+        ("Launches", failure_sentence(results.launches, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
         ("Readings of the cache", readings_sentence(results.measured_records)),
         ("Caches", eviction_sentence([record.eviction for record in results.measured_records])),
@@ -71,23 +71,23 @@ def adaptive_sentence(results: Results) -> str:
         return ""
     curves = results.curves
     guessed = int((curves["source"] == INTERPOLATED).sum())
-    parts = [summary_of_looks(looks), saved(looks[-1], int(results.blocks["windows"].sum()))]
+    parts = [summary_of_looks(looks), saved(looks[-1], int(results.launches["windows"].sum()))]
     if guessed:
         parts.append(
             f"{guessed} of {len(curves)} cells of curves are interpolated, and in no table but curves.csv; without "
-            "'budget.adaptive', and with 'budget.blocks' as many as 'most_blocks', a further sweep measures them."
+            "'budget.adaptive', and with 'budget.launches' as many as 'most_launches', a further sweep measures them."
         )
     return " ".join(filter(None, parts))
 
 
 def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
     """Windows kept and rejected by kind of scene, with the kinds of reasons; a window is counted once."""
-    once = windows.drop_duplicates(["company", "block", "window"])
+    once = windows.drop_duplicates(["cohort", "launch", "window"])
     rows = []
     for kind in [name for name in KINDS if (once["kind"] == name).any()]:
         here = once[once["kind"] == kind]
         lost = int((~here["valid"]).sum())
-        reasons = Counter(reason for text in here.loc[~here["valid"], "reasons"] for reason in kinds_of(text))
+        reasons = Counter(reason for cell in here.loc[~here["valid"], "reason_kinds"] for reason in listed_in(cell))
         rows.append(
             {
                 "kind": kind,
@@ -115,9 +115,9 @@ def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
 
 def control(row: Row) -> dict[str, Any]:
     """A control as the page's table shows it."""
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == TOO_FEW
     low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
-    none = row["verdict"] == "no data"
+    none = row["verdict"] == NO_DATA
     return {
         **row,
         "what": control_name(row),
@@ -133,7 +133,7 @@ def control_name(row: Row) -> str:
 
 def compared(row: Row) -> str:
     """What is divided by what."""
-    return f"{row['baseline']} / co-run" if row["mix"] else "solo / solo again"
+    return f"{row['baseline']} / co-run" if row["mix"] else "alone / alone again"
 
 
 def carryover_sentence(rows: Sequence[Row]) -> str:
@@ -196,7 +196,7 @@ def later_sentence(found: Sequence[Growth]) -> str:
         where = f" ({one.platform})" if len(found) > 1 else ""
         change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
         parts.append(
-            f"Over all losses against solo, leads are slowed down by {change} in the later halves of slices than in "
+            f"Over all losses against alone, leads are slowed down by {change} in the later halves of slices than in "
             f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
             + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
         )
@@ -213,7 +213,7 @@ def _largest_excess(rows: Sequence[Row]) -> str:
     if points <= 0:
         return "No scene was rejected more often than its baseline."
     most = f"{number(100 * points)} points ({_effect(row)})"
-    return f"None is flagged; the largest excess of rejected measurements over the baseline is {most}."
+    return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
 
 
 def _effect(row: Row) -> str:
@@ -224,28 +224,28 @@ def _effect(row: Row) -> str:
 def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
     """How many of the spare rounds were used to repeat rounds with a rejected window."""
     begun = (
-        windows[["company", "block", "round"]].sort_values("round").drop_duplicates(["company", "block"], keep="last")
+        windows[["cohort", "launch", "round"]].sort_values("round").drop_duplicates(["cohort", "launch"], keep="last")
     )
-    last = {(row["company"], row["block"]): int(row["round"]) for row in records(begun)}
-    used = {block: max(0, number - designed[block][0]) for block, number in last.items() if block in designed}
-    allowed = sum(designed[block][1] for block in used)
+    last = {(row["cohort"], row["launch"]): int(row["round"]) for row in records(begun)}
+    used = {launch: max(0, number - designed[launch][0]) for launch, number in last.items() if launch in designed}
+    allowed = sum(designed[launch][1] for launch in used)
     if not used:
         return ""
-    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
-    return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
+    launches = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
+    return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {launches}."
 
 
-def readings_sentence(blocks: Sequence[BlockRecord]) -> str:
+def readings_sentence(launches: Sequence[LaunchRecord]) -> str:
     """How many launches lack some of their readings, with the words of the first; "" where none does."""
-    lacking = [block.unread for block in blocks if block.unread]
+    lacking = [launch.unread for launch in launches if launch.unread]
     if not lacking:
         return ""
-    return f"{len(lacking)} of {counted(len(blocks), 'launch')} lack some, for example: {'; '.join(lacking[0])}."
+    return f"{len(lacking)} of {counted(len(launches), 'launch')} lack some, for example: {'; '.join(lacking[0])}."
 
 
 @once
 def settles(results: Results) -> dict[tuple[str, int], Settled]:
-    """What each block found out about its settle time, as far as it is recorded."""
+    """What each launch found out about its settle time, as far as it is recorded."""
     return {record.place: settled for record in results.records if (settled := record.settled)}
 
 
@@ -253,33 +253,35 @@ def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
     """Which settle times were used, when rates were seen to be steady, and where they were not."""
     if not settled:
         return ""
-    blocks = list(settled.values())
-    never = [f"{company}/{block}" for (company, block), settle in settled.items() if settle.unsteady]
-    steady = [block.steady_after for block in blocks if not block.unsteady and block.steady_after is not None]
-    unseen = len(blocks) - len(never) - len(steady)
-    parts = [f"{_seconds([block.seconds for block in blocks])} waited after a change of scene"]
+    launches = list(settled.values())
+    never = [f"{cohort}/{launch}" for (cohort, launch), settle in settled.items() if settle.unsteady]
+    steady = [launch.steady_after for launch in launches if not launch.unsteady and launch.steady_after is not None]
+    unseen = len(launches) - len(never) - len(steady)
+    parts = [f"{_seconds([launch.seconds for launch in launches])} waited after a change of scene"]
     if steady:
-        slowest = Counter(plain(block.slowest) for block in blocks if block.slowest)
+        slowest = Counter(plain(launch.slowest) for launch in launches if launch.slowest)
         who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
         parts.append(f"rates were steady after {_seconds(steady)}{who}")
     if unseen:
-        where = f" in {unseen} of {counted(len(blocks), 'launch')}" if unseen < len(blocks) else ""
+        where = f" in {unseen} of {counted(len(launches), 'launch')}" if unseen < len(launches) else ""
         parts.append(f"it was not seen when rates became steady{where}")
     if never:
         parts.append(
             f"rates did not become steady within the longest settle time in {len(never)} of "
-            f"{counted(len(blocks), 'launch')}: {listed(never)}"
+            f"{counted(len(launches), 'launch')}: {listed(never)}"
         )
-    return f"{'; '.join(parts)}.{_raise_it(blocks)}"
+    return f"{'; '.join(parts)}.{_raise_it(launches)}"
 
 
-def _raise_it(blocks: Sequence[Settled]) -> str:
-    """What to do where most blocks lost a round because they had to wait longer than planned."""
-    raised = [block.seconds for block in blocks if block.asked is not None and block.seconds > block.asked + 1e-4]
-    if 2 * len(raised) <= len(blocks):
+def _raise_it(launches: Sequence[Settled]) -> str:
+    """What to do where most launches lost a round because they had to wait longer than planned."""
+    raised = [
+        launch.seconds for launch in launches if launch.asked is not None and launch.seconds > launch.asked + 1e-4
+    ]
+    if 2 * len(raised) <= len(launches):
         return ""
     longest = math.ceil(round(100 * max(raised), 6)) / 100
-    return f" {len(raised)} of {counted(len(blocks), 'launch')} had to raise it: raise budget.settle to {longest:g}."
+    return f" {len(raised)} of {counted(len(launches), 'launch')} had to raise it: raise budget.settle to {longest:g}."
 
 
 def _seconds(values: Sequence[float]) -> str:

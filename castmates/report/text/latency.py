@@ -22,7 +22,7 @@ def rows(results: Results) -> list[Row]:
     for quantile in records(of_steps(results)):
         row = lines.setdefault(
             (quantile["member"], quantile["scene"], quantile["platform"]),
-            quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
+            quantile | {"cells": {}, "launches": quantile["launches"] + quantile["launches_few"]},
         )
         row["cells"][quantile["quantile"]] = _cell(quantile)
     return [
@@ -34,7 +34,7 @@ def rows(results: Results) -> list[Row]:
 def of_steps(results: Results) -> pd.DataFrame:
     """The rows of the table that are of steps, and not of requests to services, which have a separate table."""
     table = results.latency
-    return table[table["what"] != "request"] if "what" in table else table
+    return table[table["what"] != "request"]
 
 
 def needed() -> str:
@@ -79,11 +79,11 @@ def _cell(row: Row) -> Row:
         "value": row["ms"],
         "ms": number(row["ms"], places),
         "ms_interval": interval(row["ms_low"], row["ms_high"], places) if row["ms_low"] == row["ms_low"] else "",
-        "ratio": f"× {number(row['ratio'], 3)}" if row["blocks_paired"] else "",
+        "ratio": f"× {number(row['ratio'], 3)}" if row["launches_paired"] else "",
         "ratio_interval": interval(row["ratio_low"], row["ratio_high"], 3)
         if row["ratio_low"] == row["ratio_low"]
         else "",
-        "left": f"{row['blocks']} launches" if row["blocks_few"] else "",
+        "left": f"{row['launches']} launches" if row["launches_few"] else "",
     }
 
 
@@ -98,7 +98,7 @@ def _step(row: Row) -> str:
 
 
 def _scene(row: Row) -> str:
-    """Where it ran: solo; placebo on 2; beside stream; beside stream, under split-4."""
+    """Where it ran: alone; placebo on 2; beside stream; beside stream, under split-4."""
     kind, _, cpus = str(row["scene"]).partition("@")[0].partition(":")
     if row["kind"] == "corun":
         together, _, place = str(row["mix"]).partition(BETWEEN)
@@ -106,5 +106,5 @@ def _scene(row: Row) -> str:
         others.remove(without_class(row["workload"]))
         where = f"beside {' and '.join(others)}" + f" ({WORDS.get(place, place)})" * bool(place)
     else:
-        where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind
+        where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind.removeprefix("antagonist-")
     return where if row["partition"] == UNMANAGED else f"{where}, under {row['partition']}"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import CacheFacts, IdleFacts, MachineFacts, PerfFacts, QuirkFacts, ResctrlFacts
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import parse
@@ -105,7 +105,7 @@ def _no_partitions(resctrl: ResctrlFacts) -> list[str]:
     return []
 
 
-def origins(records: Sequence[BlockRecord], facts: MachineFacts, compared: bool = False) -> list[str]:
+def origins(records: Sequence[LaunchRecord], facts: MachineFacts, compared: bool = False) -> list[str]:
     """Where the numbers come from, if not all from the one machine that is described.
 
     `compared`: the page compares the machines with each other, so that they need no word here.
@@ -120,14 +120,14 @@ def origins(records: Sequence[BlockRecord], facts: MachineFacts, compared: bool 
     ]
 
 
-def _packages(records: Sequence[BlockRecord]) -> list[str]:
-    """Which programs were not the same in all blocks: their effects are pooled as if they were."""
+def _packages(records: Sequence[LaunchRecord]) -> list[str]:
+    """Which programs were not the same in all launches: their effects are pooled as if they were."""
     versions: dict[str, Counter[str]] = {}
     for record in records:
         for package, version in record.packages:
             versions.setdefault(package, Counter())[version] += 1
     return [
-        f"The blocks ran {len(counts)} versions of {package} "
+        f"The launches ran {len(counts)} versions of {package} "
         f"({', '.join(f'{name}: {count}' for name, count in sorted(counts.items()))}); their effects are pooled."
         for package, counts in sorted(versions.items())
         if len(counts) > 1
@@ -137,13 +137,13 @@ def _packages(records: Sequence[BlockRecord]) -> list[str]:
 def _origin(counts: Counter[str], described: str | None, kind: str, thing: str) -> list[str]:
     if len(counts) > 1:
         each = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
-        sentence = f"The blocks come from {len(counts)} {kind}s ({each}); their effects are pooled"
+        sentence = f"The launches come from {len(counts)} {kind}s ({each}); their effects are pooled"
         if not described:
             return [f"{sentence}."]
         return [f"{sentence}, and the {thing} below is {'only one' if described in counts else 'none'} of them."]
     if not counts or not described or described in counts:
         return []
-    return [f"The blocks come from the {kind} {listed(list(counts))}, which is not the {thing} below ({described})."]
+    return [f"The launches come from the {kind} {listed(list(counts))}, which is not the {thing} below ({described})."]
 
 
 def size(count: int) -> str:

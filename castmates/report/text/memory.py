@@ -1,10 +1,11 @@
-"""How much of the memory's bandwidth neighbours took, and which pages members lay on: sentences for the page."""
+"""How much of the memory's bandwidth antagonists took, and which pages members lay on: sentences for the page."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.report.block_record import BlockRecord
+from castmates.analysis.effects.verdicts import NO_LOSS
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.results import Results, records
 from castmates.report.text.words import listed, number, plain
 from castmates.study.memory_peak import COMMAND, Peak
@@ -16,7 +17,7 @@ ALIKE = 0.1  # by which the shares of launches may differ
 
 
 def bandwidth(results: Results) -> list[str]:
-    """What the neighbours of each pair took, beside the peak that was measured."""
+    """What the antagonists of each pair took, beside the peak that was measured."""
     rows = _pairs(results)
     if not rows:
         return []
@@ -24,7 +25,7 @@ def bandwidth(results: Results) -> list[str]:
     if peak is None:
         return [f"{_taken(rows)}. How much of the memory's peak that is was not measured (`{COMMAND}`)."]
     sentences = [f"{_taken(rows)}. {_of_peak(peak)}"]
-    idle = [row for row in rows if row["verdict"] == "equivalent" and row["antagonists_peak_pct"] < BUSY]
+    idle = [row for row in rows if row["verdict"] == NO_LOSS and row["antagonists_peak_pct"] < BUSY]
     if idle:
         sentences.append(
             f"{listed([_pair(row) for row in idle])}: no loss, with memory that was mostly idle. It does not show what "
@@ -34,7 +35,7 @@ def bandwidth(results: Results) -> list[str]:
 
 
 def _pairs(results: Results) -> list[dict[str, Any]]:
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     if "antagonists_gb_s" not in effects:
         return []
     return [
@@ -43,7 +44,7 @@ def _pairs(results: Results) -> list[dict[str, Any]]:
 
 
 def _taken(rows: Iterable[Mapping[str, Any]]) -> str:
-    """By neighbours; beside several leads they may take more or less."""
+    """By antagonists; beside several leads they may take more or less."""
     beside: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         beside.setdefault(plain(str(row["antagonists"])), []).append(row)
@@ -52,7 +53,7 @@ def _taken(rows: Iterable[Mapping[str, Any]]) -> str:
         share = _span([row["antagonists_peak_pct"] for row in own], 0)
         of_peak = share and f" ({share} % of the peak)"
         parts.append(f"{name} {_span([row['antagonists_gb_s'] for row in own], 1)} GB/s{of_peak}")
-    return f"Neighbours read and wrote: {listed(parts)}"
+    return f"Antagonists read and wrote: {listed(parts)}"
 
 
 def _span(values: Iterable[float], digits: int) -> str:
@@ -73,7 +74,7 @@ def _pair(row: Mapping[str, Any]) -> str:
     return f"{plain(str(row['lead']))} beside {plain(str(row['antagonists']))}"
 
 
-def pages(launches: Sequence[BlockRecord]) -> list[str]:
+def pages(launches: Sequence[LaunchRecord]) -> list[str]:
     """Members that were not on the pages that they asked for, and those whose pages differ between launches."""
     shares: dict[tuple[str, str], list[float]] = {}
     missed: list[str] = []
@@ -98,7 +99,7 @@ def pages(launches: Sequence[BlockRecord]) -> list[str]:
     return sentences
 
 
-def described(launches: Sequence[BlockRecord]) -> str:
+def described(launches: Sequence[LaunchRecord]) -> str:
     """Which members lay on which pages, for the list of facts; "" where that was not recorded."""
     shares: dict[str, list[float]] = {}
     for record in launches:

@@ -1,23 +1,27 @@
 """What is tried against a loss, in words."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.partitions.isolated import CHOSEN
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.study.cache import Cache
+from castmates.study.masks import popcount
+from castmates.study.mix_keys import PERIOD
+from castmates.study.schemata import mask_of
+from castmates.study.spec import Partition
 
 Row = Mapping[str, Any]
+SPLIT = "split"  # the curve of partitions that divide the ways, and no more
 NAMES = {
     NOTHING: "nothing is done",
     "ways": "separate cache ways",
-    "bandwidth": "neighbours' memory throttled",
+    "bandwidth": "antagonists' memory throttled",
     "code": "ways for its code alone",
     "core": "its siblings left idle",
-    "socket": "neighbours in another cache",
-    "other-socket": "neighbours on another socket",
-    "quota": "neighbours' CPU time limited",
+    "socket": "antagonists in another cache",
+    "other-socket": "antagonists on another socket",
+    "quota": "antagonists' CPU time limited",
 }
 
 
@@ -26,23 +30,24 @@ def name_of(row: Row) -> str:
     return NAMES[row["mitigation"]]
 
 
-def amount_of(row: Row, cache: Cache | None) -> str:
+def amount_of(row: Row, partition: Partition | None, cache: Cache | None) -> str:
     """How much of it on a machine with this cache: "to 50 %"; the mask that was chosen."""
-    partition = str(row["partition"])
-    if row["mitigation"] == "ways" and partition:
-        best = f", best of {row['candidates']}" if row["how"] == CHOSEN else ""
-        return f"{_ways(partition, cache)}{best}"
-    if match := re.search(r"-mb(\d+)$", partition):
-        return _throttle(int(match[1]), cache)
-    if match := re.fullmatch(r"quota-(\d+)(?:-every-(\d+)ms)?", partition):
-        return f"to {match[1]} %" + (f" of each {match[2]} ms" if match[2] else "")
-    return partition
+    if partition is None:
+        return ""
+    if row["mitigation"] == "ways":
+        return _ways(partition, cache) + (f", best of {row['candidates']}" if row["how"] == CHOSEN else "")
+    for share in partition.shares:
+        if share.bandwidth is not None:
+            return _throttle(share.bandwidth, cache)
+        if share.quota is not None:
+            return f"to {share.quota} %" + (f" of each {share.period} ms" if share.period != PERIOD else "")
+    return partition.name
 
 
-def _ways(partition: str, cache: Cache | None) -> str:
-    """The mask in words; a partition that is not named by its ways alone keeps its name."""
-    match = re.fullmatch(r"split-(\d+)", partition)
-    return f"{match[1]} of {cache.ways} ways" if match and cache else partition
+def _ways(partition: Partition, cache: Cache | None) -> str:
+    """The mask in words; a partition that is more than a split keeps its name."""
+    own = mask_of(partition.shares[0])  # the lead's
+    return f"{popcount(own)} of {cache.ways} ways" if partition.curve == SPLIT and own and cache else partition.name
 
 
 def _throttle(value: int, cache: Cache | None) -> str:

@@ -27,7 +27,7 @@ class OnNode:
     low: float
     high: float
     launches: int
-    state: str = "open"
+    state: str = ""
 
     @property
     def known(self) -> bool:
@@ -40,19 +40,19 @@ class Compared:
     """A pair on all nodes of a class."""
 
     program: str
-    neighbours: str
+    antagonists: str
     verdict: str
     p_holm: float
     nodes: tuple[OnNode, ...]
 
 
 def compared(results: Results) -> list[Compared]:
-    """Each lead beside its neighbours without a partition, on every node of its class."""
+    """Each lead beside its antagonists without a partition, on every node of its class."""
     table = results.nodes
     ours = table[
         (table["control"] == "")
         & (table["role"] == "lead")
-        & (table["baseline"] == "solo")
+        & (table["baseline"] == "alone")
         & (table["partition"] == UNMANAGED)
     ]
     found = []
@@ -61,16 +61,16 @@ def compared(results: Results) -> list[Compared]:
         found.append(
             Compared(
                 program=plain(first["lead"]),
-                neighbours=plain(first["antagonists"]).replace("+", " + "),
+                antagonists=plain(first["antagonists"]).replace("+", " + "),
                 verdict=first["verdict"],
                 p_holm=first["p_holm"],
                 nodes=tuple(
                     OnNode(
                         row["host"],
-                        row["degradation_pct"],
-                        row["degradation_low"],
-                        row["degradation_high"],
-                        row["blocks"],
+                        row["loss_pct"],
+                        row["loss_low"],
+                        row["loss_high"],
+                        row["launches"],
                     )
                     for row in lines
                 ),
@@ -91,7 +91,7 @@ def controls(results: Results) -> list[dict[str, Any]]:
             "ratio": number(row["slowdown"], 3),
             "interval": interval(row["slowdown_low"], row["slowdown_high"], 3),
             "verdict": row["verdict"],
-            "launches": row["blocks"],
+            "launches": row["launches"],
             "failed": place in bad,
         }
         for place, row in zip(rows.index, records(rows), strict=True)

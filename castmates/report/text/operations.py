@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import LOSS
 from castmates.analysis.operations.effects import STEP
 from castmates.analysis.operations.groups import SMALL
 from castmates.english import counted, listed, number
@@ -23,7 +24,7 @@ from castmates.study.profile_launches import (
     cannot_log,
     traced_by,
 )
-from castmates.study.spec import UNMANAGED, Block
+from castmates.study.spec import UNMANAGED, Launch
 
 NAMED = 3  # operations that a sentence names
 MOST_MEMORY = 5  # operations of a scene in the table of memory
@@ -77,7 +78,7 @@ def loss_words(results: Results) -> Iterator[str]:
     table = results.operation_effects
     if not results.plan.profiles:  # tables of a study that traces nothing any more
         return
-    longer = (table["verdict"] == "slower") & (table["difference_low"] > 0)
+    longer = (table["verdict"] == LOSS) & (table["difference_low"] > 0)
     for step in records(table[longer & (table["group"] == STEP)].sort_values("difference_ms", ascending=False)):
         own = table[longer & _same(table, step) & (table["group"] != STEP)]
         own = own.sort_values("difference_ms", ascending=False).head(NAMED)
@@ -139,12 +140,12 @@ def trouble_words(results: Results) -> Iterator[str]:
         yield f"{listed(without)} {CANNOT_LOG}."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
-        yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
+        yield f"The profile launch {record['cohort']}/{record['launch']} failed: {record['reason']}"
     yield from _unused(results)
     for record in results.profiled:
         for trace in record.get("traces", ()):
             if trace.get("reason") and not trace.get("taken"):
-                yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+                yield f"{trace['scene']} was not traced in {record['cohort']}/{record['launch']}: {trace['reason']}"
 
 
 def _unused(results: Results) -> Iterator[str]:
@@ -157,9 +158,9 @@ def _unused(results: Results) -> Iterator[str]:
         yield f"{counted(many, 'trace')} of {lead} in its {epoch} epoch cannot be used: {why}."
 
 
-def _leaves_out(launch: Block) -> bool:
+def _leaves_out(launch: Launch) -> bool:
     """Whether a launch's traces lack short operations."""
-    how = traced_by(launch.company)
+    how = traced_by(launch.cohort)
     return how is not None and how.leaves_out
 
 
@@ -184,7 +185,7 @@ def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
 def _shown(effects: pd.DataFrame) -> pd.DataFrame:
     order = effects.assign(whole=effects["group"] == STEP)
     return order.sort_values(
-        ["member", "mix", "partition", "whole", "solo_ms"], ascending=[True, True, True, False, False]
+        ["member", "mix", "partition", "whole", "alone_ms"], ascending=[True, True, True, False, False]
     )
 
 
@@ -193,9 +194,7 @@ def _effect(row: Row) -> Row:
         **row,
         "who": f"{plain(row['member'])} {beside_words(row)}",
         "what": operation_words(row["group"]),
-        "interval": ""
-        if math.isnan(row["degradation_low"])
-        else interval(row["degradation_low"], row["degradation_high"]),
+        "interval": "" if math.isnan(row["loss_low"]) else interval(row["loss_low"], row["loss_high"]),
         "difference": ""
         if math.isnan(row["difference_low"])
         else interval(row["difference_low"], row["difference_high"], 2),
@@ -206,7 +205,7 @@ def _effect(row: Row) -> Row:
 
 def _largest(table: pd.DataFrame) -> dict[str, Any]:
     """The largest rows of each lead alone."""
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     rows = alone.sort_values("shared_ms", ascending=False).groupby(["member", "platform"], sort=False).head(LISTED)
     rows = rows.sort_values(["member", "shared_ms"], ascending=[True, False])
     return {

@@ -15,18 +15,18 @@ from castmates.study.spec import UNMANAGED
 
 Row = dict[str, Any]
 SETS = {"random": "random {}", "pairs": "{} of all pairs", "groups": "{} of all pairs in the groups"}
-SEVERAL = "all"  # in the column of neighbours
+SEVERAL = "all"  # in the column of antagonists
 
 
 def rows(results: Results) -> list[Row]:
-    """A row per set, number of neighbours, partition and metric."""
+    """A row per set, number of antagonists, partition and metric."""
     lines = []
     for entry in records(results.system_over_mixes):
         heading, digits = column_of(entry["metric"])
         lines.append(
             {
                 "name": entry["set"] + (f" ({entry['machine']})" if entry["machine"] else ""),
-                "neighbours": _size(entry) or SEVERAL,
+                "antagonists": _size(entry) or SEVERAL,
                 "metric": heading,
                 "partition": entry["partition"],
                 "value": entry["value"],
@@ -37,7 +37,7 @@ def rows(results: Results) -> list[Row]:
                 "mixes": entry["mixes"],
                 "mixes_of": entry["mixes_of"],
                 "possible": "" if pd.isna(entry["possible"]) else entry["possible"],
-                "blocks": entry["blocks"],
+                "launches": entry["launches"],
                 "platform": entry["platform"],
                 "possibly_biased": entry["possibly_biased"],
             }
@@ -46,7 +46,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def sentences(results: Results) -> list[str]:
-    """STP and ANTT of each set without a partition, by number of neighbours."""
+    """STP and ANTT of each set without a partition, by number of antagonists."""
     table = results.system_over_mixes
     found = records(table[(table["partition"] == UNMANAGED) & table["metric"].isin([STP, ANTT])])
     keys = dict.fromkeys((row["set"], _size(row), row["platform"], row["machine"]) for row in found)
@@ -64,7 +64,7 @@ def _sentence(own: list[Row]) -> Iterator[str]:
     first, size = own[0], _size(own[0])
     lacking = f" of {first['mixes_of']}" if first["mixes"] < first["mixes_of"] else ""
     mixes = "mix" if first["mixes"] == 1 else "mixes"
-    beside = f" of a program and {counted(size, 'neighbour')}" if size else ""
+    beside = f" of a lead and {counted(size, 'antagonist')}" if size else ""
     values = " and ".join(f"{row['metric']} {_value(row, '', 2)}" for row in own)
     yield f"{first['mixes']}{lacking} {SETS[first['set']].format(mixes)}{beside}: {values} over these, between launches"
     if not math.isnan(first["all_value"]):
@@ -82,4 +82,4 @@ def _value(row: Row, prefix: str, digits: int) -> str:
 
 
 def _size(row: Row) -> int | None:
-    return None if pd.isna(row["neighbours"]) else int(row["neighbours"])
+    return None if pd.isna(row["antagonists"]) else int(row["antagonists"])

@@ -1,4 +1,4 @@
-"""What the path of the schedule of a step consists of, and what neighbours change in it, in words."""
+"""What the path of the schedule of a step consists of, and what antagonists change in it, in words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from castmates.analysis.dataflow.effects import ENTERS, LEAVES, STEP
-from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.dataflow.summary import lead_alone
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.words import counted, listed, number, plain
@@ -58,7 +58,7 @@ def context(results: Results) -> dict[str, Any]:
 def path_words(results: Results) -> Iterator[str]:
     """What bounds a step alone, which operations enter or leave the path, and what has no path."""
     scenes = results.critical_path
-    for row in records(scenes[alone(scenes) & (scenes["reason"] == "")]):
+    for row in records(scenes[lead_alone(scenes) & (scenes["reason"] == "")]):
         yield (
             f"The path of the schedule of {plain(row['member'])} alone has {number(row['nodes'], 0)} operations, "
             f"{number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms; for "

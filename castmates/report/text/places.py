@@ -1,4 +1,4 @@
-"""Where neighbours sit, in words."""
+"""Where antagonists sit, in words."""
 
 WORDS = {
     "": "where placement puts them",

@@ -26,7 +26,7 @@ def context(results: Results) -> dict[str, Any]:
     limit = results.study.recommend.lead_loss if results.study else None
     return {
         "sentences": [
-            *sentences(table, results.plan.prediction, int(results.blocks["windows"].sum())),
+            *sentences(table, results.plan.prediction, int(results.launches["windows"].sum())),
             *(role_words(results.effects) if len(table) else ()),
         ],
         "worth": worth_measuring(table, limit) if len(table) else [],

@@ -39,7 +39,7 @@ def context(results: Results) -> dict[str, Any]:
 def use_words(results: Results) -> Iterator[str]:
     """How much of each lead's step alone runs with which instructions, as far as implementations show it."""
     table = results.isa_use
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED) & (table["type"] == ALL)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED) & (table["type"] == ALL)]
     for member, rows in alone.groupby("member", sort=False):
         known = [row for row in records(rows) if row["processor"] == HAS and row["eligible_ms"] > 0]
         known = [row for row in known if not row["wider_share"] > row["used_share"]]
@@ -100,14 +100,14 @@ def _cost_words(logged: Sequence[Row], usual: Sequence[Row]) -> Iterator[str]:
 
 def _usual_ms(profiles: Sequence[Row], lead: object) -> list[float]:
     traces = [
-        trace for one in profiles if one.get("lead") == lead for trace in one["traces"] if trace["scene"] == "solo"
+        trace for one in profiles if one.get("lead") == lead for trace in one["traces"] if trace["scene"] == "alone"
     ]
     return [ms for trace in traces for ms in trace.get("usual_ms", ()) if ms]
 
 
 def _primitives(table: pd.DataFrame) -> dict[str, Any]:
     """The primitives that take most of a step of each lead alone."""
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     rows = alone.groupby(["member", "platform"], sort=False).head(LISTED)
     return {"rows": [_primitive(row) for row in records(rows)], "more": len(alone) - len(rows)}
 
@@ -121,7 +121,7 @@ def _primitive(row: Row) -> Row:
 def _whole_first(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of whole models in all scenes, and those of types of operations of each lead alone."""
     whole = table[table["type"] == ALL]
-    alone = (table["kind"] == "solo") & (table["partition"] == UNMANAGED)
+    alone = (table["kind"] == "alone") & (table["partition"] == UNMANAGED)
     types = table[alone & (table["type"] != ALL) & (table["eligible_ms"] > 0) & (table["processor"] == HAS)]
     types = types.sort_values("eligible_ms", ascending=False).groupby(["member", "extension"], sort=False).head(8)
     return pd.concat([whole, types], ignore_index=True)

@@ -3,11 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, SHARED, UNCERTAIN, equal, held_by, states
+from castmates.analysis.partitions.held import (
+    AS_ASKED,
+    NOT_READ,
+    OTHERWISE,
+    UNCERTAIN,
+    HeldPartitions,
+    equal,
+    held_by,
+    sharers,
+    states,
+)
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
 from castmates.study.class_caches import cache_of
-from castmates.study.spec import REST
+from castmates.study.spec import REST, Plan
 
 NAMED = 5  # partitions in a sentence, and settings
 
@@ -21,17 +31,14 @@ def sentences(results: Results) -> str:
     for (_, partition), state in known.items():
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
-    parts += [
-        f"Ways of {_some(names)} are {state}: other programs have them too, so no such partition isolates."
-        for state, names in by_state.items()
-        if state.startswith(SHARED)
-    ]
+    parts += _shared(plan, found)
     parts += [
         f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
     ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
-        caches = [cache_of(plan, mix) for (mix, _), state in known.items() if state == UNCERTAIN]
+        machines = {mix.name: mix.machine for mix in plan.mixes}
+        caches = [cache_of(plan, machines[mix]) for (mix, _), state in known.items() if state == UNCERTAIN]
         shared = listed(list(dict.fromkeys(f"{cache.shareable:#x}" for cache in caches if cache)))
         parts.append(
             f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
@@ -58,6 +65,18 @@ def _otherwise(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping
         )
 
 
+def _shared(plan: Plan, held: HeldPartitions) -> Iterator[str]:
+    by_groups: dict[tuple[str, ...], dict[str, None]] = {}
+    for (_, partition), groups in sharers(plan, held).items():
+        by_groups.setdefault(groups, {}).setdefault(partition)
+    for groups, names in by_groups.items():
+        if groups:
+            yield (
+                f"Ways of {_some(names)} are shared with {listed(groups)}: other programs have them too, so no such "
+                "partition isolates."
+            )
+
+
 def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:
     for record in records:
         for rows in record.get("processor", {}).get("partitions", {}).values():
@@ -67,10 +86,10 @@ def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _unread(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Why some partitions were not read, where a block records it; of a modelled machine there is nothing to read."""
-    why = dict.fromkeys(str(record["processor"].get("registers", "")) for record in records if "processor" in record)
+    """Why some partitions were not read, where a launch records it; of a modelled machine there is nothing to read."""
+    why = dict.fromkeys(record["processor"]["registers"]["lacking"] for record in records if "processor" in record)
     if why and (NOT_READ in by_state or UNCERTAIN in by_state):
-        reasons = listed([text.removeprefix("not read: ") for text in why if text.startswith("not read: ")])
+        reasons = listed(list(filter(None, why)))
         because = f": {reasons}" if reasons else ""
         yield f"It is proved what the kernel holds, but not what the processor holds{because}."
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
@@ -38,7 +39,7 @@ def context(results: Results) -> dict[str, Any]:
 
 
 def _command(results: Results) -> str:
-    return f"castmates confirm {results.study_file or 'STUDY.yaml'}"
+    return f"castmates sweep {results.study_file or 'STUDY.yaml'} --confirm"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _loss_of(rows: pd.DataFrame, member: str) -> tuple[float, float, float]:
     if member not in rows.index:
         return math.nan, math.nan, math.nan
     row = records(rows.loc[[member]])[0]
-    return row["degradation_pct"], row["degradation_low"], row["degradation_high"]
+    return row["loss_pct"], row["loss_low"], row["loss_high"]
 
 
 def is_advised(row: Row) -> bool:
@@ -91,8 +92,8 @@ def _doubt(row: Row) -> str:
             f" Masks of {name} have some but not all of the ways that I/O fills too, which some processors give "
             "together only: the lead and the others may share ways."
         )
-    if str(row.get("held")).startswith(SHARED):
-        return f" Other programs on the machine have ways of {name} too: they are {row['held']}."
+    if row.get("held") == SHARED:
+        return f" Other programs on the machine have ways of {name} too."
     if row.get("held") == OTHERWISE:
         return f" Ways are those that the processor held under {name}, which are not those that were asked."
     return ""
@@ -109,9 +110,9 @@ def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
             f"{who}: no partition that gives the lead its own ways was measured, so none can be recommended for a "
             f"loss of at most {limit}; add a sweep such as `split: all`."
         )
-    if row["verdict"] == verdicts.TOO_FEW:
+    if row["verdict"] == TOO_FEW:
         return (
-            f"{who}: {counted(int(row['blocks']), 'launch')} cannot show which lead mask keeps the loss within "
+            f"{who}: {counted(int(row['launches']), 'launch')} cannot show which lead mask keeps the loss within "
             f"{limit}; it takes at least three."
         )
     if row["verdict"] == verdicts.NOT_MET and row["aim"] == verdicts.KNEE:
@@ -122,7 +123,7 @@ def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
     fresh = confirmation(row, command)
-    looked_at = f"{counted(int(row['blocks']), 'launch')} and {counted(int(row['masks']), 'mask')}"
+    looked_at = f"{counted(int(row['launches']), 'launch')} and {counted(int(row['masks']), 'mask')}"
     chosen = f"This was chosen from {looked_at}"
     if row["aim"] != verdicts.KNEE:
         chosen += f"; at {100 * row['confidence']:.3g} % no more than {_least(row)}"
@@ -134,7 +135,7 @@ def bargain(row: Row, price: Sequence[Paid]) -> str:
     one = "s" if count_of(row["lead_ways"]) == 1 else ""
     shown = row["confirmation"] == verdicts.YES or row["bound_pct"] <= row["limit_pct"]
     keep = f"keep{one}" if shown else f"seem{one} to keep"
-    keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, verdicts.UNCLEAR) else keep
+    keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, UNCLEAR) else keep
     aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
     without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
     faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
@@ -244,20 +245,20 @@ def _nearest(row: Row) -> str:
     else:
         why = "the estimate keeps it, and more launches may show as much"
     return (
-        f"{row['partition']} comes nearest with {_lost(row, '')} ({counted(int(row['blocks']), 'launch')}), whose "
+        f"{row['partition']} comes nearest with {_lost(row, '')} ({counted(int(row['launches']), 'launch')}), whose "
         f"upper bound of {number(row['bound_pct'])} % misses it by {points} points: {why}"
     )
 
 
 def confirmation(row: Row, command: str) -> str:
-    """What fresh blocks show of it."""
+    """What fresh launches show of it."""
     word = row["confirmation"]
     if word == verdicts.NOT_YET:
         return f"Not confirmed yet: run `{command}`."
-    blocks = counted(int(row["confirmed_blocks"]), "fresh launch")
-    if word == verdicts.TOO_FEW:
-        return f"Not confirmed: {blocks} of {row['confirmed_in']} count, three are needed; run `{command}`."
-    value = f"{_lost(row, 'confirmed_')} in {blocks}{_apart(row)}"
+    launches = counted(int(row["confirmed_launches"]), "fresh launch")
+    if word == TOO_FEW:
+        return f"Not confirmed: {launches} of {row['confirmed_in']} count, three are needed; run `{command}`."
+    value = f"{_lost(row, 'confirmed_')} in {launches}{_apart(row)}"
     rest = _others(row, "confirmed_")
     if word == verdicts.YES:
         return f"Confirmed: {value}, while {rest}."
@@ -267,9 +268,9 @@ def confirmation(row: Row, command: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """How the fresh blocks were measured where that differs, and how many other studies measured some."""
+    """How the fresh launches were measured where that differs, and how many other studies measured some."""
     others = int(row["confirmed_studies"]) - 1
-    more = f"{others} other confirming stud{'y' if others == 1 else 'ies'} with no more blocks" if others > 0 else ""
+    more = f"{others} other confirming stud{'y' if others == 1 else 'ies'} with no more launches" if others > 0 else ""
     remarks = "; ".join(filter(None, [row["confirmed_design"], more]))
     return f" ({remarks})" if remarks else ""
 
@@ -282,7 +283,7 @@ def knee_words(row: Row) -> str:
         sensitivity.BETWEEN: f"from between {low} and {high} ways on",
         sensitivity.AT_LEAST: f"{low} ways or more; up to {row['most_ways']} are not shown to be enough",
         sensitivity.NOT_REACHED: f"not reached with up to {row['most_ways']} ways",
-        sensitivity.TOO_FEW: f"unknown: {counted(int(row['blocks']), 'launch')}, and at least three are needed",
+        TOO_FEW: f"unknown: {counted(int(row['launches']), 'launch')}, and at least three are needed",
     }[verdict]
 
 
@@ -290,7 +291,7 @@ def measured_ways(row: Row, results: Results) -> str:
     """4 to 8; a lead alone also keeps its rate with the whole cache, which its rates are compared with."""
     fewest, most = row["fewest_ways"], row["most_ways"]
     measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    cache = cache_of(results.plan, row["lead"])
+    cache = cache_of(results.plan, row["machine"])
     every = cache.ways if cache else 0
     if row["antagonists"] or not every or most >= every:
         return measured
@@ -298,9 +299,9 @@ def measured_ways(row: Row, results: Results) -> str:
 
 
 def refusals(pareto: pd.DataFrame) -> list[str]:
-    """Which blocks of confirming studies do not count, and why."""
+    """Which launches of confirming studies do not count, and why."""
     return [
-        f"{counted(int(row['refused']), 'block')} of {row['source']} ({row['mix']} under {row['partition']}) "
+        f"{counted(int(row['refused']), 'launch')} of {row['source']} ({row['mix']} under {row['partition']}) "
         f"{'does' if row['refused'] == 1 else 'do'} not count: {row['why_refused']}."
         for row in records(pareto[pareto["refused"] > 0])
     ]

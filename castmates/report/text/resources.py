@@ -19,6 +19,8 @@ from castmates.analysis.explanations.power import (
 from castmates.analysis.explanations.resources import BANDWIDTH, LEVEL_1, MEMBER, OCCUPANCY
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, listed, number
+from castmates.study.capabilities import EVENTS as EVENTS_COUNTED
+from castmates.study.capabilities import MONITOR, PROGRAMS, TOPDOWN
 
 # Unit of the table -> what the page divides by, what it calls it, and how many decimals it shows.
 SHOWN = {
@@ -47,16 +49,20 @@ def power_rows(results: Results) -> list[Row]:
 
 
 def lacking(results: Results) -> str:
-    """Which of the metrics no window of this study has; "" where it has all."""
+    """Which of the metrics that it asks for no window of this study has; "" where it has all."""
     metrics = set(results.resources["metric"])
-    parts = [name for name in (OCCUPANCY, BANDWIDTH, IPC) if name not in metrics]
-    parts += [] if any(name.endswith(PER_1000) for name in metrics) else ["cache misses per 1000 instructions"]
-    parts += [] if metrics & set(LEVEL_1) else ["level 1 of Top-Down"]
+    parts = [name for name in (OCCUPANCY, BANDWIDTH) if name not in metrics and results.asks(MONITOR)]
+    if results.asks(EVENTS_COUNTED):
+        parts += [] if IPC in metrics else [IPC]
+        parts += [] if any(name.endswith(PER_1000) for name in metrics) else ["cache misses per 1000 instructions"]
+    parts += ["level 1 of Top-Down"] if not metrics & set(LEVEL_1) and results.asks(TOPDOWN) else []
     return f"Not measured here in any co-run and its baseline: {listed(parts)}." if parts else ""
 
 
 def lacking_power(results: Results) -> str:
-    """What would be the evidence for a busy neighbour and was not measured; "" where there is all of it."""
+    """What would be the evidence for a busy antagonist and was not measured; "" where there is all of it."""
+    if not results.asks(PROGRAMS):
+        return ""
     metrics = set(results.resources["metric"])
     clocks = {GHZ, CPU_CLOCK, AT_EDGES}
     parts = [] if metrics & clocks else ["the clock while running (cycles over task-clock, APERF over MPERF)"]
@@ -69,7 +75,7 @@ def lacking_power(results: Results) -> str:
     proof = (
         ""
         if metrics & (set(POWER) - set(OF_GPUS))
-        else " What the part “busy neighbour” is due to is therefore not proved here."
+        else " What the part “busy antagonist” is due to is therefore not proved here."
     )
     return f"Not measured here: {listed(parts)}.{proof}"
 
@@ -95,10 +101,10 @@ def _rows(results: Results) -> list[Row]:
 
 
 def _whose(row: Row) -> Row:
-    """In whose name a row stands: tables from before had members alone."""
-    scope, scene = str(row.get("scope") or MEMBER), str(row.get("scene") or "corun")
-    of_all = "the block's packages" if scope == PACKAGES else scope
-    return {"whose": row["member"] if scope == MEMBER else of_all, "scene": scene, "is_member": scope == MEMBER}
+    """In whose name a row stands."""
+    of_all = "the launch's packages" if row["scope"] == PACKAGES else row["scope"]
+    is_member = row["scope"] == MEMBER
+    return {"whose": row["member"] if is_member else of_all, "is_member": is_member}
 
 
 def _texts(row: Row) -> Row:

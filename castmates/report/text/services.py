@@ -15,12 +15,12 @@ SPEED = (
     "The speed of an open-loop service is one over the 99th percentile (p99) of the latency of its requests: a loss of "
     "50 % is a p99 that is twice as long."
 )
-KINDS = ("solo", "corun")
+KINDS = ("alone", "corun")
 Row = dict[str, Any]
 
 
 def rows(results: Results) -> list[Row]:
-    """A row for each service that leads, load, neighbours and partition."""
+    """A row for each service that leads, load, antagonists and partition."""
     found = []
     for row in records(results.services):
         if row["role"] == "lead" and row["kind"] in KINDS:
@@ -34,8 +34,8 @@ def rows(results: Results) -> list[Row]:
 
 def where(row: Row) -> str:
     """Alone; beside stream; beside stream, under split-4."""
-    neighbours = plain(row["antagonists"]).replace("+", " + ")
-    place = f"beside {neighbours}" if neighbours else "alone"
+    antagonists = plain(row["antagonists"]).replace("+", " + ")
+    place = f"beside {antagonists}" if antagonists else "alone"
     return place if row["partition"] == UNMANAGED else f"{place}, under {row['partition']}"
 
 
@@ -50,23 +50,23 @@ def noted(results: Results, effect: Mapping[str, Any]) -> str:
         return ""
     place = ["role", "platform", "machine", "partition"]
     leads = results.services[(results.services[place] == [effect[name] for name in place]).all(axis=1)]
-    solos = {row["member"]: row for row in records(leads[leads["kind"] == "solo"])}
+    leads_alone = {row["member"]: row for row in records(leads[leads["kind"] == "alone"])}
     for row in records(leads[leads["mix"] == effect["mix"]]):
         share = number(100 * row["answered_share"], 0)
-        solo = solos.get(row["member"])
-        if solo is not None and solo["saturated"]:
-            there = number(100 * solo["answered_share"], 0)
+        alone = leads_alone.get(row["member"])
+        if alone is not None and alone["saturated"]:
+            there = number(100 * alone["answered_share"], 0)
             return f"saturated alone already: it answers {there} % of its requests there, and {share} % here"
         if row["saturated"]:
             return f"saturated: it answers {share} % of its requests, and latency grows for as long as that lasts"
         if not math.isnan(row["p99_ms"]) and not math.isnan(row["p99_ratio"]):
-            ms, alone = row["p99_ms"], row["p99_ms"] / row["p99_ratio"]
-            return f"p99 {number(ms, digits(ms))} ms, alone {number(alone, digits(alone))} ms"
+            ms, before = row["p99_ms"], row["p99_ms"] / row["p99_ratio"]
+            return f"p99 {number(ms, digits(ms))} ms, alone {number(before, digits(before))} ms"
     return ""
 
 
 def advice(results: Results) -> list[str]:
-    """For each limit of the study: the highest load that keeps it, alone and beside each neighbour."""
+    """For each limit of the study: the highest load that keeps it, alone and beside each antagonist."""
     sentences = []
     for row in records(results.loads):
         limit = f"{row['quantile']} below {number(row['limit_ms'], digits(row['limit_ms']))} ms"

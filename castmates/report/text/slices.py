@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from castmates.report.block_record import BlockRecord
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.results import Results
 from castmates.report.text.words import number
 
@@ -11,7 +11,7 @@ MUCH_LONGER = 5.0  # times; else two studies have slices of about the same lengt
 Range = tuple[float, float]
 
 
-def lengths(records: Iterable[BlockRecord]) -> Range | None:
+def lengths(records: Iterable[LaunchRecord]) -> Range | None:
     """The shortest and the longest nominal slice of these launches; None where none is recorded."""
     known = [length for record in records if record.measured for length in record.slices]
     return (min(known), max(known)) if known else None

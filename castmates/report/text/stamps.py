@@ -44,7 +44,7 @@ def stamps(results: Results) -> list[Pill]:
 
     What is not measured has no good ones: that a model agrees with itself shows nothing of a machine.
     """
-    (word, why), (sensitive, seen) = results.stamp, results.sensitivity
+    (word, why), (sensitive, seen) = results.stamp, results.sensitivity_stamp
     masks = results.masks
     well = NEITHER if origin(results) else GOOD
     return [
@@ -69,7 +69,7 @@ def caveat(results: Results) -> str:
     """What stands in the corner of a figure's files; "" where all is measured and nothing speaks against it."""
     control, sensitive, *others = stamps(results)
     parts = [origin(results)] + [control.word] * (control.state == BAD)
-    parts += [sensitive.word] * (results.sensitivity[0] == INSENSITIVE)
+    parts += [sensitive.word] * (results.sensitivity_stamp[0] == INSENSITIVE)
     return " · ".join(filter(None, parts + [pill.word for pill in others if pill.state == BAD]))
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from castmates.analysis.effects.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
 from castmates.report.results import Results, records
 from castmates.report.text.words import BIASED, counted, interval, number, plain
-from castmates.study.scenes import measures_alone
 from castmates.study.spec import UNMANAGED
 
 COLUMNS = {  # in the order of the table: heading, digits
@@ -51,11 +50,6 @@ def column_of(metric: str) -> tuple[str, int]:
 def sentences(results: Results) -> list[str]:
     """The combined throughput of each unmanaged mix, the worst first; what is not known, and why."""
     table = results.system
-    if any(mix.antagonists for mix in results.plan.mixes) and not measures_alone(results.plan):
-        return [
-            "Antagonists were not measured alone (budget.antagonists_alone): their own losses, STP, ANTT and fairness "
-            "are unknown."
-        ]
     stp = records(table[(table["metric"] == STP) & (table["partition"] == UNMANAGED)])
     known = sorted((row for row in stp if not math.isnan(row["low"])), key=lambda row: row["value"] / row["members"])
     lines = [_sentence(row) for row in known[:SAID]]
@@ -67,7 +61,7 @@ def sentences(results: Results) -> list[str]:
             f"{counted(len(few), 'mix')} {'has' if len(few) == 1 else 'have'} fewer than three launches in which every "
             "member has a valid pair: no interval."
         )
-    lost = sum(row["blocks_incomplete"] for row in records(table[table["metric"] == STP]))
+    lost = sum(row["launches_incomplete"] for row in records(table[table["metric"] == STP]))
     if lost:
         lines.append(
             f"Left out of a mix or partition, because one of its members has no valid pair of windows: "
@@ -81,5 +75,5 @@ def _sentence(row: Row) -> str:
     return (
         f"{plain(row['lead'])} + {plain(row['antagonists']).replace('+', ' + ')}: {values} times the throughput of one "
         f"program alone; {row['members']} would be no loss "
-        f"({counted(row['blocks'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
+        f"({counted(row['launches'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
     )

@@ -15,7 +15,7 @@ def context(results: Results) -> Mapping[str, Any]:
         {
             **row,
             "who": plain(row["member"]),
-            "beside": "alone" if row["kind"] == "solo" else row["scene"] or "the whole trace",
+            "beside": "alone" if row["kind"] == "alone" else row["scene"] or "the whole trace",
         }
         for row in records(results.trace_summary)
         if row["trace"] in there

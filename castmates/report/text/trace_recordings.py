@@ -19,7 +19,7 @@ def context(results: Results) -> dict[str, Any]:
         "rows": [row for trace in traces(results) for row in _rows(trace)],
         "remarks": [sentence for trace in traces(results) for sentence in _remarks(trace)],
         "links": [(trace.name, trace.links()) for trace in traces(results)],
-        "command": f"castmates query {results.study_file or results.folder}",
+        "command": f"castmates trace query {results.study_file or results.folder}",
     }
 
 

@@ -1,4 +1,4 @@
-"""Where the time of members' threads went while a trace was recorded: alone beside others, by state."""
+"""Where the time of members' threads went while a trace was recorded: alone and beside others, by state."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -42,7 +42,7 @@ def trace_report(record: Mapping[str, Any], folder: Path, study: Path) -> Iterat
     if (folder / OPENED).is_file():
         yield f"  look at it:  {folder / OPENED} in a browser"
     name = str(record.get("mix")) + (f"@{part}" if (part := record.get("partition")) != "unmanaged" else "")
-    yield f'  ask it:      castmates query {study} {name} "SELECT …"'
+    yield f'  ask it:      castmates trace query {study} {name} "SELECT …"'
 
 
 def _scene(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> Iterator[str]:

@@ -1,14 +1,15 @@
-"""Trials in words: what a finding's advice gave in fresh launches, alone and beside the neighbours."""
+"""Trials in words: what a finding's advice gave in fresh launches, alone and beside the antagonists."""
 
 from collections.abc import Iterator
 
+from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.english import counted, listed, number
 from castmates.report.results import records
 from castmates.report.text.words import Row, interval
 from castmates.report.trials import Tried, loss_of
 from castmates.study.spec import UNMANAGED
 
-PROVEN = ("faster", "slower")
+PROVEN = (GAIN, LOSS)
 
 
 def sentences(tried: Tried) -> Iterator[str]:
@@ -32,12 +33,12 @@ def _gains(tried: Tried) -> Iterator[str]:
     for row in records(tried.gains):
         where = f"Beside {row['beside']}" if row["beside"] else "Alone"
         gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
-        launches = f"{counted(row['blocks'], 'launch')} as it is, {row['changed_blocks']} changed"
+        launches = f"{counted(row['launches'], 'launch')} as it is, {row['changed_launches']} changed"
         yield f"{where}: a gain of {gain} in {per} a second ({_sure(row)}; {launches}){_losses(tried, row['beside'])}."
 
 
 def _losses(tried: Tried, beside: str) -> str:
-    """What the lead loses beside its neighbours, before and after."""
+    """What the lead loses beside its antagonists, before and after."""
     trial = tried.trial
     before, after = (loss_of(tried, lead, beside) for lead in (trial.lead, trial.changed))
     if not beside or before[0] != before[0] or after[0] != after[0]:
@@ -55,9 +56,9 @@ def _mitigations(tried: Tried) -> Iterator[str]:
             yield f"{what}: not measured, because {row['reason'] or 'it has no number'}."
             continue
         gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
-        cost = "" if row["cost_pct"] != row["cost_pct"] else f"; its neighbours pay {number(row['cost_pct'])} %"
-        launches = counted(row["blocks"], "launch")
-        yield f"{what}: a gain of {gain} in steps a second beside the same neighbours ({_sure(row)}; {launches}){cost}."
+        cost = "" if row["cost_pct"] != row["cost_pct"] else f"; its antagonists pay {number(row['cost_pct'])} %"
+        launches = counted(row["launches"], "launch")
+        yield f"{what}: {gain} more steps a second beside the same antagonists ({_sure(row)}; {launches}){cost}."
 
 
 def _sure(row: Row) -> str:

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from castmates.analysis.effects.verdicts import EQUIVALENT, LESS_SENSITIVE, MORE_SENSITIVE, TOO_FEW
+from castmates.analysis.effects.verdicts import LESS_SENSITIVE, MORE_SENSITIVE, NO_DIFFERENCE, TOO_FEW
 from castmates.report.results import Results, records
-from castmates.report.text.words import Row, as_degradation, interval, listed, number, percent_of, plain
+from castmates.report.text.words import Row, as_loss, interval, listed, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 PROVEN = (LESS_SENSITIVE, MORE_SENSITIVE)
-NAMED = 3  # neighbours that a sentence names of a kind
+NAMED = 3  # antagonists that a sentence names of a kind
 
 
 def sentences(results: Results) -> list[str]:
@@ -43,14 +43,14 @@ def name_of(row: Row) -> str:
 def _sentence(rows: Sequence[Row], margin: float | None) -> str:
     first = rows[0]
     parts = [*_proven(rows, LESS_SENSITIVE), *_proven(rows, MORE_SENSITIVE)]
-    if same := [beside(row) for row in rows if row["verdict"] == EQUIVALENT]:
+    if same := [beside(row) for row in rows if row["verdict"] == NO_DIFFERENCE]:
         limit = f" within {percent_of(margin)}" if margin is not None else ""
         parts.append(f"as sensitive{limit} beside {listed(same)}")
     if few := [beside(row) for row in rows if row["verdict"] == TOO_FEW]:
         parts.append(f"not known beside {listed(few)} (too few launches)")
-    known = (*PROVEN, EQUIVALENT, TOO_FEW)
+    known = (*PROVEN, NO_DIFFERENCE, TOO_FEW)
     if unclear := [beside(row) for row in rows if row["verdict"] not in known]:
-        parts.append(f"no answer yet beside {listed(unclear)}")
+        parts.append(f"unclear beside {listed(unclear)}")
     return f"{first['lead']} as {name_of(first)}: {'; '.join(parts)}.{_speed(first)}"
 
 
@@ -59,8 +59,8 @@ def _proven(rows: Sequence[Row], verdict: str) -> Iterator[str]:
     own = sorted((row for row in rows if row["verdict"] == verdict), key=lambda row: -abs(math.log(row["ratio"])))
     if own:
         parts = [
-            f"{beside(row)}, where it loses {number(as_degradation(row['slowdown']))} % and the lead as it is "
-            f"{number(as_degradation(row['base_slowdown']))} % (ratio of slowdowns {with_ends(row, 'ratio')})"
+            f"{beside(row)}, where it loses {number(as_loss(row['slowdown']))} % and the lead as it is "
+            f"{number(as_loss(row['base_slowdown']))} % (ratio of slowdowns {with_ends(row, 'ratio')})"
             for row in own[:NAMED]
         ]
         more = f", and {len(own) - NAMED} more" if len(own) > NAMED else ""
@@ -94,8 +94,8 @@ def _row(row: Row) -> dict[str, Any]:
         **row,
         "name": name_of(row),
         "beside": beside(row),
-        "loss": as_degradation(row["slowdown"]),
-        "base_loss": as_degradation(row["base_slowdown"]),
+        "loss": as_loss(row["slowdown"]),
+        "base_loss": as_loss(row["base_slowdown"]),
         "said_loss": _loss(row, ""),
         "said_base": _loss(row, "base_"),
         "said_ratio": with_ends(row, "ratio"),
@@ -105,5 +105,5 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _loss(row: Row, prefix: str) -> str:
-    value, low, high = (as_degradation(row[f"{prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"{prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
     return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")

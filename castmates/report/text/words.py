@@ -8,11 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import GAIN, UNCLEAR
+
 # What all of the report takes from here.
 from castmates.english import counted as counted
 from castmates.english import listed as listed
 from castmates.english import number as number
 from castmates.report.text.places import WORDS
+from castmates.study.reasons import listed_in
 from castmates.study.wanted import BETWEEN
 
 PLATFORMS = {
@@ -47,8 +50,8 @@ def percent_of(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def as_degradation(slowdown: float) -> float:
-    """Slowdown -> degradation in per cent."""
+def as_loss(slowdown: float) -> float:
+    """Slowdown -> loss in per cent."""
     return 100 * (1 - 1 / slowdown) if slowdown else math.nan
 
 
@@ -64,15 +67,15 @@ def times(faster: float) -> str:
 
 def effect_words(row: Row, low: float, high: float) -> tuple[str, str]:
     """A loss in per cent with its interval; a gain as how many times as fast, and no negative loss."""
-    if row["verdict"] != "faster":
-        return number(row["degradation_pct"]), interval(low, high)
-    value, slow, fast = (1 / (1 - loss / 100) for loss in (row["degradation_pct"], high, low))
+    if row["verdict"] != GAIN:
+        return number(row["loss_pct"]), interval(low, high)
+    value, slow, fast = (1 / (1 - loss / 100) for loss in (row["loss_pct"], high, low))
     return times(value), interval(slow, fast, 2)
 
 
 def within(row: Row) -> tuple[float, float]:
-    """The within-launch interval as degradation."""
-    return as_degradation(row["within_low"]), as_degradation(row["within_high"])
+    """The within-launch interval as loss."""
+    return as_loss(row["within_low"]), as_loss(row["within_high"])
 
 
 def units(counts: Iterable[int]) -> str:
@@ -84,52 +87,46 @@ def units(counts: Iterable[int]) -> str:
     return counted(high, "launch") if low == high else f"{low} to {high} launches"
 
 
-def launches(blocks: int) -> str:
+def launches(launches: int) -> str:
     """What a within-launch interval covers."""
-    return "this launch" if blocks == 1 else f"these {blocks} launches"
+    return "this launch" if launches == 1 else f"these {launches} launches"
 
 
 def nearly(row: Row) -> bool:
     """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
-    low, high = round(row["degradation_low"], 1), round(row["degradation_high"], 1)
-    return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
+    low, high = round(row["loss_low"], 1), round(row["loss_high"], 1)
+    return bool(row["verdict"] == UNCLEAR and (low > 0 or high < 0))
 
 
-def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:
+def rejection_sentence(launches: pd.DataFrame, windows: pd.DataFrame) -> str:
     """How many windows were rejected, and the commonest reasons."""
-    total, rejected = int(blocks["windows"].sum()), int(blocks["windows_rejected"].sum())
+    total, rejected = int(launches["windows"].sum()), int(launches["windows_rejected"].sum())
     if not total:
         return "Nothing was measured."
     if not rejected:
-        return f"None of the {total} measurements was rejected."
+        return f"None of the {total} windows was rejected."
     share = number(100 * rejected / total)
     verb = "was" if rejected == 1 else "were"
-    return f"{rejected} of {counted(total, 'measurement')} ({share} %) {verb} rejected{_reasons(windows)}."
+    return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
 
 
 def _reasons(windows: pd.DataFrame) -> str:
-    """The commonest kinds of reasons ("kind: detail")."""
-    refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
-    top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
+    """The commonest kinds of reasons."""
+    refused = windows[~windows["valid"]].drop_duplicates(["cohort", "launch", "window", "reasons"])
+    top = Counter(kind for cell in refused["reason_kinds"] for kind in listed_in(cell)).most_common(3)
     return f", most often for {listed([f'{kind} ({count})' for kind, count in top])}" if top else ""
 
 
-def kinds_of(reasons: str) -> list[str]:
-    """The kinds of the reasons ("kind: detail", separated by semicolons outside brackets), each once."""
-    kinds = (part.partition(":")[0].strip() for part in re.sub(r"\([^()]*\)", "", reasons).split(";"))
-    return [kind for kind in dict.fromkeys(kinds) if kind]
-
-
-def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates retry") -> str:
-    """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
-    failed = blocks[blocks["status"] == "failed"]
-    unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
+def failure_sentence(launches: pd.DataFrame, retry: str = "castmates sweep --retry") -> str:
+    """How many launches failed, and why; how many have nothing but rounds with a rejected window; what to do."""
+    failed = launches[launches["status"] == "failed"]
+    unclean = int(((launches["status"] == "measured") & (launches["rounds"] == 0)).sum())
     if failed.empty:
         first = {0: "There are no launches.", 1: "The only launch was measured."}.get(
-            len(blocks), f"All {len(blocks)} launches were measured."
+            len(launches), f"All {len(launches)} launches were measured."
         )
     else:
-        count = f"{len(failed)} of {counted(len(blocks), 'launch')}"
+        count = f"{len(failed)} of {counted(len(launches), 'launch')}"
         first = f"{count} failed: {_failures(failed)}. {_retry(len(failed), retry)}"
     return f"{first} {_unclean(unclean, retry, after_failures=not failed.empty)}" if unclean else first
 
@@ -142,15 +139,14 @@ def _failures(failed: pd.DataFrame) -> str:
 
 
 def _unclean(count: int, retry: str, after_failures: bool) -> str:
-    sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected measurement in every round"
+    sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected window in every round"
     if after_failures:
-        return f"{sentence}; `{retry}` discards {_them(count)} too."
+        return f"{sentence}; `{retry}` measures {_them(count)} again too."
     return f"{sentence}. {_retry(count, retry)}"
 
 
 def _retry(count: int, retry: str) -> str:
-    them = _them(count)
-    return f"`{retry}` discards {them}, so that the next sweep measures {them} again."
+    return f"`{retry}` measures {_them(count)} again."
 
 
 def _them(count: int) -> str:

@@ -1,151 +1,150 @@
-"""The data contract of a comparison of studies: add columns at the end, never rename or reorder."""
+"""The data contract of a comparison of studies."""
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Table, col, interval, usual
 
-# A row per mix × member × baseline × partition of either of two studies, of which A is the baseline.
-COMPARISON: Columns = {
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "member": "str",  # without CPUs; the second antagonist of the same program is stream#2
-    "role": "str",
-    "baseline": "str",
-    "partition_a": "str",
-    "partition_b": "str",  # another name where only what it gives is the same
-    "masks": "str",  # same, differ; "" without a partition, and where only one study has it
-    "lead_ways_a": "Int64",
-    "lead_ways_b": "Int64",
-    "where": "str",  # both, only in A, only in B
-    "platform_a": "str",
-    "platform_b": "str",
-    "slowdown_a": "float64",
-    "slowdown_a_low": "float64",  # 95 % between launches, t
-    "slowdown_a_high": "float64",
-    "slowdown_b": "float64",
-    "slowdown_b_low": "float64",
-    "slowdown_b_high": "float64",
-    "blocks_a": "int64",
-    "blocks_b": "int64",
-    "rounds_a": "int64",
-    "rounds_b": "int64",
-    "ratio": "float64",  # slowdown B / slowdown A; none across platforms
-    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both; NaN below three on either side
-    "ratio_high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the rows of this baseline, those under partitions by themselves
-    "verdict": "str",  # loses more in B, loses less in B, equivalent, unclear, too few blocks, no data, …
-    "unit": "str",  # of progress; "" where the studies count in different ones
-    "baseline_rate_a": "float64",  # units per second, geometric mean over launches
-    "baseline_rate_b": "float64",
-    "baseline_rate_ratio": "float64",  # B / A, with Welch's interval
-    "baseline_rate_ratio_low": "float64",
-    "baseline_rate_ratio_high": "float64",
-    "scene_rate_ratio": "float64",  # the same of the scene, such as the co-run
-    "scene_rate_ratio_low": "float64",
-    "scene_rate_ratio_high": "float64",
-}
+COMPARISON = Table(
+    "comparison",
+    "A row per mix × member × baseline × partition of either of two studies, of which A is the baseline.",
+    *usual("mix lead antagonists"),
+    col("member", str, "without CPUs; the second antagonist of the same program is stream#2"),
+    *usual("role baseline"),
+    col("partition_a", str, "its name in A"),
+    col("partition_b", str, "another name where only what it gives is the same"),
+    col("masks", str, 'same, differ; "" without a partition, and where only one study has it'),
+    col("lead_ways_a", int | None, "ways that the lead may fill in A; NA where no mask was set"),
+    col("lead_ways_b", int | None, "the same in B"),
+    col("where", str, "both, only in A, only in B"),
+    col("platform_a", str, "of the numbers of A"),
+    col("platform_b", str, "of the numbers of B"),
+    *interval("slowdown_a", "as in effects of A", "95 % between launches, t"),
+    *interval("slowdown_b", "as in effects of B"),
+    col("launches_a", int, "launches that estimate in A"),
+    col("launches_b", int, "launches that estimate in B"),
+    col("rounds_a", int, "complete rounds in A"),
+    col("rounds_b", int, "complete rounds in B"),
+    *interval(
+        "ratio",
+        "slowdown B / slowdown A; none across platforms",
+        "95 %, Welch's t over the launches of both; NaN below three on either side",
+    ),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the rows of this baseline, those under partitions by themselves"),
+    col("verdict", str, "loses more in B, loses less in B, no difference, unclear, too few launches, no data, …"),
+    col("unit", str, 'of progress; "" where the studies count in different ones'),
+    col("baseline_rate_a", float, "units per second, geometric mean over launches"),
+    col("baseline_rate_b", float, "the same in B"),
+    *interval("baseline_rate_ratio", "B / A, with Welch's interval"),
+    *interval("scene_rate_ratio", "the same of the scene, such as the co-run"),
+)
 
-# comparison.csv and .parquet of `castmates compare --output FOLDER`: these rows for each study beside the baseline.
-COMPARISONS: Columns = {
-    **COMPARISON,  # p_holm is adjusted over the rows of all studies
-    "letter": "str",  # of the study that is B in this row: B, C, …
-    "study_a": "str",
-    "study_b": "str",
-}
+COMPARISONS = Table(
+    "comparisons",
+    "comparison.csv and .parquet of `castmates compare --output FOLDER`: these rows for each study beside the "
+    "baseline.",
+    *COMPARISON.columns,
+    col("letter", str, "of the study that is B in this row: B, C, …"),
+    col("study_a", str, "name of the baseline"),
+    col("study_b", str, "name of the other study"),
+)
 
-# means.csv and .parquet: a row per study, the baseline first. Leads against solo, without a partition.
-COMPARISON_MEANS: Columns = {
-    "letter": "str",  # A is the baseline
-    "platform": "str",  # "" where a study has numbers of several: it has no mean
-    "pairs": "int64",  # that all studies have: a lead and its antagonists
-    "blocks": "int64",  # launches in which all pairs of their company were measured
-    "slowdown": "float64",  # geometric mean over the pairs
-    "slowdown_low": "float64",  # 95 % between launches of these pairs; NaN below three of a company
-    "slowdown_high": "float64",
-    "ratio": "float64",  # to the baseline's; none across platforms
-    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both
-    "ratio_high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the other studies
-    "verdict": "str",  # baseline; else as in comparison.csv
-}
+COMPARISON_MEANS = Table(
+    "comparison_means",
+    "means.csv and .parquet: a row per study, the baseline first. Leads against alone, without a partition.",
+    col("letter", str, "A is the baseline"),
+    col("platform", str, '"" where a study has numbers of several: it has no mean'),
+    col("pairs", int, "that all studies have: a lead and its antagonists"),
+    col("launches", int, "launches in which all pairs of their cohort were measured"),
+    *interval(
+        "slowdown",
+        "geometric mean over the pairs",
+        "95 % between launches of these pairs; NaN below three of a cohort",
+    ),
+    *interval("ratio", "to the baseline's; none across platforms", "95 %, Welch's t over the launches of both"),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the other studies"),
+    col("verdict", str, "baseline; else as in comparison.csv"),
+)
 
-# history.csv and .parquet: a row per study and pair, in the order of time. Leads against solo, without a partition.
-COMPARISON_HISTORY: Columns = {
-    "letter": "str",
-    "study": "str",
-    "date": "str",  # ISO 8601, UTC: the middle of the study's launches
-    "platform": "str",
-    "host": "str",  # several are joined by " and "
-    "lead": "str",
-    "antagonists": "str",
-    "slowdown": "float64",
-    "slowdown_low": "float64",  # 95 % between launches, t
-    "slowdown_high": "float64",
-    "blocks": "int64",
-}
+COMPARISON_HISTORY = Table(
+    "comparison_history",
+    "history.csv and .parquet: a row per study and pair, in the order of time. Leads against alone, without a "
+    "partition.",
+    col("letter", str, "of the study; A is the baseline"),
+    *usual("study"),
+    col("date", str, "ISO 8601, UTC: the middle of the study's launches"),
+    *usual("platform"),
+    col("host", str, 'several are joined by " and "'),
+    *usual("lead antagonists"),
+    *interval("slowdown", "of the lead against alone, as in effects", "95 % between launches, t"),
+    *usual("launches"),
+)
 
-# replay.csv and .parquet of `castmates replay`: a row per published effect; "here" is where it was measured again.
-REPLAY: Columns = {
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "member": "str",  # without CPUs; the second antagonist of the same program is stream#2
-    "role": "str",
-    "baseline": "str",
-    "partition": "str",  # by its published name
-    "partition_here": "str",  # another name where only what it gives is the same
-    "masks": "str",  # same, differ; "" without a partition
-    "platform_published": "str",
-    "platform_here": "str",
-    "published_slowdown": "float64",
-    "published_slowdown_low": "float64",  # 95 % between launches, t
-    "published_slowdown_high": "float64",
-    "here_slowdown": "float64",
-    "here_slowdown_low": "float64",
-    "here_slowdown_high": "float64",
-    "published_blocks": "int64",
-    "here_blocks": "int64",
-    "ratio": "float64",  # slowdown here / published slowdown; none across platforms
-    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both; NaN below three on either side
-    "ratio_high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over all effects that were measured again
-    "verdict": "str",  # agrees, differs, unclear, too few blocks, no data, not measured here, not published, …
-    "joint_slowdown": "float64",  # of both together, if they have the same truth; none where they differ
-    "joint_slowdown_low": "float64",  # 95 %, from the t of each side
-    "joint_slowdown_high": "float64",
-}
+REPLAY = Table(
+    "replay",
+    "replay.csv and .parquet of `castmates sweep --replay`: a row per published effect;"
+    ' "here" is where it was measured again.',
+    *usual("mix lead antagonists"),
+    col("member", str, "without CPUs; the second antagonist of the same program is stream#2"),
+    *usual("role baseline"),
+    col("partition", str, "by its published name"),
+    col("partition_here", str, "another name where only what it gives is the same"),
+    col("masks", str, 'same, differ; "" without a partition'),
+    col("platform_published", str, "of the published numbers"),
+    col("platform_here", str, "of the numbers here"),
+    *interval("published_slowdown", "as published", "95 % between launches, t"),
+    *interval("here_slowdown", "as measured here"),
+    col("published_launches", int, "launches behind the published number"),
+    col("here_launches", int, "launches that estimate here"),
+    *interval(
+        "ratio",
+        "slowdown here / published slowdown; none across platforms",
+        "95 %, Welch's t over the launches of both; NaN below three on either side",
+    ),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over all effects that were measured again"),
+    col("verdict", str, "agrees, differs, unclear, too few launches, no data, not measured here, not published, …"),
+    *interval(
+        "joint_slowdown",
+        "of both together, if they have the same truth; none where they differ",
+        "95 %, from the t of each side",
+    ),
+)
 
-# comparison_counters.csv, comparison_phases.csv, comparison_operations.csv, comparison_quantiles.csv, and the same as
-# .parquet: what lies below the losses. A row per mix × member × partition × item of either of two studies, of which A
-# is the baseline. Each change is that of the item beside others against its baseline alone, within one study.
-COMPARISON_DETAILS: Columns = {
-    "letter": "str",  # of the study that is B in this row: B, C, …
-    "study_a": "str",
-    "study_b": "str",
-    "mix": "str",
-    "member": "str",  # without CPUs; "" of what belongs to a package
-    "baseline": "str",  # solo, alone
-    "partition_a": "str",
-    "partition_b": "str",  # another name where only what it gives is the same
-    "item": "str",  # a metric; a phase; a group of operations; a quantile of steps or requests
-    "scale": "str",  # of changes: ratio, points
-    "where": "str",  # both, only in A, only in B
-    "platform_a": "str",
-    "platform_b": "str",
-    "change_a": "float64",  # ratio: beside others over alone; points: percentage points between them
-    "change_a_low": "float64",  # 95 % between launches; NaN below three, here and below
-    "change_a_high": "float64",
-    "change_b": "float64",
-    "change_b_low": "float64",
-    "change_b_high": "float64",
-    "launches_a": "int64",
-    "launches_b": "int64",
-    "difference": "float64",  # ratio: change B / change A; points: change B - change A; none across platforms
-    "difference_low": "float64",  # 95 %, Welch's t over the launches of both
-    "difference_high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the table's rows of this baseline in all studies, those under partitions apart
-    "verdict": "str",  # larger in B, smaller in B, equivalent, unclear, too few blocks, no data, …
-}
+COMPARISON_DETAILS = Table(
+    "comparison_details",
+    "comparison_counters.csv, comparison_phases.csv, comparison_operations.csv, comparison_quantiles.csv, and the"
+    " same as .parquet: what lies below the losses. A row per mix × member × partition × item of either of two "
+    "studies, of which A is the baseline. Each change is that of the item beside others against its baseline "
+    "alone, within one study.",
+    col("letter", str, "of the study that is B in this row: B, C, …"),
+    col("study_a", str, "name of the baseline"),
+    col("study_b", str, "name of the other study"),
+    *usual("mix"),
+    col("member", str, 'without CPUs; "" of what belongs to a package'),
+    col("role", str, "lead, antagonist, package"),
+    col("partition_a", str, "its name in A"),
+    col("partition_b", str, "another name where only what it gives is the same"),
+    col("item", str, "a metric; a phase; a group of operations; a quantile of steps or requests"),
+    col("scale", str, "of changes: ratio, points"),
+    col("where", str, "both, only in A, only in B"),
+    col("platform_a", str, "of the numbers of A"),
+    col("platform_b", str, "of the numbers of B"),
+    *interval(
+        "change_a",
+        "ratio: beside others over alone; points: percentage points between them",
+        "95 % between launches; NaN below three, here and below",
+    ),
+    *interval("change_b", "the same in B"),
+    col("launches_a", int, "that estimate in A"),
+    col("launches_b", int, "that estimate in B"),
+    *interval(
+        "difference",
+        "ratio: change B / change A; points: change B - change A; none across platforms",
+        "95 %, Welch's t over the launches of both",
+    ),
+    *usual("p_value"),
+    col(
+        "p_holm", float, "adjusted over the table's rows of this baseline in all studies, those under partitions apart"
+    ),
+    col("verdict", str, "larger in B, smaller in B, no difference, unclear, too few launches, no data, …"),
+)

@@ -1,149 +1,149 @@
 """The data contract of dataflow graphs: what a profile launch leaves of its lead's graph, and the study's tables of it.
 
-Add columns at the end, never rename or reorder. Floating-point operations, bytes and bounds are estimated or computed,
+Floating-point operations, bytes and bounds are estimated or computed,
 never measured: `source` names them so.
 """
 
-from collections.abc import Mapping
+from functools import partial
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Table, by_name, col, interval, usual
 from castmates.results.columns.scenes import SCENE
+from castmates.study import capabilities
 
-_LAUNCH: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",  # number of the profile launch within its company, from 1
-    "member": "str",
-}
+_LAUNCH = (*usual("study cohort launch member"),)
 
-_NODE: Columns = {
-    "node": "int64",  # from 0; every node comes after those that it needs
-    "name": "str",  # in the graph, with the functions around it
-    "operation": "str",  # as calls are named in operations.parquet
-    "type": "str",
-    "layer": "str",  # scope
-    "layer_kind": "str",  # convolution, pooling, attention …
-    "direction": "str",  # forward, backward, optimizer, input
-    "device": "str",  # CPU:0, GPU:0
-    "inputs": "str",  # float32[256,32] of each, joined by "; "; ? for what is not known, * for what a variable holds
-    "outputs": "str",  # that it gives, written likewise
-    "flops": "float64",  # floating-point operations, estimated; NaN: not known
-    "bytes": "float64",  # that it takes and gives, each operand once, estimated; NaN: not known
-    "source": "str",  # of the two: estimated
-}
+_NODE = (
+    col("node", int, "from 0; every node comes after those that it needs"),
+    col("name", str, "in the graph, with the functions around it"),
+    col("operation", str, "as calls are named in operations.parquet"),
+    *usual("type layer layer_kind"),
+    col("direction", str, "forward, backward, optimizer, input"),
+    col("device", str, "CPU:0, GPU:0"),
+    col("inputs", str, 'float32[256,32] of each, joined by "; "; ? for what is not known, * for what a variable holds'),
+    col("outputs", str, "that it gives, written likewise"),
+    col("flops", float, "floating-point operations, estimated; NaN: not known"),
+    col("bytes", float, "that it takes and gives, each operand once, estimated; NaN: not known"),
+    col("source", str, "of the two: estimated"),
+)
 
-_EDGE: Columns = {
-    "from": "int64",  # node that is needed
-    "to": "int64",  # node that needs it
-    "kind": "str",  # data, control (it must only be over)
-    "output": "int64",  # which of its outputs; -1 of control
-}
+_EDGE = (
+    col("from", int, "node that is needed"),
+    col("to", int, "node that needs it"),
+    col("kind", str, "data, control (it must only be over)"),
+    col("output", int, "which of its outputs; -1 of control"),
+)
 
-# profiles/<company>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.
-GRAPH_NODES: Columns = {**_LAUNCH, **_NODE, "platform": "str"}
+GRAPH_NODES = Table(
+    "graph_nodes",
+    "profiles/<cohort>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.",
+    *_LAUNCH,
+    *_NODE,
+    *usual("platform"),
+)
 
-# profiles/<company>/<n>/graph_edges.parquet: a row per edge: what needs what.
-GRAPH_EDGES: Columns = {**_LAUNCH, **_EDGE, "platform": "str"}
+GRAPH_EDGES = Table(
+    "graph_edges",
+    "profiles/<cohort>/<n>/graph_edges.parquet: a row per edge: what needs what.",
+    *_LAUNCH,
+    *_EDGE,
+    *usual("platform"),
+)
 
-LAUNCH_GRAPH_TABLES: Mapping[str, Columns] = {"graph_nodes": GRAPH_NODES, "graph_edges": GRAPH_EDGES}
+LAUNCH_GRAPH_TABLES = by_name(GRAPH_NODES, GRAPH_EDGES)
 
-# tables/dataflow_nodes.csv: a row per lead and node of its graph; of the first launch that has one.
-DATAFLOW_NODES: Columns = {
-    "study": "str",
-    "member": "str",
-    **_NODE,
-    "platform": "str",
-    "ms": "float64",  # of a step alone, between its begin and its end; 0 where traces have no call of it
-    "on_schedule_path": "float64",  # share of the steps alone in which it is on the path of the schedule
-    "graph_slack_ms": "float64",  # alone: how much longer it could take before the path of the graph grows; computed
-    "lost_ms": "float64",  # how much longer it takes beside the mix in which the step is longest
-    "beside": "str",  # that mix
-    "on_graph_path": "float64",  # share of the steps alone in which it is on the path of the graph: it has no slack
-}
+_profile_table = partial(Table, rule="estimate_operations", asked=capabilities.PROFILE)
 
-# tables/dataflow_edges.csv: a row per lead and edge.
-DATAFLOW_EDGES: Columns = {"study": "str", "member": "str", **_EDGE, "platform": "str"}
+DATAFLOW_NODES = _profile_table(
+    "dataflow_nodes",
+    "tables/dataflow_nodes.csv: a row per lead and node of its graph; of the first launch that has one.",
+    *usual("study member"),
+    *_NODE,
+    *usual("platform"),
+    col("ms", float, "of a step alone, between its begin and its end; 0 where traces have no call of it"),
+    col("on_schedule_path", float, "share of the steps alone in which it is on the path of the schedule"),
+    col("graph_slack_ms", float, "alone: how much longer it could take before the path of the graph grows; computed"),
+    col("lost_ms", float, "how much longer it takes beside the mix in which the step is longest"),
+    col("beside", str, "that mix"),
+    col("on_graph_path", float, "share of the steps alone in which it is on the path of the graph: it has no slack"),
+    estimate="dataflow.nodes:study_nodes",
+)
 
-# tables/critical_path.csv: a row per scene: its steps along the path of the schedule; means over launches.
-CRITICAL_PATH: Columns = {
-    **SCENE,
-    "launches": "int64",
-    "steps": "int64",  # that were traced
-    "joined": "float64",  # share of the operations' time that nodes of the graph account for
-    "reason": "str",  # why there is no path; "" where there is
-    "step_ms": "float64",  # the next six add up to it
-    "before_ms": "float64",  # the first node of the path
-    "batch_ms": "float64",  # waits for the batch
-    "compute_ms": "float64",  # nodes on the path
-    "other_ms": "float64",  # operations on the path that are no nodes of the graph
-    "idle_ms": "float64",  # the next operation is ready, and the thread that runs it works on none
-    "after_ms": "float64",  # the last node
-    "nodes": "float64",  # on the path
-    "threads": "int64",  # of operations side by side
-    "work_ms": "float64",  # of all nodes together
-    "graph_path_ms": "float64",  # bound by the graph: its path, with these times and a thread for each node
-    "per_thread_ms": "float64",  # bound by the threads: the work, divided among them evenly
-    "bounds": "str",  # what these two are: computed
-}
+DATAFLOW_EDGES = _profile_table(
+    "dataflow_edges",
+    "tables/dataflow_edges.csv: a row per lead and edge.",
+    *usual("study member"),
+    *_EDGE,
+    *usual("platform"),
+    estimate="dataflow.nodes:study_edges",
+)
 
-# tables/path_operations.csv: a row per scene and operation of the graph with a call; milliseconds, means over launches.
-PATH_OPERATIONS: Columns = {
-    **SCENE,
-    "operation": "str",  # with its scopes
-    "type": "str",
-    "layer": "str",  # scope
-    "layer_kind": "str",  # convolution, pooling, attention …
-    "direction": "str",  # forward, backward, optimizer, input
-    "thread": "str",  # pool that it ran on
-    "on_schedule_path": "float64",  # share of steps in which it is on the path of the schedule
-    "path_ms": "float64",  # of a step, while on the path of the schedule
-    "ms": "float64",  # of a step, on the path or not
-    "waiting_ms": "float64",  # of a step, on the path of the schedule, from what was in its way until it began
-    "on_graph_path": "float64",  # share of steps in which it is on the path of the graph: it has no slack
-    "graph_slack_ms": "float64",  # how much longer it could take before the path of the graph grows; computed
-    "launches": "int64",
-}
+CRITICAL_PATH = _profile_table(
+    "critical_path",
+    "tables/critical_path.csv: a row per scene: its steps along the path of the schedule; means over launches.",
+    *SCENE,
+    *usual("launches"),
+    col("steps", int, "that were traced"),
+    col("joined", float, "share of the operations' time that nodes of the graph account for"),
+    col("reason", str, 'why there is no path; "" where there is'),
+    col("step_ms", float, "the next six add up to it"),
+    col("before_ms", float, "the first node of the path"),
+    col("batch_ms", float, "waits for the batch"),
+    col("compute_ms", float, "nodes on the path"),
+    col("other_ms", float, "operations on the path that are no nodes of the graph"),
+    col("idle_ms", float, "the next operation is ready, and the thread that runs it works on none"),
+    col("after_ms", float, "the last node"),
+    col("nodes", float, "on the path"),
+    col("threads", int, "of operations side by side"),
+    col("work_ms", float, "of all nodes together"),
+    col("graph_path_ms", float, "bound by the graph: its path, with these times and a thread for each node"),
+    col("per_thread_ms", float, "bound by the threads: the work, divided among them evenly"),
+    col("bounds", str, "what these two are: computed"),
+    estimate="dataflow.summary:critical_path",
+)
 
-# tables/path_effects.csv: a row per mix, partition and part of the step's difference; parts add up to the step.
-PATH_EFFECTS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "part": "str",  # step; before, batch, slower, path, other, idle, after: docs/tracing-graph.md
-    "solo_ms": "float64",  # of a step alone; NaN where the part has none
-    "ms": "float64",  # of a step beside others
-    "difference_ms": "float64",
-    "difference_low": "float64",  # 95 % between launches
-    "difference_high": "float64",
-    "launches": "int64",
-    "traces": "int64",  # rounds of traces, over all launches
-    "platform": "str",
-}
+PATH_OPERATIONS = _profile_table(
+    "path_operations",
+    "tables/path_operations.csv: a row per scene and operation of the graph with a call; milliseconds, means over"
+    " launches.",
+    *SCENE,
+    *usual("operation type layer layer_kind"),
+    col("direction", str, "forward, backward, optimizer, input"),
+    col("thread", str, "pool that it ran on"),
+    col("on_schedule_path", float, "share of steps in which it is on the path of the schedule"),
+    col("path_ms", float, "of a step, while on the path of the schedule"),
+    col("ms", float, "of a step, on the path or not"),
+    col("waiting_ms", float, "of a step, on the path of the schedule, from what was in its way until it began"),
+    col("on_graph_path", float, "share of steps in which it is on the path of the graph: it has no slack"),
+    col("graph_slack_ms", float, "how much longer it could take before the path of the graph grows; computed"),
+    *usual("launches"),
+    estimate="dataflow.summary:path_operations",
+)
 
-# tables/path_changes.csv: a row per mix, partition and operation that changes; columns add up to parts of path_effects.
-PATH_CHANGES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "operation": "str",  # with its scopes
-    "type": "str",
-    "direction": "str",  # forward, backward, optimizer, input
-    "solo_on_schedule_path": "float64",  # share of steps alone
-    "on_schedule_path": "float64",  # share of steps beside others
-    "change": "str",  # enters, leaves, stays
-    "slower_ms": "float64",  # of a step: what it takes longer while on the path
-    "path_ms": "float64",  # of a step: what it adds because it is on the path more often; negative: less often
-    "launches": "int64",
-    "platform": "str",
-}
+PATH_EFFECTS = _profile_table(
+    "path_effects",
+    "tables/path_effects.csv: a row per mix, partition and part of the step's difference; parts add up to the step.",
+    *usual("study mix partition member"),
+    col("part", str, "step; before, batch, slower, path, other, idle, after: docs/tracing-graph.md"),
+    col("alone_ms", float, "of a step alone; NaN where the part has none"),
+    col("ms", float, "of a step beside others"),
+    *interval("difference_ms", "", "95 % between launches", stem="difference"),
+    *usual("launches"),
+    col("traces", int, "rounds of traces, over all launches"),
+    *usual("platform"),
+    estimate="dataflow.effects:path_effects",
+)
 
-DATAFLOW_TABLES: Mapping[str, Columns] = {
-    "dataflow_nodes": DATAFLOW_NODES,
-    "dataflow_edges": DATAFLOW_EDGES,
-    "critical_path": CRITICAL_PATH,
-    "path_operations": PATH_OPERATIONS,
-    "path_effects": PATH_EFFECTS,
-    "path_changes": PATH_CHANGES,
-}
+PATH_CHANGES = _profile_table(
+    "path_changes",
+    "tables/path_changes.csv: a row per mix, partition and operation that changes; columns add up to parts of "
+    "path_effects.",
+    *usual("study mix partition member operation type"),
+    col("direction", str, "forward, backward, optimizer, input"),
+    col("alone_on_schedule_path", float, "share of steps alone"),
+    col("on_schedule_path", float, "share of steps beside others"),
+    col("change", str, "enters, leaves, stays"),
+    col("slower_ms", float, "of a step: what it takes longer while on the path"),
+    col("path_ms", float, "of a step: what it adds because it is on the path more often; negative: less often"),
+    *usual("launches platform"),
+    estimate="dataflow.effects:path_changes",
+)

@@ -1,28 +1,26 @@
-"""The data contract of trials: what the advice of a finding gave in fresh launches. Add columns at the end."""
+"""The data contract of trials: what the advice of a finding gave in fresh launches."""
 
-from collections.abc import Mapping
+from castmates.results.columns.contract import Table, col, interval, usual
 
-from castmates.results.columns.block import Columns
-
-# tables/gains.csv of the study of a trial: a row for the lead alone, and one beside each of its neighbours.
-GAINS: Columns = {
-    "study": "str",
-    "lead": "str",
-    "changed": "str",  # the lead after its change
-    "beside": "str",  # its neighbours, joined by "+"; "" for alone
-    "unit": "str",
-    "rate": "float64",  # of the lead as it is: geometric mean over launches
-    "changed_rate": "float64",  # of the changed lead, in steps of its own
-    "work": "float64",  # how many times the work of a step that the changed lead does in one
-    "gain_pct": "float64",  # by how much more work a second the changed lead does
-    "gain_low": "float64",  # 95 % between launches; NaN below three launches of either
-    "gain_high": "float64",
-    "blocks": "int64",  # launches of the lead as it is
-    "changed_blocks": "int64",  # launches of the changed one
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the rows of the trial
-    "verdict": "str",  # faster, slower, equivalent, unclear, too few blocks
-    "platform": "str",
-}
-
-TRIAL_TABLES: Mapping[str, Columns] = {"gains": GAINS}
+GAINS = Table(
+    "gains",
+    "tables/gains.csv of the study of a trial: a row for the lead alone, and one beside each of its antagonists.",
+    *usual("study lead"),
+    col("changed", str, "the lead after its change"),
+    col("beside", str, 'its antagonists, joined by "+"; "" for alone'),
+    *usual("unit"),
+    col("rate", float, "of the lead as it is: geometric mean over launches"),
+    col("changed_rate", float, "of the changed lead, in steps of its own"),
+    col("work", float, "how many times the work of a step that the changed lead does in one"),
+    *interval(
+        "gain_pct",
+        "by how much more work a second the changed lead does",
+        "95 % between launches; NaN below three launches of either",
+    ),
+    col("launches", int, "launches of the lead as it is"),
+    col("changed_launches", int, "launches of the changed one"),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the rows of the trial"),
+    col("verdict", str, "gain, loss, no loss, unclear, too few launches"),
+    *usual("platform"),
+)

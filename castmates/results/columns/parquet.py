@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,168 +1,125 @@
 """The data contract of partitions: what shares of the cache do, and which one is recommended."""
 
-from collections.abc import Mapping
+from functools import partial
 
-from castmates.results.columns.block import Columns
-from castmates.results.columns.services import LOADS
+from castmates.results.columns.contract import Table, col, ends, interval, usual
+from castmates.study import capabilities
 
-# tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
-# that gives the lead separate ways.
-SENSITIVITY: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # "" where the lead is alone
-    "member": "str",
-    "curve": "str",  # the kind of partition: its name without the lead's ways
-    "partition": "str",
-    "lead_ways": "int64",
-    "lead_bytes": "float64",  # what they hold in one cache; NaN where the machine does not report it
-    "shared_ways": "Int64",  # of these, ways that I/O fills too; NA where that is not known
-    "rate_pct": "float64",  # of its solo rate with all ways
-    "rate_low": "float64",  # 95 % between launches; NaN below three blocks
-    "rate_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",
-    "platform": "str",
-    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+_partitions_table = partial(Table, rule="recommend_partitions", asked=capabilities.PARTITIONS)
 
-# tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.
-KNEES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "member": "str",
-    "curve": "str",
-    "kept_pct": "float64",  # what counts as kept
-    "knee": "Int64",  # NA where no measured number of ways keeps it
-    "knee_low": "Int64",  # 95 %; NA where every measured number is shown to be too small
-    "knee_high": "Int64",  # NA where no measured number is shown to be enough
-    "fewest_ways": "int64",  # that were measured
-    "most_ways": "int64",
-    "points": "int64",  # with an interval between launches
-    "blocks": "int64",  # of the point that has fewest
-    "verdict": "str",  # known, between, at least, not reached, too few blocks
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+SENSITIVITY = _partitions_table(
+    "sensitivity",
+    "tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per"
+    " partition that gives the lead separate ways.",
+    *usual("study mix lead"),
+    col("antagonists", str, '"" where the lead is alone'),
+    *usual("member curve partition"),
+    col("lead_ways", int, "ways that the lead may fill; NA where no mask was set"),
+    col("lead_bytes", float, "what they hold in one cache; NaN where the machine does not report it"),
+    col("shared_ways", int | None, "of these, ways that I/O fills too; NA where that is not known"),
+    *interval("rate_pct", "of its rate alone with all ways", "95 % between launches; NaN below three launches"),
+    *ends("within", "95 % within launch"),
+    *usual("launches rounds platform"),
+    col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared"),
+    *usual("machine"),
+    estimate="partitions.sensitivity:sensitivity_table",
+)
 
-# tables/pareto.csv: what a lead loses and what its antagonists keep under every partition of a mix.
-PARETO: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "lead_ways": "Int64",
-    "lead_bytes": "float64",
-    "stage": "str",  # search; confirmed: fresh blocks of another study, which measure this partition alone
-    "source": "str",  # the study that the blocks are of
-    "loss_pct": "float64",  # of the lead against solo
-    "loss_low": "float64",
-    "loss_high": "float64",
-    "kept_pct": "float64",  # mean over the antagonists of their rate against being alone
-    "kept_low": "float64",
-    "kept_high": "float64",
-    "stp": "float64",  # system throughput: sum of all members' rates over their own alone
-    "stp_low": "float64",
-    "stp_high": "float64",
-    "frontier": "bool",  # no other partition of the same stage loses less and keeps more, as estimated
-    "blocks": "int64",
-    "refused": "int64",  # blocks of a confirming study that do not count
-    "why_refused": "str",
-    "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
-    "platform": "str",
-    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
-    "machine": "str",  # the class of nodes; "" in a study without classes
-    "freedom": "float64",  # degrees of freedom of the interval of the loss; NaN where there is none
-}
+KNEES = _partitions_table(
+    "knees",
+    "tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its rate alone; a row per curve.",
+    *usual("study mix lead antagonists member curve"),
+    col("kept_pct", float, "what counts as kept"),
+    col("knee", int | None, "NA where no measured number of ways keeps it"),
+    *ends(
+        "knee",
+        "95 %; NA where every measured number is shown to be too small",
+        high="NA where no measured number is shown to be enough",
+        kind=int | None,
+    ),
+    col("fewest_ways", int, "that were measured"),
+    col("most_ways", int, "that were measured"),
+    col("points", int, "with an interval between launches"),
+    col("launches", int, "of the point that has fewest"),
+    col("verdict", str, "known, between, at least, not reached, too few launches"),
+    *usual("platform machine"),
+    estimate="partitions.sensitivity:knees",
+)
 
-# tables/recommendations.csv: the lead mask that is advised, the smallest that keeps the wanted limit or, without a
-# limit, the knee; a row per mix of several members.
-RECOMMENDATIONS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "limit_pct": "float64",  # the wanted one; without one the loss that a knee allows
-    "verdict": "str",  # met, knee; without advice: not needed, loss not proven, not met, too few blocks, no sweep
-    "partition": "str",  # where the limit is not met the one that comes nearest; "" where none is needed
-    "lead_ways": "Int64",
-    "lead_bytes": "float64",
-    "cache_ways": "Int64",
-    "loss_pct": "float64",
-    "loss_low": "float64",
-    "loss_high": "float64",
-    "bound_pct": "float64",  # upper bound of the loss, adjusted for the kinds of partition that were looked at
-    "confidence": "float64",  # of that bound, one-sided
-    "masks": "int64",  # that were looked at
-    "kinds": "int64",  # of partition among them
-    "larger_beyond": "int64",  # where the limit is not met: larger masks of the same kind that miss it too
-    "blocks": "int64",
-    "kept_pct": "float64",
-    "kept_low": "float64",
-    "kept_high": "float64",
-    "stp": "float64",
-    "stp_low": "float64",
-    "stp_high": "float64",
-    "confirmation": "str",  # confirmed, exceeded, unclear, too few blocks, not confirmed yet; "" where nothing is met
-    "confirmed_in": "str",  # the confirming study
-    "confirmed_loss_pct": "float64",
-    "confirmed_loss_low": "float64",
-    "confirmed_loss_high": "float64",
-    "confirmed_kept_pct": "float64",
-    "confirmed_kept_low": "float64",
-    "confirmed_kept_high": "float64",
-    "confirmed_stp": "float64",
-    "confirmed_stp_low": "float64",
-    "confirmed_stp_high": "float64",
-    "confirmed_blocks": "int64",
-    "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
-    "confirmed_design": "str",  # how it measured otherwise than the search
-    "platform": "str",
-    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
-    "machine": "str",  # the class of nodes; "" in a study without classes
-    "aim": "str",  # limit, knee
-    "without_pct": "float64",  # the loss without a partition
-    "without_low": "float64",
-    "without_high": "float64",
-    "faster": "float64",  # how many times as fast the lead is as without a partition
-    "faster_low": "float64",
-    "faster_high": "float64",
-}
+PARETO = _partitions_table(
+    "pareto",
+    "tables/pareto.csv: what a lead loses and what its antagonists keep under every partition of a mix.",
+    *usual("study mix lead antagonists partition curve lead_ways lead_bytes"),
+    col("stage", str, "search; confirmed: fresh launches of another study, which measure this partition alone"),
+    col("source", str, "the study that the launches are of"),
+    *interval("loss_pct"),
+    *interval("kept_pct"),
+    *interval("stp"),
+    col("frontier", bool, "no other partition of the same stage loses less and keeps more, as estimated"),
+    *usual("launches"),
+    col("refused", int, "launches of a confirming study that do not count"),
+    col("why_refused", str, "in a sentence"),
+    col("design", str, "of a confirming study: how its counted launches were measured otherwise than the search's"),
+    *usual("platform held machine"),
+    col("freedom", float, "degrees of freedom of the interval of the loss; NaN where there is none"),
+    estimate="partitions.pareto:pareto_with_confirmed",
+)
 
-# tables/curves.csv: what a lead loses over the amount of one thing that partitions give out, where looks decided how
-# much of that was measured (`budget.adaptive`); a row per cell, no rows of other studies.
-CURVES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # "" where the lead is alone
-    "member": "str",
-    "curve": "str",  # the kind of partition: its name with # in the place of the amount
-    "unit": "str",  # of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others
-    "partition": "str",
-    "amount": "float64",  # that the partition gives, in this unit
-    "loss_pct": "float64",  # of the lead against solo
-    "loss_low": "float64",  # measured: 95 % between launches; interpolated: the bound that its measured neighbours give
-    "loss_high": "float64",
-    "blocks": "int64",  # launches that measured it; 0 where none did
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-    "source": "str",  # measured, interpolated, or unknown: beyond what was measured
-}
+RECOMMENDATIONS = _partitions_table(
+    "recommendations",
+    "tables/recommendations.csv: the lead mask that is advised, the smallest that keeps the wanted limit or, "
+    "without a limit, the knee; a row per mix of several members.",
+    *usual("study mix lead antagonists"),
+    col("limit_pct", float, "the wanted one; without one the loss that a knee allows"),
+    col("verdict", str, "met, knee; without advice: not needed, loss not proven, not met, too few launches, no sweep"),
+    col("partition", str, 'where the limit is not met the one that comes nearest; "" where none is needed'),
+    *usual("lead_ways lead_bytes cache_ways"),
+    *interval("loss_pct"),
+    col("bound_pct", float, "upper bound of the loss, adjusted for the kinds of partition that were looked at"),
+    col("confidence", float, "of that bound, one-sided"),
+    col("masks", int, "that were looked at"),
+    col("kinds", int, "of partition among them"),
+    col("larger_beyond", int, "where the limit is not met: larger masks of the same kind that miss it too"),
+    *usual("launches"),
+    *interval("kept_pct"),
+    *interval("stp"),
+    col(
+        "confirmation",
+        str,
+        'confirmed, exceeded, unclear, too few launches, not confirmed yet; "" where nothing is met',
+    ),
+    col("confirmed_in", str, "the confirming study"),
+    *interval("confirmed_loss_pct", "the same in the confirming study"),
+    *interval("confirmed_kept_pct", "the same in the confirming study"),
+    *interval("confirmed_stp", "the same in the confirming study"),
+    col("confirmed_launches", int, "launches of the confirming study"),
+    col("confirmed_studies", int, "of this mix and partition; the one with most launches is shown"),
+    col("confirmed_design", str, "how it measured otherwise than the search"),
+    *usual("platform held machine"),
+    col("aim", str, "limit, knee"),
+    *interval("without_pct", "the loss without a partition"),
+    *interval("faster", "how many times as fast the lead is as without a partition"),
+    estimate="partitions.recommendation:advice",
+)
 
-# What recommend_partitions leaves.
-PARTITION_TABLES: Mapping[str, Columns] = {
-    "sensitivity": SENSITIVITY,
-    "knees": KNEES,
-    "pareto": PARETO,
-    "recommendations": RECOMMENDATIONS,
-    "loads": LOADS,
-    "curves": CURVES,
-}
+CURVES = Table(
+    "curves",
+    "tables/curves.csv: what a lead loses over the amount of one thing that partitions give out, where looks "
+    "decided how much of that was measured (`budget.adaptive`); a row per cell, no rows of other studies.",
+    *usual("study mix lead"),
+    col("antagonists", str, '"" where the lead is alone'),
+    *usual("member"),
+    col("curve", str, "the kind of partition: its name without the lead's ways, or what the others get so much of"),
+    col("unit", str, "of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others"),
+    *usual("partition"),
+    col("amount", float, "that the partition gives, in this unit"),
+    *interval(
+        "loss_pct", "", "measured: 95 % between launches; interpolated: the bound that its measured neighbours give"
+    ),
+    col("launches", int, "launches that measured it; 0 where none did"),
+    *usual("platform machine"),
+    col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
+    rule="recommend_partitions",
+    estimate="partitions.curve_table:curves_table",
+    asked=capabilities.ADAPTIVE,
+)

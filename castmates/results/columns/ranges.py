@@ -1,74 +1,60 @@
-"""The data contract of ranges: what members annotate, one row each, where a study asks for ranges.
+"""The data contract of ranges: what members annotate, one row each, where a study asks for ranges."""
 
-Add columns at the end, never rename or reorder.
-"""
-
-from collections.abc import Mapping
-
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Table, by_name, col, usual
 from castmates.results.columns.scenes import TRACE
 
-# blocks/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.
-RANGES: Columns = {
-    "study": "str",
-    "company": "str",
-    "block": "int64",
-    "window": "Int64",  # in which it ended; NA between two windows
-    "slice": "Int64",  # in which it ended, counted or not; NA between two windows
-    "scene": "str",  # solo, corun:<mix> …; empty between two windows
-    "member": "str",
-    "type": "str",  # phase, range (by start and end), instant, epoch
-    "name": "str",  # its own
-    "path": "str",  # with the phases that it lies in: forward/attention; in other threads threads/decode
-    "depth": "int64",  # how many phases lie around it
-    "domain": "str",  # empty for the parts of a step
-    "thread": "Int64",  # that began it, by the system's number; NA in a TensorFlow graph and from version 1
-    "end_thread": "Int64",  # that ended it
-    "begin_ns": "int64",  # CLOCK_MONOTONIC, as heartbeats and operations
-    "end_ns": "int64",  # the same as begin_ns for an instant
-    "step": "Int64",  # as the program counts; NA for none
-    "epoch": "Int64",  # in which it began; NA for none
-    "payload": "str",  # a short text, such as shapes; empty for none
-    "whole": "bool",  # it began after its scene was set: the member was not frozen inside it
-    "platform": "str",
-}
+# Where a range lies among others, and when.
+_PLACE = (
+    col("depth", int, "how many phases lie around it"),
+    col("domain", str, "empty for the parts of a step"),
+    col("thread", int | None, "that began it, by the system's number; NA in a TensorFlow graph and from version 1"),
+    col("end_thread", int | None, "that ended it"),
+    col("begin_ns", int, "CLOCK_MONOTONIC, as heartbeats and operations"),
+    col("end_ns", int, "the same as begin_ns for an instant"),
+    col("step", int | None, "as the program counts; NA for none"),
+    col("epoch", int | None, "in which it began; NA for none"),
+    col("payload", str, "a short text, such as shapes; empty for none"),
+)
 
-# profiles/<company>/<n>/profile_ranges.parquet: a row per phase, range, instant and epoch near a trace.
-PROFILE_RANGES: Columns = {
-    **TRACE,
-    "part": "str",  # it ended in usual steps (before, after), or while the profiler was on (traced)
-    "type": "str",  # phase, range (by start and end), instant, epoch
-    "name": "str",  # its own
-    "path": "str",  # with the phases that it lies in
-    "depth": "int64",  # how many phases lie around it
-    "domain": "str",  # empty for the parts of a step
-    "thread": "Int64",  # that began it, by the system's number; NA in a TensorFlow graph and from version 1
-    "end_thread": "Int64",  # that ended it
-    "begin_ns": "int64",  # CLOCK_MONOTONIC, as heartbeats and operations
-    "end_ns": "int64",  # the same as begin_ns for an instant
-    "step": "Int64",  # as the program counts; NA for none
-    "epoch": "Int64",  # in which it began; NA for none
-    "payload": "str",  # a short text, such as shapes; empty for none
-    "platform": "str",
-}
+RANGES = Table(
+    "ranges",
+    "launches/<cohort>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
+    *usual("study cohort launch"),
+    col("window", int | None, "in which it ended; NA between two windows"),
+    col("slice", int | None, "in which it ended, counted or not; NA between two windows"),
+    col("scene", str, "alone, corun:<mix> …; empty between two windows"),
+    *usual("member"),
+    col("type", str, "phase, range (by start and end), instant, epoch"),
+    col("name", str, "its own"),
+    col("path", str, "with the phases that it lies in: forward/attention; in other threads threads/decode"),
+    *_PLACE,
+    col("whole", bool, "it began after its scene was set: the member was not frozen inside it"),
+    *usual("platform"),
+)
 
-# profiles/<company>/<n>/operation_ranges.parquet: a row per trace, range and operation that began inside of it.
-OPERATION_RANGES: Columns = {
-    **TRACE,
-    "path": "str",  # of the range, with the phases that it lies in
-    "domain": "str",  # of the range; empty for the parts of a step
-    "operation": "str",  # with its scopes
-    "type": "str",
-    "layer": "str",  # scope
-    "direction": "str",  # forward, backward, optimizer, input; empty for none
-    "calls": "int64",  # in all traced steps, that began while the range was open in any thread
-    "own_ns": "int64",  # of these calls, without what they call
-    "shared_ns": "float64",  # their part of the steps
-    "platform": "str",
-}
+PROFILE_RANGES = Table(
+    "profile_ranges",
+    "profiles/<cohort>/<n>/profile_ranges.parquet: a row per phase, range, instant and epoch near a trace.",
+    *TRACE,
+    col("part", str, "it ended in usual steps (before, after), or while the profiler was on (traced)"),
+    col("type", str, "phase, range (by start and end), instant, epoch"),
+    col("name", str, "its own"),
+    col("path", str, "with the phases that it lies in"),
+    *_PLACE,
+    *usual("platform"),
+)
 
-RANGE_TABLES: Mapping[str, Columns] = {
-    "ranges": RANGES,
-    "profile_ranges": PROFILE_RANGES,
-    "operation_ranges": OPERATION_RANGES,
-}
+OPERATION_RANGES = Table(
+    "operation_ranges",
+    "profiles/<cohort>/<n>/operation_ranges.parquet: a row per trace, range and operation that began inside of it.",
+    *TRACE,
+    col("path", str, "of the range, with the phases that it lies in"),
+    col("domain", str, "of the range; empty for the parts of a step"),
+    *usual("operation type layer direction"),
+    col("calls", int, "in all traced steps, that began while the range was open in any thread"),
+    col("own_ns", int, "of these calls, without what they call"),
+    col("shared_ns", float, "their part of the steps"),
+    *usual("platform"),
+)
+
+RANGE_TABLES = by_name(RANGES, PROFILE_RANGES, OPERATION_RANGES)

@@ -1,27 +1,19 @@
 """The data contract of what tables on traced steps begin with: which trace a row is of, or which scene of a study."""
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import col, usual
 
 # Which trace a row is of: the first columns of what profile launches leave.
-TRACE: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",  # number of the profile launch within its company, from 1
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # lead and antagonists, joined by +; "" where the scene serves several
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",  # of the scene's trace in its launch, from 1
-}
+TRACE = (
+    *usual("study cohort launch scene"),
+    col("kind", str, "alone, corun"),
+    col("mix", str, 'lead and antagonists, joined by +; "" where the scene serves several'),
+    *usual("partition member round"),
+)
 
 # Which scene a row is of, over all launches.
-SCENE: Columns = {
-    "study": "str",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # lead and antagonists, joined by +; "" where the scene serves several
-    "partition": "str",
-    "member": "str",
-    "platform": "str",
-}
+SCENE = (
+    *usual("study scene"),
+    col("kind", str, "alone, corun"),
+    col("mix", str, 'lead and antagonists, joined by +; "" where the scene serves several'),
+    *usual("partition member platform"),
+)

@@ -1,379 +1,330 @@
-"""The data contract: the columns of every table that a study leaves, in order, with their types.
-
-Other people's scripts read these tables: add columns at the end, never rename or reorder.
-"""
+"""The data contract: the columns of every table that a study leaves, in order, with their types."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from castmates.results.columns.block import WINDOWS, Columns
-from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
-from castmates.results.columns.nodes import NODES
-from castmates.results.columns.prediction import PREDICTIONS, PROFILES
-from castmates.results.columns.services import SERVICES
-from castmates.results.columns.variants import VARIANT_EFFECTS
+from castmates.results.columns.contract import Columns, Table, col, ends, interval, usual
+from castmates.study import capabilities
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# tables/effects.csv and .parquet: a row per mix × partition × baseline × member.
-EFFECTS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # joined by "+"
-    "member": "str",
-    "role": "str",
-    "partition": "str",
-    "lead_ways": "Int64",  # NA where no mask was set
-    "baseline": "str",  # for the lead solo, placebo; under a partition also placebo@mask, unmanaged; else alone
-    "metric": "str",  # rate; p99 of latency, of an open-loop service, whose slowdown is its ratio
-    "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
-    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
-    "slowdown_high": "float64",
-    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
-    "degradation_low": "float64",
-    "degradation_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",  # complete pairs, over all blocks
-    "windows_valid": "int64",  # of the scene
-    "windows_rejected": "int64",
-    "platform": "str",
-    # Added after the promised columns.
-    "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; covers these launches only
-    "within_high": "float64",
-    "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
-    "p_holm": "float64",  # adjusted over the study's rows of this baseline, those under partitions by themselves
-    "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
-    "baseline_windows_valid": "int64",
-    "baseline_windows_rejected": "int64",
-    "rejection_rate": "float64",  # share of the scene's slices; NaN where there was none
-    "baseline_rejection_rate": "float64",
-    "possibly_biased": "bool",  # the scene was rejected more often than its baseline
-    "across_stretches": "bool",  # scene and baseline do not alternate, because masks change between them
-    "growth_pct": "float64",  # by how much the slowdown of the later halves of slices is above that of the earlier ones
-    "growth_low": "float64",  # 95 % between launches; NaN below three blocks
-    "growth_high": "float64",
-    "still_growing": "bool",  # it is above zero for certain, and large enough to matter
-    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
-    "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
-    "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
-    "machine": "str",  # the class of nodes; "" in a study without classes
-    "nodes": "int64",  # hosts on which it was measured
-    "nodes_p_holm": "float64",  # that the nodes do not differ, adjusted as p_holm is; NaN on one node
-    "over": "str",  # whose means the interval is of: launches; launches of these nodes (two nodes); nodes
-    "freedom": "float64",  # degrees of freedom of the interval; NaN where there is none
-}
+_effects_table = partial(Table, rule="estimate_effects")
 
-# tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
-ATTRIBUTION: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # joined by "+"
-    "member": "str",
-    "part": "str",  # total, busy neighbour, not given back, own smaller share, despite own ways, cache capacity …
-    "part_of": "str",  # whose part it is: parts of the same one add up to it; "" for the total
-    "start": "str",  # solo, placebo, placebo@mask, isolated; the part is log rate(start) - log rate(end)
-    "end": "str",  # …, unmanaged
-    "log": "float64",
-    "log_low": "float64",  # 95 % between launches; NaN below three blocks
-    "log_high": "float64",
-    "degradation_pct": "float64",  # the same in per cent of the rate at `start`
-    "degradation_low": "float64",
-    "degradation_high": "float64",
-    "points": "float64",  # percentage points of the solo rate; they add up too
-    "points_low": "float64",
-    "points_high": "float64",
-    "blocks": "int64",  # that estimate
-    "rounds": "int64",  # in which every stage was measured, over these blocks
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the study's rows of this part
-    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
-    "within_low": "float64",  # 95 % within launch, in log terms
-    "within_high": "float64",
-    "partition": "str",  # under which lead and antagonists are isolated; "" where there is none
-    "lead_ways": "Int64",
-    "cache_ways": "Int64",
-    "how": "str",  # named, the only one, chosen
-    "candidates": "int64",  # partitions that isolate, of which it is one
-    "blocks_choosing": "int64",  # that chose it, and do not estimate
-    "note": "str",  # what could not be separated, and why
-    "platform": "str",
-    "points_within_low": "float64",  # 95 % within launch, of the points
-    "points_within_high": "float64",
-    "possibly_biased": "bool",  # a co-run at either end was rejected more often than a baseline, as in effects
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+EFFECTS = _effects_table(
+    "effects",
+    "tables/effects.csv and .parquet: a row per mix × partition × baseline × member.",
+    *usual("study mix lead"),
+    col("antagonists", str, 'joined by "+"'),
+    *usual("member role partition"),
+    col("lead_ways", int | None, "NA where no mask was set"),
+    col("baseline", str, "alone; for the lead also placebo, under a partition placebo@mask and unmanaged"),
+    col("metric", str, "rate; p99 of latency, of an open-loop service, whose slowdown is its ratio"),
+    *interval(
+        "slowdown",
+        "rate(baseline) / rate(scene), geometric mean over launches",
+        "95 % between launches; NaN below three launches",
+    ),
+    *interval("loss_pct"),
+    *usual("launches"),
+    col("rounds", int, "complete pairs, over all launches"),
+    col("windows_valid", int, "of the scene"),
+    *usual("windows_rejected platform"),
+    *ends("within", "95 % within launch, of the slowdown: rounds as units; covers these launches only"),
+    col("p_value", float, "two-sided t over launches; NaN below three launches"),
+    col("p_holm", float, "adjusted over the study's rows of this baseline, those under partitions by themselves"),
+    col("verdict", str, "loss, gain, no loss, unclear, too few launches, no data"),
+    col("baseline_windows_valid", int, "of the baseline"),
+    col("baseline_windows_rejected", int, "of the baseline"),
+    col("rejection_rate", float, "share of the scene's slices; NaN where there was none"),
+    col("baseline_rejection_rate", float, "share of the baseline's windows"),
+    col("possibly_biased", bool, "the scene was rejected more often than its baseline"),
+    col("across_stretches", bool, "scene and baseline do not alternate, because masks change between them"),
+    *interval(
+        "growth_pct",
+        "by how much the slowdown of the later halves of slices is above that of the earlier ones",
+        "95 % between launches; NaN below three launches",
+    ),
+    col("still_growing", bool, "it is above zero for certain, and large enough to matter"),
+    *usual("held"),
+    col("antagonists_gb_s", float, "1e9 bytes a second that antagonists read and wrote by their own count"),
+    col("antagonists_peak_pct", float, "the same in per cent of the peak measured of one package; NaN: not known"),
+    *usual("machine"),
+    col("nodes", int, "hosts on which it was measured"),
+    col("nodes_p_holm", float, "that the nodes do not differ, adjusted as p_holm is; NaN on one node"),
+    col("over", str, "whose means the interval is of: launches; launches of these nodes (two nodes); nodes"),
+    col("freedom", float, "degrees of freedom of the interval; NaN where there is none"),
+    estimate="effects.effects:estimate_effects",
+)
 
-# tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
-CONTROLS: Columns = {
-    "study": "str",
-    "lead": "str",
-    "control": "str",  # A/A, positive, negative
-    "ratio": "float64",  # rate(baseline) / rate(scene); of A/A: rate(solo) / rate(solo-again)
-    "ratio_low": "float64",
-    "ratio_high": "float64",
-    "within_low": "float64",
-    "within_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",
-    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses more than the margin")
-    "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
-    "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
-    "platform": "str",
-    # Added later.
-    "mix": "str",  # of the positive and the negative control
-    "baseline": "str",  # solo; of the positive and the negative control placebo
-    "study_lead": "bool",  # False where the lead plays only in the controls
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+ATTRIBUTION = _effects_table(
+    "attribution",
+    "tables/attribution.csv: a row per mix and part of its lead's loss against alone; docs/methodology.md has the "
+    "chain.",
+    *usual("study mix lead"),
+    col("antagonists", str, 'joined by "+"'),
+    *usual("member"),
+    col("part", str, "total, busy antagonist, not given back, own smaller share, despite own ways, cache capacity …"),
+    col("part_of", str, 'whose part it is: parts of the same one add up to it; "" for the total'),
+    col("start", str, "alone, placebo, placebo@mask, isolated; the part is log rate(start) - log rate(end)"),
+    col("end", str, "…, unmanaged"),
+    *interval("log", "natural logarithm of the ratio of rates", "95 % between launches; NaN below three launches"),
+    *interval("loss_pct", "the same in per cent of the rate at `start`"),
+    *interval("points", "percentage points of the rate alone; they add up too"),
+    col("launches", int, "that estimate"),
+    col("rounds", int, "in which every stage was measured, over these launches"),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the study's rows of this part"),
+    col("verdict", str, "loss, gain, no loss, unclear, too few launches, no data"),
+    *ends("within", "95 % within launch, in log terms"),
+    col("partition", str, 'under which lead and antagonists are isolated; "" where there is none'),
+    *usual("lead_ways cache_ways"),
+    col("how", str, "named, the only one, chosen"),
+    col("candidates", int, "partitions that isolate, of which it is one"),
+    col("launches_choosing", int, "that chose it, and do not estimate"),
+    col("note", str, "what could not be separated, and why"),
+    *usual("platform"),
+    *ends("points_within", "95 % within launch, of the points"),
+    col("possibly_biased", bool, "a co-run at either end was rejected more often than a baseline, as in effects"),
+    *usual("machine"),
+    estimate="partitions.attribution:estimate_attribution",
+)
 
-# tables/carryover.csv: whether the scene before a window affects its rate; a row per member.
-CARRYOVER: Columns = {
-    "study": "str",
-    "member": "str",
-    "workload": "str",
-    "role": "str",
-    "change_pct": "float64",  # of the rate where it was frozen in the slice before, against where it ran
-    "change_low": "float64",  # 95 %, launches as units; NaN below three blocks
-    "change_high": "float64",
-    "detectable_pct": "float64",  # a change that would have been found in four studies of five
-    "blocks": "int64",  # with enough windows
-    "windows": "int64",  # slices in stretches in which some scene freezes it
-    "windows_after_frozen": "int64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the members of the same role
-    "verdict": "str",  # none seen, seen, too few windows; never frozen
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+CONTROLS = _effects_table(
+    "controls",
+    "tables/controls.csv: what is known beforehand. A/A: a second `alone` scene of each lead against its first.",
+    *usual("study lead"),
+    col("control", str, "A/A, positive, negative"),
+    *interval("ratio", "rate(baseline) / rate(scene); of A/A: rate(alone) / rate(alone-again)"),
+    *ends("within"),
+    *usual("launches rounds"),
+    col("p_value", float, 'two-sided; of the positive control one-sided ("it loses more than the margin")'),
+    col("p_holm", float, "adjusted over all A/A and negative controls; the positive one is a separate family"),
+    col(
+        "verdict",
+        str,
+        "passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few launches, no data",
+    ),
+    *usual("platform"),
+    col("mix", str, "of the positive and the negative control"),
+    col("baseline", str, "alone; of the positive and the negative control placebo"),
+    col("study_lead", bool, "False where the lead plays only in the controls"),
+    *usual("machine"),
+    estimate="effects.controls:estimate_controls",
+)
 
-# tables/blocks.csv: a row per block, also of failed ones.
-BLOCKS: Columns = {
-    "study": "str",
-    "company": "str",
-    "block": "int64",
-    "lead": "str",
-    "status": "str",  # measured, failed
-    "reason": "str",  # why it failed
-    "started": "str",  # ISO 8601, UTC
-    "launch_seconds": "float64",
-    "total_seconds": "float64",
-    "rounds": "int64",  # rounds without a rejected window
-    "windows": "int64",
-    "windows_rejected": "int64",
-    "platform": "str",
-    # Added later.
-    "host": "str",  # the node that it was measured on
-    "processor": "str",  # its model; "" where nothing was measured
-    "boot_id": "str",  # of the node: blocks between two starts of it share one
-    "left_out": "bool",  # kept, and not analysed, because the study leaves out its host
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+CARRYOVER = _effects_table(
+    "carryover",
+    "tables/carryover.csv: whether the scene before a window affects its rate; a row per member.",
+    *usual("study member workload role"),
+    *interval(
+        "change_pct",
+        "of the rate where it was frozen in the slice before, against where it ran",
+        "95 %, launches as units; NaN below three launches",
+    ),
+    col("detectable_pct", float, "a change that would have been found in four studies of five"),
+    col("launches", int, "with enough windows"),
+    col("windows", int, "slices in stretches in which some scene freezes it"),
+    col("windows_after_frozen", int, "of these, after one in which the member was frozen"),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the members of the same role"),
+    col("verdict", str, "none seen, seen, too few windows; never frozen"),
+    *usual("platform machine"),
+    estimate="effects.carryover:estimate_carryover",
+)
 
-# tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells are there.
-MARGINS: Columns = {
-    "study": "str",
-    "margin": "str",  # sensitivity of a lead, contentiousness of an antagonist
-    "who": "str",
-    "baseline": "str",  # solo, placebo
-    "slowdown": "float64",  # geometric mean over the cells; NaN where one is missing
-    "slowdown_low": "float64",  # 95 % between launches; NaN where a company has fewer than three
-    "slowdown_high": "float64",
-    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
-    "degradation_low": "float64",
-    "degradation_high": "float64",
-    "cells": "int64",  # that were measured
-    "cells_of": "int64",  # that a whole row or column has
-    "blocks": "int64",  # launches in which all the cells of their company were measured
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+LAUNCHES = _effects_table(
+    "launches",
+    "tables/launches.csv: a row per launch, also of failed ones.",
+    *usual("study cohort launch lead"),
+    col("status", str, "measured, failed"),
+    col("reason", str, "why it failed"),
+    col("started", str, "ISO 8601, UTC"),
+    col("launch_seconds", float, "from the start until all members were ready"),
+    col("total_seconds", float, "that the launch took"),
+    col("rounds", int, "rounds without a rejected window"),
+    col("windows", int, "that were measured"),
+    *usual("windows_rejected platform"),
+    col("host", str, "the node that it was measured on"),
+    col("processor", str, 'its model; "" where nothing was measured'),
+    col("boot_id", str, "of the node: launches between two starts of it share one"),
+    col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
+    *usual("machine"),
+    estimate="effects.launches:launches_table",
+)
 
-# tables/stamps.csv: what is stamped on the whole study, a row per stamp.
-STAMPS: Columns = {
-    "study": "str",
-    "stamp": "str",  # origin (not all was measured), control, sensitivity, masks (some were set), machines, nodes
-    "word": "str",
-    "good": "bool",  # never where not all was measured
-    "sentence": "str",
-    "platform": "str",  # of the numbers that it is about; several are separated by ", "
-}
+MARGINS = _effects_table(
+    "margins",
+    "tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells "
+    "are there.",
+    *usual("study"),
+    col("margin", str, "sensitivity of a lead, contentiousness of an antagonist"),
+    col("who", str, "the lead, or the antagonist"),
+    col("baseline", str, "alone, placebo"),
+    *interval(
+        "slowdown",
+        "geometric mean over the cells; NaN where one is missing",
+        "95 % between launches; NaN where a cohort has fewer than three",
+    ),
+    *interval("loss_pct"),
+    col("cells", int, "that were measured"),
+    col("cells_of", int, "that a whole row or column has"),
+    col("launches", int, "launches in which all the cells of their cohort were measured"),
+    *usual("platform machine"),
+    estimate="effects.margins:margins",
+)
 
-# tables/system.csv: the combined throughput of a mix; a row per mix × partition × metric. The lead's slowdown is
-# against solo, an antagonist's against being alone.
-SYSTEM: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "lead_ways": "Int64",  # NA where no mask was set
-    "members": "int64",
-    "metric": "str",  # STP, ANTT, harmonic speedup, unfairness, max slowdown, Jain
-    "value": "float64",  # geometric mean over blocks of the metric of each block
-    "low": "float64",  # 95 % between launches; NaN below three blocks
-    "high": "float64",
-    "blocks": "int64",  # in which every member has a pair
-    "blocks_incomplete": "int64",  # measured ones in which some member has none
-    "platform": "str",
-    # Added later.
-    "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+STAMPS = _effects_table(
+    "stamps",
+    "tables/stamps.csv: what is stamped on the whole study, a row per stamp.",
+    *usual("study"),
+    col("stamp", str, "origin (not all was measured), control, sensitivity, masks (some were set), machines, nodes"),
+    col("word", str, "in a word"),
+    col("good", bool, "never where not all was measured"),
+    col("sentence", str, "in words"),
+    col("platform", str, 'of the numbers that it is about; several are separated by ", "'),
+    estimate="effects.stamps:study_stamps",
+)
 
-# tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two
-# heartbeats in one valid window. Quantiles are per block; where it has too few steps, none.
-LATENCY: Columns = {
-    "study": "str",
-    "member": "str",
-    "workload": "str",
-    "role": "str",
-    "kind": "str",  # solo, placebo, corun, alone
-    "scene": "str",  # solo, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
-    "mix": "str",  # "" where the scene serves several mixes
-    "partition": "str",
-    "unit": "str",
-    "units": "float64",  # that a step covers
-    "quantile": "str",  # p50, p95, p99
-    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where missing
-    "ms_low": "float64",  # 95 % between launches; NaN below three blocks
-    "ms_high": "float64",
-    "baseline": "str",  # solo for a lead, alone for an antagonist; "" for a baseline itself
-    "ratio": "float64",  # over the baseline's, paired by block
-    "ratio_low": "float64",  # 95 % between launches
-    "ratio_high": "float64",
-    "blocks": "int64",  # with enough steps
-    "blocks_few": "int64",  # with too few, which are left out
-    "blocks_paired": "int64",  # in which the baseline has enough too
-    "steps": "int64",  # in the blocks with enough
-    "steps_needed": "int64",  # of a block
-    "refused": "str",  # why there is no number; "" where there is one
-    "platform": "str",
-    # Added later.
-    "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
-    "machine": "str",  # the class of nodes; "" in a study without classes
-    "what": "str",  # step, request: a request to an open-loop service counts from when it was due
-}
+SYSTEM = Table(
+    "system",
+    "tables/system.csv: the combined throughput of a mix; a row per mix × partition × metric. The lead's slowdown"
+    " is against alone, an antagonist's against being alone.",
+    *usual("study mix lead antagonists partition"),
+    col("lead_ways", int | None, "NA where no mask was set"),
+    col("members", int, "that the mix has"),
+    col("metric", str, "STP, ANTT, harmonic speedup, unfairness, max slowdown, Jain"),
+    *interval(
+        "value",
+        "geometric mean over launches of the metric of each launch",
+        "95 % between launches; NaN below three launches",
+        stem="",
+    ),
+    col("launches", int, "in which every member has a pair"),
+    col("launches_incomplete", int, "measured ones in which some member has none"),
+    *usual("platform"),
+    col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
+    *usual("machine"),
+    rule="estimate_effects",
+    estimate="effects.system:system_metrics",
+    asked=capabilities.ALONE,
+)
 
-# tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
-# partition × member × metric. Each value is over the rounds in which both windows have one. What belongs to a package
-# (energy, memory controllers, uncore clock) has no member, and role `package`: other programs are included.
-RESOURCES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "lead_ways": "Int64",
-    "member": "str",
-    "role": "str",
-    "metric": "str",  # cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …
-    "unit": "str",  # bytes, bytes per second, per cent of slots, GHz, W, per second; "" for a ratio of two counts
-    "baseline": "str",  # solo, alone; of clocks and packages also placebo
-    "value": "float64",  # geometric mean over blocks; of shares the arithmetic one
-    "value_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
-    "value_high": "float64",
-    "baseline_value": "float64",
-    "baseline_low": "float64",
-    "baseline_high": "float64",
-    "scale": "str",  # of the change: ratio, points
-    "change": "float64",  # value over the baseline's; of shares their difference
-    "change_low": "float64",
-    "change_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",
-    "platform": "str",
-    # Added later.
-    "scope": "str",  # member; what has none: package 0 …, packages (all of the block's together)
-    "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+LATENCY = _effects_table(
+    "latency",
+    "tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies "
+    "between two heartbeats in one valid window. Quantiles are per launch; where it has too few steps, none.",
+    *usual("study member workload role"),
+    col("kind", str, "alone, placebo, corun, antagonist-alone"),
+    col("scene", str, "alone, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one"),
+    col("mix", str, '"" where the scene serves several mixes'),
+    *usual("partition unit"),
+    col("units", float, "that a step covers"),
+    col("quantile", str, "p50, p95, p99"),
+    *interval(
+        "ms",
+        "geometric mean over launches of each launch's quantile; NaN where missing",
+        "95 % between launches; NaN below three launches",
+    ),
+    col("baseline", str, 'alone; "" for a baseline itself'),
+    *interval("ratio", "over the baseline's, paired by launch", "95 % between launches"),
+    col("launches", int, "with enough steps"),
+    col("launches_few", int, "with too few, which are left out"),
+    col("launches_paired", int, "in which the baseline has enough too"),
+    col("steps", int, "in the launches with enough"),
+    col("steps_needed", int, "of a launch"),
+    col("refused", str, 'why there is no number; "" where there is one'),
+    *usual("platform"),
+    col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
+    *usual("machine"),
+    col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
+    estimate="explanations.latency:latencies",
+)
 
-# tables/mitigations.csv: what is tried against the loss of a mix, beside nothing done; a row per mix × mitigation.
-MITIGATIONS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # joined by "+", with their distance after ":" where the mix has one
-    "mitigation": "str",  # unmanaged (nothing is done), ways, bandwidth, code, core, socket, other-socket, quota
-    "partition": "str",  # under which it was measured; "" for none
-    "how": "str",  # the partition is the only one, or was chosen
-    "candidates": "int64",  # partitions of which it is one
-    "blocks_choosing": "int64",  # that chose it, and do not estimate
-    "loss_pct": "float64",  # of the lead against solo: 100 × (1 - 1/slowdown)
-    "loss_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
-    "loss_high": "float64",
-    "gain_pct": "float64",  # by how much the lead's rate is above that with nothing done
-    "gain_low": "float64",
-    "gain_high": "float64",
-    "others_loss_pct": "float64",  # of the antagonists against being alone: geometric mean over them
-    "others_loss_low": "float64",
-    "others_loss_high": "float64",
-    "cost_pct": "float64",  # by how much the antagonists' rate is below that with nothing done
-    "cost_low": "float64",
-    "cost_high": "float64",
-    "blocks": "int64",  # that estimate
-    "rounds": "int64",
-    "p_value": "float64",  # of the gain
-    "p_holm": "float64",  # adjusted over the mitigations of the mix
-    "verdict": "str",  # of the gain: faster (it gives back), slower, equivalent, unclear, too few blocks, no data
-    "reason": "str",  # why it was not tried, or has no number
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+RESOURCES = Table(
+    "resources",
+    "tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row "
+    "per mix × partition × member × metric. Each value is over the rounds in which both windows have one. What "
+    "belongs to a package (energy, memory controllers, uncore clock) has no member, and role `package`: other "
+    "programs are included.",
+    *usual("study mix lead antagonists partition lead_ways member role"),
+    col("metric", str, "cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …"),
+    col("unit", str, 'bytes, bytes per second, per cent of slots, GHz, W, per second; "" for a ratio of two counts'),
+    col("baseline", str, "alone; of clocks and packages also placebo"),
+    *interval(
+        "value",
+        "geometric mean over launches; of shares the arithmetic one",
+        "95 % between launches; NaN below three launches, here and below",
+    ),
+    *interval("baseline_value", "what it came to in the baseline", stem="baseline"),
+    col("scale", str, "of the change: ratio, points"),
+    *interval("change", "value over the baseline's; of shares their difference"),
+    *usual("launches rounds platform"),
+    col("scope", str, "member; what has none: package 0 …, packages (all of the launch's together)"),
+    col("scene", str, "whose value it is: corun; placebo (a busy antagonist's stand-in); alone under a partition"),
+    *usual("machine"),
+    rule="estimate_effects",
+    estimate="explanations.resources:resources",
+    asked=capabilities.RESOURCES,
+)
 
-# tables/distances.csv: the loss of a lead by number and nearness of its antagonists; a row per lead × antagonists ×
-# distance × count, where a study varies one of them.
-DISTANCES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",  # those that are there `count` times, joined by "+"
-    "distance": "str",  # cpu (the lead's own), smt, core, llc, socket, other-socket; "" where placement chose
-    "count": "int64",  # antagonists
-    "slowdown": "float64",  # against solo, as in effects
-    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
-    "slowdown_high": "float64",
-    "degradation_pct": "float64",  # loss of the lead's rate, as in effects
-    "degradation_low": "float64",
-    "degradation_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",
-    "verdict": "str",  # as in effects
-    "nearer": "str",  # the next nearer distance with as many antagonists; "" for none
-    "gain_pct": "float64",  # by how much the lead's rate is above that at the nearer one, inside rounds
-    "gain_low": "float64",  # 95 % between launches
-    "gain_high": "float64",
-    "gain_blocks": "int64",  # in which both distances were measured
-    "platform": "str",
-    "reason": "str",  # why it was not measured: what it needs of the machine, and what there is
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+MITIGATIONS = Table(
+    "mitigations",
+    "tables/mitigations.csv: what is tried against the loss of a mix, beside nothing done; a row per mix × mitigation.",
+    *usual("study mix lead"),
+    col("antagonists", str, 'joined by "+", with their distance after ":" where the mix has one'),
+    col("mitigation", str, "unmanaged (nothing is done), ways, bandwidth, code, core, socket, other-socket, quota"),
+    col("partition", str, 'under which it was measured; "" for none'),
+    col("how", str, "the partition is the only one, or was chosen"),
+    col("candidates", int, "partitions of which it is one"),
+    col("launches_choosing", int, "that chose it, and do not estimate"),
+    *interval(
+        "loss_pct",
+        "of the lead against alone: 100 × (1 - 1/slowdown)",
+        "95 % between launches; NaN below three launches, here and below",
+    ),
+    *interval("gain_pct", "by how much the lead's rate is above that with nothing done"),
+    *interval("others_loss_pct", "of the antagonists against being alone: geometric mean over them"),
+    *interval("cost_pct", "by how much the antagonists' rate is below that with nothing done"),
+    col("launches", int, "that estimate"),
+    *usual("rounds"),
+    col("p_value", float, "of the gain"),
+    col("p_holm", float, "adjusted over the mitigations of the mix"),
+    col("verdict", str, "of the change: gain (it gives back), loss, no loss, unclear, too few launches, no data"),
+    col("reason", str, "why it was not tried, or has no number"),
+    *usual("platform machine"),
+    rule="estimate_effects",
+    estimate="partitions.mitigations:estimate_mitigations",
+    asked=capabilities.MITIGATIONS,
+)
 
-# What estimate_effects leaves.
-STUDY_TABLES: Mapping[str, Columns] = {
-    "effects": EFFECTS,
-    "attribution": ATTRIBUTION,
-    "controls": CONTROLS,
-    "carryover": CARRYOVER,
-    "margins": MARGINS,
-    "system": SYSTEM,
-    "system_over_mixes": SYSTEM_OVER_MIXES,
-    "latency": LATENCY,
-    "resources": RESOURCES,
-    "mitigations": MITIGATIONS,
-    "distances": DISTANCES,
-    "nodes": NODES,
-    "blocks": BLOCKS,
-    "stamps": STAMPS,
-    "windows": WINDOWS,
-    "services": SERVICES,
-    "predictions": PREDICTIONS,
-    "profiles": PROFILES,
-    "variant_effects": VARIANT_EFFECTS,
-}
+DISTANCES = Table(
+    "distances",
+    "tables/distances.csv: the loss of a lead by number and nearness of its antagonists; a row per lead × "
+    "antagonists × distance × count, where a study varies one of them.",
+    *usual("study mix lead"),
+    col("antagonists", str, 'those that are there `count` times, joined by "+"'),
+    col("distance", str, 'cpu (the lead\'s own), smt, core, llc, socket, other-socket; "" where placement chose'),
+    col("count", int, "antagonists"),
+    *interval("slowdown", "against alone, as in effects", "95 % between launches; NaN below three launches"),
+    *interval("loss_pct", "loss of the lead's rate, as in effects"),
+    *usual("launches rounds"),
+    col("verdict", str, "as in effects"),
+    col("nearer", str, 'the next nearer distance with as many antagonists; "" for none'),
+    *interval(
+        "gain_pct",
+        "by how much the lead's rate is above that at the nearer one, inside rounds",
+        "95 % between launches",
+    ),
+    col("gain_launches", int, "in which both distances were measured"),
+    *usual("platform"),
+    col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
+    *usual("machine"),
+    rule="estimate_effects",
+    estimate="effects.distances:estimate_distances",
+    asked=capabilities.DISTANCES,
+)
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
@@ -381,7 +332,7 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame"
     import pandas as pd
 
     table = pd.DataFrame(list(rows), columns=list(columns))
-    # Whole numbers beside None have become floats there, which do not distinguish neighbours above 2**53.
+    # Whole numbers beside None have become floats there, which do not distinguish antagonists above 2**53.
     rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]
     for name in rounded:
         table[name] = pd.Series([row.get(name) for row in rows], dtype="object").astype("Int64")

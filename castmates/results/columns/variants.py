@@ -1,39 +1,43 @@
-"""The data contract of variants of leads. Add columns at the end, never rename or reorder."""
+"""The data contract of variants of leads."""
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Table, col, interval, usual
+from castmates.study import capabilities
 
-# tables/variant_effects.csv: whether a lead in other settings loses more or less than the lead as it is; a row per
-# variant × antagonists × partition × platform. Leads against solo.
-VARIANT_EFFECTS: Columns = {
-    "study": "str",
-    "lead": "str",  # as it is, the base
-    "variant": "str",  # its name in the study file
-    "words": "str",  # what the variant changes
-    "antagonists": "str",  # joined by "+"
-    "partition": "str",
-    "mix": "str",  # of the variant
-    "base_mix": "str",  # of the lead as it is
-    "slowdown": "float64",  # of the variant, as in effects
-    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
-    "slowdown_high": "float64",
-    "base_slowdown": "float64",  # of the lead as it is, as in effects
-    "base_slowdown_low": "float64",
-    "base_slowdown_high": "float64",
-    "ratio": "float64",  # slowdown of the variant / slowdown of the base: below 1 the variant loses less
-    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both
-    "ratio_high": "float64",
-    "blocks": "int64",
-    "base_blocks": "int64",  # launches of the lead as it is
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the study's rows, those under partitions by themselves
-    "verdict": "str",  # more sensitive, less sensitive, equivalent, unclear, too few blocks, no data
-    "speed": "float64",  # how many times as fast as the base the variant is alone, with `work` in it
-    "speed_low": "float64",  # 95 %, Welch's t over the launches of both
-    "speed_high": "float64",
-    "speed_beside": "float64",  # the same of both beside these antagonists
-    "speed_beside_low": "float64",
-    "speed_beside_high": "float64",
-    "work": "float64",  # how many steps of the base one of the variant's is worth
-    "platform": "str",
-    "machine": "str",  # the class of nodes; "" in a study without classes
-}
+VARIANT_EFFECTS = Table(
+    "variant_effects",
+    "tables/variant_effects.csv: whether a lead in other settings loses more or less than the lead as it is; a "
+    "row per variant × antagonists × partition × platform. Leads against alone.",
+    *usual("study"),
+    col("lead", str, "as it is, the base"),
+    col("variant", str, "its name in the study file"),
+    col("words", str, "what the variant changes"),
+    col("antagonists", str, 'joined by "+"'),
+    *usual("partition"),
+    col("mix", str, "of the variant"),
+    col("base_mix", str, "of the lead as it is"),
+    *interval(
+        "slowdown", "of the variant, as in effects", "95 % between launches; NaN below three launches, here and below"
+    ),
+    *interval("base_slowdown", "of the lead as it is, as in effects"),
+    *interval(
+        "ratio",
+        "slowdown of the variant / slowdown of the base: below 1 the variant loses less",
+        "95 %, Welch's t over the launches of both",
+    ),
+    *usual("launches"),
+    col("base_launches", int, "launches of the lead as it is"),
+    *usual("p_value"),
+    col("p_holm", float, "adjusted over the study's rows, those under partitions by themselves"),
+    col("verdict", str, "more sensitive, less sensitive, no difference, unclear, too few launches, no data"),
+    *interval(
+        "speed",
+        "how many times as fast as the base the variant is alone, with `work` in it",
+        "95 %, Welch's t over the launches of both",
+    ),
+    *interval("speed_beside", "the same of both beside these antagonists"),
+    col("work", float, "how many steps of the base one of the variant's is worth"),
+    *usual("platform machine"),
+    rule="estimate_effects",
+    estimate="comparison.variants:variant_effects",
+    asked=capabilities.VARIANTS,
+)

@@ -1,1 +1,1 @@
-"""What a block measures after its rounds."""
+"""What a launch measures after its rounds."""

@@ -1,4 +1,4 @@
-"""What each collector costs the lead: pairs of short solo windows after the rounds, with it and without it.
+"""What each collector costs the lead: pairs of the lead's short windows alone after the rounds, with and without it.
 
 A collector that works inside a window is really off in the windows without it: its counters are closed and opened
 again, because inherited counters cost time at each context switch, read or not. A round of windows has one with
@@ -70,21 +70,21 @@ class Timed:
 
 def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure what each collector costs, and note it in the outcome."""
-    block = outcome.block
-    if not (pairs := block.design.counters.cost_pairs):
+    launch = outcome.launch
+    if not (pairs := launch.design.counters.cost_pairs):
         return
     whole = stage.hardware
     edges = [Timed(collector) for collector in whole.collectors if not works_inside(collector)]
     timed: dict[int, Collector] = {id(edge.collector): edge for edge in edges}
     watched = replace(whole, collectors=[timed.get(id(collector), collector) for collector in whole.collectors])
-    members = [member.name for member in block.company.members]
+    members = [member.name for member in launch.cohort.members]
     parts = parts_of(watched, stage.held(), members, lambda: stage.switch([]))
-    rate = _solo_rate(outcome, stage, say)
+    rate = _alone_rate(outcome, stage, say)
     try:
         for number in range(pairs):
             for round_number in sorted({part.round for part in parts} or {1}):
                 now = [part for part in parts if part.round == round_number]
-                dice = random.Random(f"{block.seed}/costs/{number}/{round_number}")
+                dice = random.Random(f"{launch.seed}/costs/{number}/{round_number}")
                 measure_round(now, watched, rate, round_number, dice)
     finally:
         stage.hardware = whole
@@ -122,7 +122,7 @@ def parts_of(
 
 
 def pairs_about(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
-    """Return the change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
+    """Return the change in per cent that pairs show, with its interval, and the pairs themselves, for launch.json."""
     note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
     about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
     if logs:
@@ -138,7 +138,7 @@ def _change(logs: Sequence[float]) -> Mapping[str, float]:
 
     from castmates.analysis.design.costs import costs
 
-    table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
+    table = pd.DataFrame({"collector": "it", "cohort": "", "launch": 1, "difference": list(logs)})
     row = costs(table).iloc[0]
     return {name: float(row[name]) for name in ("change_pct", "low", "high")}
 
@@ -162,23 +162,23 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
             part.rejected += 1
 
 
-def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
+def _alone_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     """Return a function that measures the lead alone for a short window."""
-    company, design = outcome.block.company, outcome.block.design
-    lead = company.lead.name
+    cohort, design = outcome.launch.cohort, outcome.launch.design
+    lead = cohort.lead.name
     length = min(design.window, LONGEST_COST_WINDOW)
     assert outcome.pace is not None
     measured_s = max(length, STEPS * outcome.pace.steps.of_member[lead])
     pace = outcome.pace.of_length(measured_s, outcome.settle_seconds)
-    members = {member.name: member for member in company.members}
-    scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    members = {member.name: member for member in cohort.members}
+    scene = Scene(name="alone", kind="alone", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
 
     def rate(hardware: Hardware, round_number: int) -> float | None:
         stage.hardware = hardware
         each = measure_watched(stage, scene, pace, members, design, round_number)
         if reasons := [*ledger.judge(each), *ledger.proofs(each)]:
-            say(f"a window that shows costs is rejected: {'; '.join(reasons)}")
+            say(f"a window that shows costs is rejected: {'; '.join(map(str, reasons))}")
             return None
         return each.progress(lead).rate
 
@@ -213,7 +213,7 @@ def _without_series(hardware: Hardware, counter: HasSeries) -> Off:
 
 
 def _reads_about(edge: Timed) -> dict[str, Any]:
-    """Return what block.json has of a collector that works at the edges alone."""
+    """Return what launch.json has of a collector that works at the edges alone."""
     seconds = median(edge.seconds) if edge.seconds else None
     nothing = {"pairs": 0, "change_pct": None, "low": None, "high": None, "note": "works at the edges alone"}
     return nothing | {"of": READS, "seconds": None if seconds is None else round(seconds, 6)}

@@ -1,4 +1,4 @@
-"""What a block does after its rounds: it measures what its collectors cost, and profiles its lead."""
+"""What a launch does after its rounds: it measures what its collectors cost, and profiles its lead."""
 
 from castmates.protocols import Say
 from castmates.runner.after_rounds import collector_costs, profiling

@@ -1,4 +1,4 @@
-"""Profiles the lead in solo and co-run scenes after the measured rounds, where it announces that it can be profiled.
+"""Profiles the lead in `alone` and co-run scenes after the measured rounds, where it announces that it can be profiled.
 
 What is traced runs slower: profiled steps enter no rate. How much slower is seen from as many steps right before and
 right after them.
@@ -33,14 +33,14 @@ OF = "rate of the lead in the steps that are profiled, which enter no rate"
 class Profiled:
     """What a scene came to."""
 
-    rows: list[dict[str, Any]]  # of columns.block.LAYERS
+    rows: list[dict[str, Any]]  # of columns.launch.LAYERS
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
 def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
-    """Profile the lead in every solo and co-run scene, and note what its layers took."""
-    lead = outcome.block.company.lead.name
-    if not outcome.block.design.counters.profile:
+    """Profile the lead in every alone and co-run scene, and note what its layers took."""
+    lead = outcome.launch.cohort.lead.name
+    if not outcome.launch.design.counters.profile:
         return
     try:
         with page_of(stage, lead, say) as page:
@@ -53,9 +53,9 @@ def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
 
 
 def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> None:
-    block, lead = outcome.block, outcome.block.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     logs: list[float] = []
-    for scene in round_order(block, 0):
+    for scene in round_order(launch, 0):
         if scene.kind not in PROFILED_KINDS or lead not in scene.active:
             continue
         try:
@@ -67,13 +67,13 @@ def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> Non
         logs.append(profiled.log)
     if logs:
         outcome.costs[NAME] = pairs_about(logs, of=OF)
-        say(f"profiled {block.design.counters.profile} steps of {lead} in {len(logs)} scenes")
+        say(f"profiled {launch.design.counters.profile} steps of {lead} in {len(logs)} scenes")
 
 
 def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> Profiled:
     """Set the scene, watch some usual steps, have as many profiled, and watch usual ones again."""
-    block = outcome.block
-    steps, lead = block.design.counters.profile, block.company.lead.name
+    launch = outcome.launch
+    steps, lead = launch.design.counters.profile, launch.cohort.lead.name
     emptied = eviction.change_shares(stage, scene.shares, anew=True)  # else it would depend on the scene before
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
@@ -84,14 +84,14 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     try:
         rows, profiled = _understood(outcome, scene, answer)
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow docs/layers.md") from None
+        raise NoAnswer("its answer is not what `castmates help layers` describes") from None
     after = mean_step(usual_beats(stage, lead, steps, seconds))
     return Profiled(rows, math.log(math.sqrt(before * after) / profiled))
 
 
 def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of an answer, and the mean seconds of its steps."""
-    lead = outcome.block.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     if not answer["step_seconds"]:
         raise NoAnswer(f"the trace that {lead} made has none of its steps")
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
@@ -113,14 +113,14 @@ def _step_seconds(outcome: Outcome, lead: str) -> float:
 
 
 def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of columns.block.LAYERS."""
+    """Rows of columns.launch.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [
         {
             "scene": scene.name,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": outcome.block.company.lead.name,
+            "member": outcome.launch.cohort.lead.name,
             "layer": row.place.layer,
             "kind": row.place.kind,
             "direction": row.place.direction,
@@ -130,5 +130,5 @@ def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[s
             "steps": len(answer["step_seconds"]),
             "platform": outcome.platform,
         }
-        for row in layers.rows(operations, answer["step_seconds"])
+        for row in layers.layer_rows(operations, answer["step_seconds"])
     ]

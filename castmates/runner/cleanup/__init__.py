@@ -1,1 +1,1 @@
-"""Putting back what a block changed, also after a kill."""
+"""Putting back what a launch changed, also after a kill."""

@@ -28,7 +28,7 @@ class Restored:
 
 def restore_everything() -> Restored:
     """Put everything right; while a launch is measured, an error names it, and root's repair waits for root alone."""
-    with repair_lock("castmates restore"):
+    with repair_lock("castmates doctor --restore"):
         return heal()
 
 

@@ -132,4 +132,4 @@ def guarded() -> Iterator[Warden]:
 
 
 def _ended() -> CastmatesError:
-    return CastmatesError("the warden has ended although the runner needs it; run the block again")
+    return CastmatesError("the warden has ended although the runner needs it; run the launch again")

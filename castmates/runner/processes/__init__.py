@@ -1,1 +1,1 @@
-"""A block's processes: starting, freezing, reading what they write."""
+"""A launch's processes: starting, freezing, reading what they write."""

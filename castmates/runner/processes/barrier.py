@@ -1,4 +1,4 @@
-"""Waits until every process of a block is ready, and freezes each one as soon as it is."""
+"""Waits until every process of a launch is ready, and freezes each one as soon as it is."""
 
 import time
 from collections.abc import Callable, Sequence

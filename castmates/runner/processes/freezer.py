@@ -84,7 +84,7 @@ class CgroupFreezer:
         self._bound.adopt(group, cgroups.processes(group))
         family.resume()
         if not cgroups.event(group, "populated"):
-            raise CastmatesError(f"member {name} ended right after its launch; see its log")
+            raise CastmatesError(f"member {name} ended right after its start; see its log")
 
     def freeze(self, name: str) -> None:
         """Freeze the group and wait until the kernel reports it."""
@@ -159,7 +159,7 @@ class SignalFreezer:
         living = family.living()
         family.resume()
         if not living:
-            raise CastmatesError(f"member {name} ended right after its launch; see its log")
+            raise CastmatesError(f"member {name} ended right after its start; see its log")
         self._members[name] = family
 
     def freeze(self, name: str) -> None:

@@ -40,4 +40,4 @@ class GuardedReader(heartbeat.Reader):
             raise HeartbeatError(f"{self._member} {_SPOILT}: it was removed, replaced or cut")
 
 
-_SPOILT = f"has spoilt its heartbeat file (${heartbeat.VARIABLE}, see docs/heartbeat.md)"
+_SPOILT = f"has spoilt its heartbeat file (${heartbeat.VARIABLE}, see castmates help heartbeat)"

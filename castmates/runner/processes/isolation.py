@@ -1,4 +1,4 @@
-"""Gives a block's CPUs to its processes alone: their control group becomes an isolated cpuset partition.
+"""Gives a launch's CPUs to its processes alone: their control group becomes an isolated cpuset partition.
 
 It is made when everybody is in the group and stands still: until then programs could not be started on these CPUs,
 which nobody outside may use. The kernel balances no threads among them, so that members have one CPU each.
@@ -17,15 +17,15 @@ from castmates.machine.journal import Change, Journal
 from castmates.machine.quieting import LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.cpus import format_cpu_list
-from castmates.study.spec import Company
+from castmates.study.spec import Cohort
 
 KNOB, KIND = "cpuset", "cpuset-controller"  # of a study, of the journal
 Record = dict[str, dict[str, str]]  # what each file held before, and what it was set to
 
 
-def refuse_several_cpus(company: Company) -> None:
+def refuse_several_cpus(cohort: Cohort) -> None:
     """Refuse members with threads that the kernel would leave where they began."""
-    for member in company.members:
+    for member in cohort.members:
         if len(member.cpus) > 1:
             raise _impossible(
                 f"{member.workload} has {len(member.cpus)} CPUs, and in an isolated partition the kernel does not "
@@ -55,7 +55,7 @@ def isolated(group: Path | None, cpus: Collection[int], journal: Journal, purpos
         yield record
         if (now := read_text(group / PARTITION)) not in (ISOLATED, None):
             record["lost"] = {str(group / PARTITION): now}
-            say(f"{group / PARTITION} is '{now}' at the end, so that others may have run on the block's CPUs")
+            say(f"{group / PARTITION} is '{now}' at the end, so that others may have run on the launch's CPUs")
     finally:
         targets = {change.target for change in changes}
         undone = journal.restore(lambda entry: entry.owner == journal.owner and entry.change.target in targets)
@@ -80,7 +80,7 @@ def _leave(cpus: Collection[int]) -> None:
     """Go elsewhere by ourselves, or find that there is nowhere to go."""
     own = os.sched_getaffinity(0)
     if not own - set(cpus):
-        raise _impossible(f"the block is on every CPU that castmates may use ({format_cpu_list(own)})")
+        raise _impossible(f"the launch is on every CPU that castmates may use ({format_cpu_list(own)})")
     os.sched_setaffinity(0, own - set(cpus))
 
 

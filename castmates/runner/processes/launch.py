@@ -39,7 +39,7 @@ class WorkloadFailed(Exception):
 
 @dataclass(frozen=True)
 class Start:
-    """Everything needed to start one process of a block."""
+    """Everything needed to start one process of a launch."""
 
     name: str
     cpus: tuple[int, ...]
@@ -180,7 +180,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
         adopt(start.name, process.pid)
     except CastmatesError:
         if ended := running.ended():
-            raise WorkloadFailed.of(running, f"{ended} right after its launch") from None
+            raise WorkloadFailed.of(running, f"{ended} right after its start") from None
         raise
     running.bound = bounding_group(process.pid)
     return running

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from castmates.runner.processes.mapped_file import MappedFile
-from castmates.workloads import phase_file
-from castmates.workloads.phase_file import Chunk, Phase, PhasesError
+from castmates.workloads import phase_file, phase_records
+from castmates.workloads.phase_file import Chunk, PhasesError
+from castmates.workloads.phase_records import Names, Phase
 
 
 class PhaseLog:
-    """What a member reports of its phases, from its launch on."""
+    """What a member reports of its phases, from its start on."""
 
     def __init__(self, path: Path, reader: phase_file.Reader) -> None:
         self._mapped, self._reader = MappedFile(path, "phases"), reader
@@ -17,7 +18,7 @@ class PhaseLog:
         self._parts: list[bytes] = []
         self._torn: list[int] = []  # before which part records were lost
         self.lost = 0  # overwritten before they were read
-        self._names: Sequence[str] = []
+        self._known = Names()
         self.counters = reader.counters  # that the member was to read, each with how it fared
         self.lacks = reader.lacks  # what the numbers of some of them lack
         self._dropped = 0
@@ -25,13 +26,8 @@ class PhaseLog:
     @classmethod
     def create(cls, path: Path, counters: Sequence[str]) -> "PhaseLog":
         """Make the file that the member is to write to; too many counters are a mistake in the catalogue."""
-        phase_file.create(path, counters)
+        phase_file.create(path, counters, ranges=False)
         return cls(path, phase_file.Reader(path))
-
-    @property
-    def heard(self) -> "PhaseLog":
-        """The log of the file that the member opened: there is one."""
-        return self
 
     @property
     def variables(self) -> dict[str, str]:
@@ -46,7 +42,7 @@ class PhaseLog:
     @property
     def names(self) -> Sequence[str]:
         """The phases in the order in which they first began, those around others before these."""
-        return self._names
+        return self._known.phases
 
     def forget(self) -> None:
         """Skip what was reported between two windows."""
@@ -74,19 +70,19 @@ class PhaseLog:
         """Yield what was read, in order; and for each part whether records are missing before it."""
         torn = set(self._torn)
         for number, data in enumerate(self._parts):
-            yield list(phase_file.phases_in(data, self._names, len(self.counters))), number in torn
+            yield list(phase_records.phases_in(data, self._known, len(self.counters))), number in torn
 
     def about(self) -> dict[str, object]:
         """Return what was reported and what is missing."""
-        about: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
-        trouble = self.trouble or ("" if self._names else "it reported no phase")
+        about: dict[str, object] = {"names": self.names, "lost": self.lost, "not_recorded": self._dropped}
+        trouble = self.trouble or ("" if self.names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}
         return about | {key: value for key, value in more.items() if value}
 
     def _look(self) -> None:
         """Take what stands in front of the records, after these."""
-        self._names, self.counters = self._reader.names, self._reader.counters
+        self._known, self.counters = Names.of(self._reader), self._reader.counters
         self.lacks, self._dropped = self._reader.lacks, self._reader.dropped
 
     def _take(self, chunk: Chunk) -> None:
-        self._parts.append(chunk.data)
+        self._parts.append(phase_records.without_payloads(chunk.data, len(self.counters))[0])

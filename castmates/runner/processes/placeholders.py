@@ -27,7 +27,7 @@ def built(name: str, key: str, cache: Path) -> Path:
     place = inputs.place_of(name, key, cache.resolve())
     if not inputs.ready_file(place).is_file():
         raise CastmatesError(
-            f"the data set '{name}' is not made yet ({place}); run `castmates build-inputs {name}` first."
+            f"the data set '{name}' is not made yet ({place}); run `castmates internals build-inputs {name}` first."
         )
     return place
 

@@ -1,4 +1,4 @@
-"""Switches the hardware prefetchers of a block's cores off in the scenes whose shares say so.
+"""Switches the hardware prefetchers of a launch's cores off in the scenes whose shares say so.
 
 Registers belong to cores, so everybody's are switched together: a sibling's would be switched with them anyway.
 """
@@ -11,9 +11,9 @@ from castmates.errors import CastmatesError
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.prefetch_control import NAME, TAKE_OUT, switches_off
 from castmates.protocols import Say
-from castmates.study.spec import Company, Share
+from castmates.study.spec import Cohort, Share
 
-KNOB = "prefetchers of a scene"  # in the journal, beside the knob that a study sets for whole blocks
+KNOB = "prefetchers of a scene"  # in the journal, beside the knob that a study sets for whole launches
 
 
 class Prefetchers:
@@ -44,25 +44,23 @@ class Prefetchers:
         return {change.target: _read(change) for change in self._changes}
 
 
-def wanted(company: Company) -> bool:
+def wanted(cohort: Cohort) -> bool:
     """Whether some scene has its prefetchers off."""
-    return any(share.prefetchers for scene in company.scenes for share in scene.shares)
+    return any(share.prefetchers for scene in cohort.scenes for share in scene.shares)
 
 
 @contextmanager
-def switched(
-    company: Company, purpose: str, journal: Journal, say: Say, root: Path = Path("/")
-) -> Iterator[Prefetchers]:
+def switched(cohort: Cohort, purpose: str, journal: Journal, say: Say, root: Path = Path("/")) -> Iterator[Prefetchers]:
     """Prepare to switch them, before anything is launched; at the end they are as they were found.
 
     They are switched off and on once: where registers cannot be written nothing is launched.
     """
-    if not wanted(company):
+    if not wanted(cohort):
         yield Prefetchers(())
         return
     changes = [
         Change(KNOB, change.kind, change.target, change.former, change.new)
-        for change in switches_off(root, {cpu for member in company.members for cpu in member.cpus})
+        for change in switches_off(root, {cpu for member in cohort.members for cpu in member.cpus})
     ]
     try:
         for target, error in journal.apply(changes, purpose).items():

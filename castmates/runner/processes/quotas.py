@@ -10,7 +10,7 @@ from castmates.linux.cpu_quota import Throttling
 from castmates.linux.owned_names import group_name
 from castmates.machine.journal import Change, Journal
 from castmates.runner.processes.weights import even_out
-from castmates.study.spec import Company, Share
+from castmates.study.spec import Cohort, Share
 
 KIND = "cpu-controller"  # of the journal
 
@@ -39,7 +39,7 @@ class Quotas:
 
     def take_in(
         self,
-        company: Company,
+        cohort: Cohort,
         group_of: Callable[[str], Path | None],
         processes_of: Callable[[str], Sequence[int]],
         guard: Callable[[Path], None],
@@ -49,10 +49,10 @@ class Quotas:
         Version 2 bounds the groups in which members are frozen. Where the controller is version 1's, they are moved
         into groups of that hierarchy as well.
         """
-        cpus = {member.name: len(member.cpus) for member in company.members}
-        if not (names := bounded_members(company)):
+        cpus = {member.name: len(member.cpus) for member in cohort.members}
+        if not (names := bounded_members(cohort)):
             return
-        if hierarchy := _version_1(company.lead.workload):
+        if hierarchy := _version_1(cohort.lead.workload):
             self._hierarchy = hierarchy
             guard(hierarchy)
             groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
@@ -104,18 +104,18 @@ class Quotas:
         self._groups, self._hierarchy, self._journal = {}, None, None
 
 
-def bounded_members(company: Company) -> list[str]:
+def bounded_members(cohort: Cohort) -> list[str]:
     """List those to whom some scene gives a quota."""
-    shares = [share for scene in company.scenes for share in scene.shares if share.quota is not None]
+    shares = [share for scene in cohort.scenes for share in scene.shares if share.quota is not None]
     return list(dict.fromkeys(share.member for share in shares))
 
 
-def room_for(company: Company, root: Path | None, purpose: str) -> Quotas:
+def room_for(cohort: Cohort, root: Path | None, purpose: str) -> Quotas:
     """Have the controller reach the groups that members will have in `root`, which is ours and has nobody in it yet.
 
     What is changed above it is written down.
     """
-    if not bounded_members(company) or cgroups.here(cgroups.cpu_of_version_1):
+    if not bounded_members(cohort) or cgroups.here(cgroups.cpu_of_version_1):
         return Quotas.none()
     if root is None:
         raise _impossible("members are stopped by signals here, not by control groups of version 2")

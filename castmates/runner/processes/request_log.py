@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a launch waits for no heavy import
 
 
 class RequestLog:
-    """What became of the requests to a service, from its launch on."""
+    """What became of the requests to a service, from its start on."""
 
     def __init__(self, path: Path) -> None:
         self._mapped, self._file = MappedFile(path, "requests"), request_file.Runners(path)

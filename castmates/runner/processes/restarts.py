@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from castmates.protocols import Sample
+from castmates.study.reasons import Reason, ReasonKind
 from castmates.study.spec import Member
 from castmates.workloads import heartbeat
 
@@ -82,20 +83,20 @@ def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) ->
     return read
 
 
-def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[str]:
+def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[Reason]:
     """Name the antagonists that were absent for too much of a window; a lead's gaps are part of its runs."""
-    reasons = []
+    found = []
     for name, absent in _absences(read):
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
-            reasons.append(f"restart gap: {name} was restarted so often that how long it was absent is not known")
+            found.append(f"{name} was restarted so often that how long it was absent is not known")
         elif absent > limit * seconds:
-            reasons.append(
-                f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"
+            found.append(
+                f"{name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"
                 " or raise limits.restart_gap)"
             )
-    return reasons
+    return [Reason(ReasonKind.RESTART_GAP, detail) for detail in found]
 
 
 def _absences(read: Sequence[Sample]) -> list[tuple[str, float | None]]:

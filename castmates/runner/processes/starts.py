@@ -1,4 +1,4 @@
-"""What it takes to start the processes of a block: its members, placebos and evictors."""
+"""What it takes to start the processes of a launch: its members, placebos and evictors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,43 +10,43 @@ from castmates.runner.processes import placeholders
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.patterns import posix
-from castmates.study.spec import Company, Member
+from castmates.study.spec import Cohort, Member
 from castmates.workloads import attaching, environments, inputs
 
 HELPER_READY_WITHIN = 20.0
 
 
-def starts(company: Company, scratch: Path, cache: Path, evictors: Sequence[Evictor] = ()) -> list[Start]:
+def starts(cohort: Cohort, scratch: Path, cache: Path, evictors: Sequence[Evictor] = ()) -> list[Start]:
     """Return what to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
 
     Last the evictors.
     """
-    native = native_programs(company, cache)
-    members = [member_start(member, native, scratch, cache) for member in company.members]
-    cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
+    native = native_programs(cohort, cache)
+    members = [member_start(member, native, scratch, cache) for member in cohort.members]
+    cpus = sorted({cpu for scene in cohort.scenes for cpu in scene.placebos})
     placebos = [helper_start(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
     return [*members, *placebos, *(_evictor(each, native, scratch) for each in evictors)]
 
 
-def native_programs(company: Company, cache: Path) -> Path:
+def native_programs(cohort: Cohort, cache: Path) -> Path:
     """Return the folder of our own programs."""
-    return _built(environments.NATIVE, company.native_key, cache) / "bin"
+    return _built(environments.NATIVE, cohort.native_key, cache) / "bin"
 
 
-def environments_used(company: Company, cache: Path) -> dict[str, object]:
+def environments_used(cohort: Cohort, cache: Path) -> dict[str, object]:
     """Return what the environments report about themselves: versions, and the compiler of the kernels."""
-    used = {(environments.NATIVE, company.native_key)}
+    used = {(environments.NATIVE, cohort.native_key)}
     used |= {
         (member.environment, member.environment_key)
-        for member in company.members
+        for member in cohort.members
         if member.environment and member.environment_key
     }
     return {name: _facts(environments.ready_file(_built(name, key, cache))) for name, key in sorted(used)}
 
 
-def inputs_used(company: Company, cache: Path) -> dict[str, object]:
+def inputs_used(cohort: Cohort, cache: Path) -> dict[str, object]:
     """Return what the data sets report about themselves: how they were made, and a digest of their files."""
-    used = {(member.inputs, member.inputs_key) for member in company.members if member.inputs and member.inputs_key}
+    used = {(member.inputs, member.inputs_key) for member in cohort.members if member.inputs and member.inputs_key}
     return {name: _facts(inputs.ready_file(placeholders.built(name, key, cache))) for name, key in sorted(used)}
 
 
@@ -130,6 +130,7 @@ def _built(name: str, key: str, cache: Path) -> Path:
     place = environments.place_of(name, key, cache.resolve())
     if not environments.ready_file(place).is_file():
         raise CastmatesError(
-            f"the environment '{name}' is not built yet ({place}); run `castmates build-environment {name}` first."
+            f"the environment '{name}' is not built yet ({place}); run `castmates internals build-environment "
+            f"{name}` first."
         )
     return place

@@ -11,7 +11,7 @@ TASKS = 4096  # generous: what a member needs is a few times its CPUs
 
 
 class TaskBound:
-    """The bounds of a block's members, by the controller of version 2 or else by groups of version 1."""
+    """The bounds of a launch's members, by the controller of version 2 or else by groups of version 1."""
 
     def __init__(self, name: str) -> None:
         self._root: Path | None = None

@@ -1,6 +1,6 @@
 """Sees to it that control groups change nobody's share of a CPU: of members against each other, or against the runner.
 
-The groups are the block's, and go with their weights.
+The groups are the launch's, and go with their weights.
 """
 
 from collections.abc import Callable, Mapping

@@ -24,9 +24,9 @@ class NoAnswer(Exception):
 
 
 def offer(lead: Start, channels: Path, traces: Path | None = None, *, primitives: bool = False) -> None:
-    """Give the lead, before its launch, the page on which it can be asked, and a folder where it is to leave traces.
+    """Give the lead, before its start, the page on which it can be asked, and a folder where it is to leave traces.
 
-    With `primitives` oneDNN's log is switched on, which can be done at a launch alone.
+    With `primitives` oneDNN's log is switched on, which can be done at its start alone.
     """
     path = channels / f"{lead.name}.profile"
     Page.create(path).close()
@@ -54,7 +54,9 @@ def page_of(stage: Stage, lead: str, say: Say) -> Iterator[Page | None]:
         if not page.sound:
             say(f"{lead} cannot be profiled: {SPOILT}")
         elif not page.able:
-            say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
+            say(
+                f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (castmates help layers)"
+            )
         yield page if page.sound and page.able else None
     finally:
         page.close()

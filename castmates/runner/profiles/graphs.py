@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.analysis.dataflow.work import work_of
-from castmates.analysis.explanations.layers import optimizer_scopes, place_of
+from castmates.analysis.explanations.layers import layer_place, optimizer_scopes
 from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
@@ -14,7 +14,7 @@ from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.traces.graphs import CONTROL, StepGraph, read_graph, words_of
 
-NONE_LEFT = "the lead leaves no graph of its step (docs/tracing-graph.md)"
+NONE_LEFT = "the lead leaves no graph of its step (castmates help tracing-graph)"
 Row = dict[str, Any]
 
 
@@ -29,10 +29,10 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
             (folder / f"{name}.parquet").unlink(missing_ok=True)
         return {"reason": str(problem)}
     common = {
-        "study": outcome.block.study,
-        "company": outcome.block.company.id,
-        "launch": outcome.block.number,
-        "member": outcome.block.company.lead.name,
+        "study": outcome.launch.study,
+        "cohort": outcome.launch.cohort.id,
+        "launch": outcome.launch.number,
+        "member": outcome.launch.cohort.lead.name,
         "platform": outcome.platform,
     }
     rows = {"graph_nodes": list(_nodes(graph, common)), "graph_edges": list(_edges(graph, common))}
@@ -51,7 +51,7 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
 def _nodes(graph: StepGraph, common: Row) -> Iterator[Row]:
     optimizers = optimizer_scopes((node.name, node.does.type) for node in graph.nodes)
     for number, node in enumerate(graph.nodes):
-        place, work = place_of(node.name, node.does.type, optimizers=optimizers), work_of(node.does)
+        place, work = layer_place(node.name, node.does.type, optimizers=optimizers), work_of(node.does)
         yield common | {
             "node": number,
             "name": node.name,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.files import replace
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
@@ -35,7 +35,7 @@ class LeftTables:
     def __init__(self, outcome: Outcome) -> None:
         self._log = ranges.log_of(outcome)
         self._annotated = list(self._log.ranges()) if self._log else []
-        self._logged = is_logged(outcome.block)
+        self._logged = is_logged(outcome.launch)
         self._rows: dict[str, Rows] = {name: [] for name in ALWAYS | OF_RANGES | OF_LOGS}
 
     def add(self, aligned: tables.Aligned, found: Found) -> None:

@@ -13,7 +13,7 @@ from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.rounds.ranges import columns_of, share_out
 from castmates.traces.operations import Ints
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # domain and path
@@ -23,7 +23,7 @@ BEFORE, TRACED, AFTER = "before", "traced", "after"
 
 def log_of(outcome: Outcome) -> RangeLog | None:
     """The lead's log of ranges, where they are kept."""
-    lead = outcome.block.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     log = next((process.phases for process in outcome.cast if process.name == lead), None)
     return log if isinstance(log, RangeLog) else None
 
@@ -41,7 +41,7 @@ def near(aligned: Aligned, ranges: Sequence[Range]) -> Iterator[Row]:
 
 def fitting(rows: Sequence[Row], log: RangeLog) -> list[Row]:
     """As many rows as are kept, of every trace an equal number; how many do not fit is noted in the log."""
-    kept = share_out([(row["scene"], row["repetition"]) for row in rows], log.most)
+    kept = share_out([(row["scene"], row["round"]) for row in rows], log.most)
     log.left_out = len(rows) - sum(kept)
     return [row for row, keep in zip(rows, kept, strict=True) if keep]
 

@@ -51,14 +51,14 @@ def write(outcome: Outcome, folder: Path) -> None:
         _write(outcome, folder)
     except OSError as problem:
         raise CastmatesError(
-            f"profile launch {outcome.block.path} is over, but {folder} cannot be written ({reason(problem)}): make "
+            f"profile launch {outcome.launch.path} is over, but {folder} cannot be written ({reason(problem)}): make "
             "room or give write access there, and run the same command again."
         ) from None
 
 
 def _write(outcome: Outcome, folder: Path) -> None:
     about: list[dict[str, Any]] = []
-    left, logged = LeftTables(outcome), is_logged(outcome.block)
+    left, logged = LeftTables(outcome), is_logged(outcome.launch)
 
     def aligned_traces() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
@@ -75,7 +75,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
     left.write(folder)
     graph = graphs.write(outcome, folder)
-    _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
+    _keep(folder / TRACES, about, profiling_of(outcome.launch).keep)
     _remove_others(folder / TRACES, about)
     replace_text(
         folder / PROFILE_RECORD, json.dumps(_record(outcome, about) | {"graph": graph}, indent=1, sort_keys=True) + "\n"
@@ -104,7 +104,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     taken = read.taken
     about = {
         "scene": taken.scene.name,
-        "repetition": taken.repetition,
+        "round": taken.round,
         "reason": read.reason,
         "bytes": read.bytes,
         "kept": "",
@@ -112,7 +112,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
         "usual_ms": [_mean_ms(taken.before), _mean_ms(taken.after)],
     }
     if taken.input in EPOCHS:
-        about |= {"epoch": EPOCHS[taken.input], "round": taken.round, "storage_bytes": taken.storage_bytes}
+        about |= {"epoch": EPOCHS[taken.input], "pair": taken.pair, "storage_bytes": taken.storage_bytes}
         about["taken"] = taken.folder is not None  # where there is a reason: it is not used, and another is alike
     if aligned is None:
         return about
@@ -145,8 +145,8 @@ def _mean_ms(beats: Sequence[int]) -> float | None:
 def _keep(traces: Path, about: Sequence[dict[str, Any]], most: int) -> None:
     """Choose the traces that are kept: as long as they fit, the first of each scene first."""
     left = most
-    for one in sorted(about, key=lambda each: each["repetition"]):
-        folder = traces / one["scene"] / str(one["repetition"])
+    for one in sorted(about, key=lambda each: each["round"]):
+        folder = traces / one["scene"] / str(one["round"])
         if one["bytes"] and one["bytes"] <= left:
             left -= one["bytes"]
             one["kept"] = str(folder.relative_to(traces.parent))
@@ -164,19 +164,19 @@ def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
 
 
 def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    block = outcome.block
-    kind = {"first_epoch": True} if is_of_first_epoch(block) else {}
+    launch = outcome.launch
+    kind = {"first_epoch": True} if is_of_first_epoch(launch) else {}
     return (
         kind
-        | (_about_logging(outcome) if is_logged(block) else {})
+        | (_about_logging(outcome) if is_logged(launch) else {})
         | {
             "status": outcome.status,
             "reason": outcome.reason,
-            "identity": identity_of(block),
-            "study": block.study,
-            "company": block.company.id,
-            "launch": block.number,
-            "lead": block.company.lead.workload,
+            "identity": identity_of(launch),
+            "study": launch.study,
+            "cohort": launch.cohort.id,
+            "launch": launch.number,
+            "lead": launch.cohort.lead.workload,
             "started": outcome.started.isoformat(timespec="seconds"),
             "host": platform.node(),
             "cpu_model": processor_of(outcome),
@@ -188,7 +188,7 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
                 "trace": round(outcome.measure_seconds, 3),
                 "total": round(outcome.total_seconds, 3),
             },
-            "slower": None if is_of_first_epoch(block) else _slower(about),  # there it is not the tracing alone
+            "slower": None if is_of_first_epoch(launch) else _slower(about),  # there it is not the tracing alone
             "traces": list(about),
             "prepared": outcome.prepared,
             "environments": outcome.environments,

@@ -24,7 +24,7 @@ from castmates.runner.rounds.pace import Steps, first_settle
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.study.profile_launches import traced_by
-from castmates.study.spec import Block, Profiling
+from castmates.study.spec import Launch, Profiling
 from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page, PageError
 
 LONGEST = 60.0  # seconds that the steps before the first trace take at most
@@ -40,24 +40,24 @@ UNREADABLE = (LookupError, TypeError, ValueError)
 
 def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
     """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
-    block, lead = outcome.block, outcome.block.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
-    steps = warm_up(stage, block)
-    how = traced_by(block.company)
+    steps = warm_up(stage, launch)
+    how = traced_by(launch.cohort)
     first_steps(stage, lead, how.steps_before if how else 0)
     if roofs is not None:
         outcome.roofs = measure(stage, roofs)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
-            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (castmates help operations)")
         outcome.graph = page.left(GRAPH)
-        for wanted in order(block):
+        for wanted in order(launch):
             taken = _taken(outcome, stage, page, wanted, steps, traces)
             outcome.taken.append(taken)
-            say(f"{taken.scene.name}, trace {taken.repetition}: {taken.reason or 'taken'}")
+            say(f"{taken.scene.name}, trace {taken.round}: {taken.reason or 'taken'}")
             if taken.folder is None:
                 break  # a lead that did not answer may still be busy with that profile
     stage.switch([])
@@ -73,14 +73,14 @@ def first_steps(stage: Stage, lead: str, steps: int) -> None:
         stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
 
 
-def order(block: Block) -> list[Taken]:
+def order(launch: Launch) -> list[Taken]:
     """The traces of a launch, before they are taken: rounds of all scenes, each in random order.
 
     In a launch of the first epoch a scene has two in each round: from storage, and from the page cache.
     """
-    profiling = profiling_of(block)
-    lead = block.company.lead.name
-    scenes = [each for each in block.company.scenes if each.kind in profiling.scenes and lead in each.active]
+    profiling = profiling_of(launch)
+    lead = launch.cohort.lead.name
+    scenes = [each for each in launch.cohort.scenes if each.kind in profiling.scenes and lead in each.active]
     sources = (Input.FROM_STORAGE, Input.ANEW) if profiling.first_epoch else (Input.GOES_ON,)
     found = []
     for number in range(1, profiling.times + 1):
@@ -89,25 +89,25 @@ def order(block: Block) -> list[Taken]:
             for scene in scenes
             for place, source in enumerate(sources, start=1)
         ]
-        random.Random(f"{block.seed}/{number}").shuffle(shuffled)
+        random.Random(f"{launch.seed}/{number}").shuffle(shuffled)
         found += shuffled
     return found
 
 
-def profiling_of(block: Block) -> Profiling:
+def profiling_of(launch: Launch) -> Profiling:
     """What is traced in a profile launch."""
-    assert block.design.profiling is not None
-    return block.design.profiling
+    assert launch.design.profiling is not None
+    return launch.design.profiling
 
 
 def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Steps, traces: Path) -> Taken:
     """Set the scene, watch usual steps, have as many traced, and watch usual ones again."""
-    block, scene = outcome.block, taken.scene
-    lead, wanted = block.company.lead, profiling_of(block).steps
+    launch, scene = outcome.launch, taken.scene
+    lead, wanted = launch.cohort.lead, profiling_of(launch).steps
     emptied = eviction.change_shares(stage, scene.shares, anew=True)
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
-    settle = first_settle(block.design, steps, lead.name, lead.requests)
+    settle = first_settle(launch.design, steps, lead.name, lead.requests)
     stage.sleep_until(stage.now_ns() + int(settle * 1e9))
     seconds = patience(wanted, steps.of_scene.get(scene.name) or steps.of_member.get(lead.name, 1.0))
     try:
@@ -115,7 +115,7 @@ def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Step
         answer = answer_of(stage, page, lead.name, wanted, seconds, taken.input)
         stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
-        folder = traces / scene.name / str(taken.repetition)  # as TensorBoard lists them
+        folder = traces / scene.name / str(taken.round)  # as TensorBoard lists them
         return understood(replace(taken, before=before, after=after), answer, traces, folder)
     except (NoAnswer, PageError) as problem:
         return replace(taken, reason=str(problem))
@@ -144,7 +144,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
         read = None if answer.get("storage_bytes") is None else int(answer["storage_bytes"])
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow docs/operations.md") from None
+        raise NoAnswer("its answer is not what `castmates help operations` describes") from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         here.rename(folder)

@@ -38,17 +38,17 @@ class Aligned:
         """Put a trace beside what is known of it."""
         offsets = [real - steady for steady, real, _ in taken.clocks]
         brackets = [bracket for *_, bracket in taken.clocks]
-        block, scene = outcome.block, taken.scene
+        launch, scene = outcome.launch, taken.scene
         common = {
-            "study": block.study,
-            "company": block.company.id,
-            "launch": block.number,
+            "study": launch.study,
+            "cohort": launch.cohort.id,
+            "launch": launch.number,
             "scene": scene.name,
             "kind": scene.kind,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": block.company.lead.name,
-            "repetition": taken.repetition,
+            "member": launch.cohort.lead.name,
+            "round": taken.round,
             "platform": outcome.platform,
         }
         middle = (max(offsets) + min(offsets)) // 2

@@ -12,8 +12,8 @@ class Taken:
     """What is known of a trace, or why there is none."""
 
     scene: Scene
-    repetition: int  # of the scene in its launch, from 1
-    round: int = 0  # of the launch, from 1; 0 where it has none
+    round: int  # of the scene in its launch, from 1
+    pair: int = 0  # of the launch, from 1: from storage and from the page cache; 0 where it has none
     input: Input = Input.GOES_ON  # where its steps have their input from
     folder: Path | None = None  # where it lies; None where there is none
     reason: str = ""

@@ -1,1 +1,1 @@
-"""A block's rounds: scenes, settling, windows and their ledger."""
+"""A launch's rounds: scenes, settling, windows and their ledger."""

@@ -16,7 +16,7 @@ from castmates.machine.topology import CachePart, Topology
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds.stage import Stage
 from castmates.study.evictors import TIMES, are_needed
-from castmates.study.spec import Company, Share
+from castmates.study.spec import Cohort, Share
 
 PASSES = 4  # at most
 CLEAN = 0.02  # of the caches; what of them may be the members' still
@@ -34,16 +34,16 @@ class Emptied:
     seconds: float
 
 
-def evictors(topology: Topology, company: Company, own: Collection[int]) -> list[Evictor]:
+def evictors(topology: Topology, cohort: Cohort, own: Collection[int]) -> list[Evictor]:
     """Return who empties the caches: one for each part of a cache that members use, where some scene has way masks.
 
     A CPU of our own (`own`) is taken if the part has one, else an antagonist's, and the lead's last of all. A part that
     only memory of members fills, which is bound to its node, is emptied from a CPU of the same cache.
     """
-    if not has_masks(company):
+    if not has_masks(cohort):
         return []
-    members = [cpu for member in reversed(company.members) for cpu in member.cpus]
-    bound = {node for member in company.members for node in member.nodes}
+    members = [cpu for member in reversed(cohort.members) for cpu in member.cpus]
+    bound = {node for member in cohort.members for node in member.nodes}
     cpus = [*sorted(own), *members]
     around = {llc.id: llc.cpus for llc in topology.llcs if set(members) & set(llc.cpus)}
     found = []
@@ -58,9 +58,9 @@ def _evictor(part: CachePart, cpu: int) -> Evictor:
     return Evictor(cpu, TIMES * (part.bytes or 0), part.node, bound=cpu not in part.cpus)
 
 
-def about(company: Company, chosen: Sequence[Evictor]) -> dict[str, str]:
+def about(cohort: Cohort, chosen: Sequence[Evictor]) -> dict[str, str]:
     """Return how caches are emptied."""
-    if not has_masks(company):
+    if not has_masks(cohort):
         return {"eviction": "none: no scene has way masks"}
     if not chosen:
         return {"eviction": "none: the kernel does not show how large the last-level caches are"}
@@ -73,7 +73,7 @@ def about(company: Company, chosen: Sequence[Evictor]) -> dict[str, str]:
 
 
 def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
-    """Return what emptying the caches came to in a block; nothing where it was not done."""
+    """Return what emptying the caches came to in a launch; nothing where it was not done."""
     if not emptied:
         return {}
     left = [each.left for each in emptied if each.left is not None]
@@ -88,9 +88,9 @@ def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
     }
 
 
-def has_masks(company: Company) -> bool:
+def has_masks(cohort: Cohort) -> bool:
     """Check whether some scene has way masks, so that what lies in the caches could differ between partitions."""
-    return are_needed(share for scene in company.scenes for share in scene.shares)
+    return are_needed(share for scene in cohort.scenes for share in scene.shares)
 
 
 def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> Emptied | None:

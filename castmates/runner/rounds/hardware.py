@@ -1,4 +1,4 @@
-"""The hardware side of a block: one allocator, one monitor, several collectors and counters, used as one."""
+"""The hardware side of a launch: one allocator, one monitor, several collectors and counters, used as one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -59,7 +59,7 @@ def reads_every_slice(source: Edges) -> bool:
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware side of a block."""
+    """The hardware side of a launch."""
 
     allocator: Allocator
     monitor: Monitor
@@ -77,7 +77,7 @@ class Hardware:
         counting: Counting | None = None,
         rounds_before: int = 0,
     ) -> "Hardware":
-        """Take what this machine gives for members on these CPUs, after so many rounds of earlier blocks."""
+        """Take what this machine gives for members on these CPUs, after so many rounds of earlier launches."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         allocator, monitor = choose(request, say)
@@ -93,7 +93,7 @@ class Hardware:
         return cls(NoAllocator(), NoMonitor(), (), Surroundings())
 
     def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
-        """Begin to watch everyone, and to serve the members, once, after their launch."""
+        """Begin to watch everyone, and to serve the members, once, after their start."""
         served = {name: held for name, held in everyone.items() if name in members}
         self.allocator.prepare(served)
         self.monitor.attach(served)
@@ -181,6 +181,10 @@ class Hardware:
             exits.callback(self.monitor.close)
             for collector in (*self.collectors, *self.counters):
                 exits.callback(collector.close)
+
+    def reading(self) -> list[str]:
+        """Return the names of the collectors that read something on this machine."""
+        return [part.name for part in self.collectors if getattr(part, "reads", True)]
 
     def about(self) -> dict[str, dict[str, str]]:
         """Return what each part is and does."""

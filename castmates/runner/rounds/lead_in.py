@@ -65,7 +65,7 @@ def lead_in(stage: Stage, scenes: Sequence[Scene], pace: Pace, emptied: bool, ti
 
 
 def reached(lead_ins: Sequence[LeadIn]) -> dict[str, object]:
-    """Return what block.json has of those after emptied caches; nothing where there was none."""
+    """Return what launch.json has of those after emptied caches; nothing where there was none."""
     if not lead_ins:
         return {}
     return {

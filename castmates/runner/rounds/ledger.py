@@ -4,13 +4,13 @@ Evidence falls on a slice where it can be seen there, and on all windows of a st
 slices alone. A rejected slice takes its cycle with it, so that a scene and its baseline keep the same moments. A window
 counts if enough of its cycles are left, and if its slices together are within the limits.
 
-A reason reads "kind: detail"; the report counts by kind. Only what comes from outside is a reason. What members cause
+Only what comes from outside is a reason. What members cause
 themselves (a lower frequency, throttling, major faults, switches, migrations among their own CPUs) is an effect: it
 stands in the samples, as does what cannot be attributed. docs/ledger.md lists every proof.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +26,7 @@ from castmates.runner.rounds.quota_witness import CHANGED as QUOTA_CHANGED
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
+from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.spec import Design, Member
 
 FEWEST_STEPS = 4  # in a slice, to know how long a step usually takes
@@ -34,7 +35,7 @@ OWN_STEPS = 5  # usual steps that are no silence yet
 
 @dataclass(frozen=True)
 class Ledger:
-    """What is needed to judge the slices and windows of a block."""
+    """What is needed to judge the slices and windows of a launch."""
 
     stage: Stage
     members: Mapping[str, Member]
@@ -52,7 +53,7 @@ class Ledger:
         for window in windows:
             window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
 
-    def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[str]:
+    def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[Reason]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
         reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
@@ -61,15 +62,15 @@ class Ledger:
             reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         return reasons + self._load().reasons(list(each.since_switch), readings)
 
-    def proofs(self, watched: Slice) -> list[str]:
+    def proofs(self, watched: Slice) -> list[Reason]:
         """Every reason that is looked for in watched slices alone, and that spoils the whole stretch."""
         readings = Readings(watched.samples, watched.seconds)
-        reasons = [f"not frozen: {name}" for name in watched.unfrozen if name not in watched.crept]
+        reasons = [Reason(ReasonKind.NOT_FROZEN, name) for name in watched.unfrozen if name not in watched.crept]
         reasons += [*self._places(watched, readings), *_masks(watched), *self._quotas(watched, readings)]
         reasons += [*_prefetchers(watched), *self._swap(readings), *self._traffic(readings)]
         return reasons + self._conditions(readings)
 
-    def _judge_window(self, window: Window) -> list[str]:
+    def _judge_window(self, window: Window) -> list[Reason]:
         """Every reason for which a window as a whole does not count."""
         # A member too slow for the usual slices must still work in them, or the lead was as good as alone.
         watched = Readings(window.watched.samples, window.watched.seconds)
@@ -81,8 +82,9 @@ class Ledger:
         measured, counted = window.cycles, len({each.cycle for each in window.slices if each.counted})
         least = self.design.limits.cycles
         if counted < least * measured:
-            kinds = ", ".join(_kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
-            return [f"too few cycles: {counted} of {measured} are left (limit {least:.0%}; {kinds})"]
+            why = ", ".join(kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
+            left = f"{counted} of {measured} are left (limit {least:.0%}; {why})"
+            return [Reason(ReasonKind.TOO_FEW_CYCLES, left)]
         if not counted:
             return []
         seconds = sum(each.seconds for each in window.slices if each.counted)
@@ -93,71 +95,73 @@ class Ledger:
             *restarts.reasons(readings.samples, seconds, self.members, limit),
         ]
 
-    def _progress(self, each: Slice, readings: Readings, names: AbstractSet[str]) -> list[str]:
+    def _progress(self, each: Slice, readings: Readings, names: AbstractSet[str]) -> list[Reason]:
         reasons = []
         for name in (name for name in each.since_switch if name in names):
             progress, member = each.progress(name), self.members.get(name)
             is_beating = member is None or member.progress != "runs"  # no member is a placebo
             if progress.lost:
-                reasons.append(f"lost heartbeats: {progress.lost} of {name} were overwritten before they were read")
+                lost = f"{progress.lost} of {name} were overwritten before they were read"
+                reasons.append(Reason(ReasonKind.LOST_HEARTBEATS, lost))
             elif member is not None and member.role == "lead" and len(progress.records) < 2:
-                reasons.append(
-                    f"too few steps: {name} completed none in {readings.seconds:.2f} s (raise budget.slice, or "
-                    "budget.longest_window)"
-                )
+                advice = "raise budget.slice, or budget.longest_window"
+                none = f"{name} completed none in {readings.seconds:.2f} s ({advice})"
+                reasons.append(Reason(ReasonKind.TOO_FEW_STEPS, none))
             elif not progress.records and (
                 is_beating or (readings.get(name, "cpu_s") or 0.0) < 0.01 * readings.seconds
             ):
                 # A long run of a command shows no heartbeat inside a window, but CPU time.
-                reasons.append(f"no progress: {name} made none in {readings.seconds:.2f} s")
+                reasons.append(Reason(ReasonKind.NO_PROGRESS, f"{name} made none in {readings.seconds:.2f} s"))
             elif is_beating and name in each.ended:
-                reasons.append(f"no progress: {name} reports that it is at its end")
+                reasons.append(Reason(ReasonKind.NO_PROGRESS, f"{name} reports that it is at its end"))
             else:
                 begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
                 beats = each.heartbeats(name).records
                 silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in beats), each.close_ns])
                 # Who has used up its quota waits for the next period: that was asked for.
                 if silent_s > self.design.limits.silence * seconds + _held_back_s(each, name):
-                    reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
+                    none = f"{name} made none for {silent_s:.2f} s of {seconds:.2f} s"
+                    reasons.append(Reason(ReasonKind.NO_PROGRESS, none))
         return reasons
 
-    def _places(self, watched: Slice, readings: Readings) -> list[str]:
+    def _places(self, watched: Slice, readings: Readings) -> list[Reason]:
         """Return where threads may run now, where they ran last (the frozen too), and whether they left in between."""
-        reasons = []
+        found = []
         for name, process in self.stage.cast.items():
             own = set(process.start.cpus)
             migrations = readings.get(name, "cpu_migrations") or 0.0
             if strange := watched.allowed.get(name, set()) - own:
-                reasons.append(f"off its CPUs: a thread of {name} may run on {_listed(strange)}")
+                found.append(f"a thread of {name} may run on {_listed(strange)}")
             elif strange := readings.last_cpus(name) - own:
-                reasons.append(f"off its CPUs: a thread of {name} ran on {_listed(strange)}")
+                found.append(f"a thread of {name} ran on {_listed(strange)}")
             elif len(own) == 1 and migrations > 0:
-                reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
-        return reasons
+                found.append(f"threads of {name} left its only CPU ({migrations:.0f} migrations)")
+        return [Reason(ReasonKind.OFF_ITS_CPUS, detail) for detail in found]
 
-    def _traffic(self, readings: Readings) -> list[str]:
-        """Return what others moved to and from memory, in the packages of the block."""
+    def _traffic(self, readings: Readings) -> list[Reason]:
+        """Return what others moved to and from memory, in the packages of the launch."""
         moved, limit = readings.get("host", FOREIGN_TRAFFIC), self.design.limits.foreign_bytes
         if moved is None or moved <= limit:
             return []
-        return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
+        rate = f"others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"
+        return [Reason(ReasonKind.FOREIGN_TRAFFIC, rate)]
 
-    def _beginning(self, window: Window) -> list[str]:
+    def _beginning(self, window: Window) -> list[Reason]:
         """Return what members still held of the emptied caches before the stretch, and what was not steady after."""
         left, limit = window.emptied.left if window.emptied else None, self.design.limits.left_in_caches
         reasons = []
         if left is not None and left > limit:
-            reasons = [
-                f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"
-            ]
+            held = f"members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"
+            reasons.append(Reason(ReasonKind.NOT_EMPTIED, held))
         if window.lead_in.not_steady:
-            reasons.append(f"still filling: {window.lead_in.why} after {window.lead_in.passes} passes")
+            why = f"{window.lead_in.why} after {window.lead_in.passes} passes"
+            reasons.append(Reason(ReasonKind.STILL_FILLING, why))
         return reasons
 
-    def _quotas(self, watched: Slice, readings: Readings) -> list[str]:
+    def _quotas(self, watched: Slice, readings: Readings) -> list[Reason]:
         """Return which quotas of CPU time were changed, and who took more than its own."""
         changed = [sample for sample in watched.samples if sample.metric == QUOTA_CHANGED]
-        reasons = [f"quota changed: that of {sample.subject}, {sample.note}" for sample in changed]
+        reasons = [Reason(ReasonKind.QUOTA_CHANGED, f"that of {sample.subject}, {sample.note}") for sample in changed]
         for share in watched.scene.shares:
             if share.quota is None or share.period is None or share.member not in watched.scene.active:
                 continue
@@ -166,22 +170,23 @@ class Ledger:
             # What is left of the period before the slice and of that after it may be used in it.
             most = cpus * share.quota / 100 * (readings.seconds + 2 * share.period / 1000) + FORGIVEN
             if took > most:
-                reasons.append(f"quota exceeded: {share.member} took {took:.3f} s of CPU time, {most:.3f} s at most")
+                times = f"{share.member} took {took:.3f} s of CPU time, {most:.3f} s at most"
+                reasons.append(Reason(ReasonKind.QUOTA_EXCEEDED, times))
         return reasons
 
-    def _swap(self, readings: Readings) -> list[str]:
+    def _swap(self, readings: Readings) -> list[Reason]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
-        return [f"swapping: {pages:.0f} pages"] if pages > self.design.limits.swap else []
+        return [Reason(ReasonKind.SWAPPING, f"{pages:.0f} pages")] if pages > self.design.limits.swap else []
 
-    def _conditions(self, readings: Readings) -> list[str]:
-        """Return what of the machine is no longer as it was at the block's begin, or was away."""
+    def _conditions(self, readings: Readings) -> list[Reason]:
+        """Return what of the machine is no longer as it was at the launch's begin, or was away."""
         reasons = []
         if readings.get("host", "settings_changed"):
-            reasons.append(f"governor changed: {readings.note('host', 'settings_changed')}")
+            reasons.append(Reason(ReasonKind.GOVERNOR_CHANGED, readings.note("host", "settings_changed")))
         if readings.get("host", "cpus_offline"):
-            reasons.append(f"offline: {readings.note('host', 'cpus_offline')}")
+            reasons.append(Reason(ReasonKind.OFFLINE, readings.note("host", "cpus_offline")))
         if slept := readings.get("host", "slept_s"):
-            reasons.append(f"the machine slept: for {slept:.1f} s of this window")
+            reasons.append(Reason(ReasonKind.SLEPT, f"for {slept:.1f} s of this window"))
         return reasons
 
     def _load(self) -> Load:
@@ -205,22 +210,22 @@ def _silence(times: Sequence[int]) -> float:
     return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0
 
 
-def _crept(each: Slice) -> list[str]:
-    return [f"not frozen: {name} made {moved} steps" for name, moved in each.crept.items()]
+def _crept(each: Slice) -> list[Reason]:
+    return [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
 
 
-def _masks(watched: Slice) -> list[str]:
+def _masks(watched: Slice) -> list[Reason]:
     """Masks that were not what was given, and threads outside the group of their member."""
     changed = [sample for sample in watched.samples if sample.metric == CHANGED]
     outside = [sample for sample in watched.samples if sample.metric == MISPLACED]
-    reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
-    return reasons + [f"out of its group: {sample.note}" for sample in outside]
+    reasons = [Reason(ReasonKind.MASKS_CHANGED, f"of {sample.subject}, {sample.note}") for sample in changed]
+    return reasons + [Reason(ReasonKind.OUT_OF_ITS_GROUP, sample.note) for sample in outside]
 
 
-def _prefetchers(watched: Slice) -> list[str]:
+def _prefetchers(watched: Slice) -> list[Reason]:
     """Prefetchers that were not as the scene asked."""
     changed = [sample for sample in watched.samples if sample.metric == PREFETCHERS_CHANGED]
-    return [f"prefetchers changed: {sample.note}" for sample in changed]
+    return [Reason(ReasonKind.PREFETCHERS_CHANGED, sample.note) for sample in changed]
 
 
 def _held_back_s(each: Slice, name: str) -> float:
@@ -240,19 +245,19 @@ def _drop_broken_cycles(windows: Sequence[Window]) -> None:
 
 
 def summary(windows: Sequence[Window]) -> dict[str, object]:
-    """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
+    """Return the ledger of a whole launch for launch.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
-    of_windows = [(window.scene.kind, _kinds(window.reasons)) for window in rejected]
-    of_stretches = {(window.round, window.watched.stretch): _kinds(window.of_stretch) for window in windows}
+    of_windows = [(window.scene.kind, kinds(window.reasons)) for window in rejected]
+    of_stretches = {(window.round, window.watched.stretch): kinds(window.of_stretch) for window in windows}
     slices = [each for window in windows for each in window.all_slices]
-    of_slices = [(each.scene.kind, _kinds(each.reasons)) for each in slices if each.reasons]
+    of_slices = [(each.scene.kind, kinds(each.reasons)) for each in slices if each.reasons]
     return {
         "windows": dict(Counter(window.scene.kind for window in windows)),
         "rejected": dict(Counter(window.scene.kind for window in rejected)),
         "because": _by_kind(of_windows),
         "stretches": len(of_stretches),
-        "stretches_because": dict(Counter(kind for kinds in of_stretches.values() for kind in kinds)),
-        "stretches_rejected": sum(bool(kinds) for kinds in of_stretches.values()),
+        "stretches_because": dict(Counter(kind for found in of_stretches.values() for kind in found)),
+        "stretches_rejected": sum(bool(found) for found in of_stretches.values()),
         "slices": dict(Counter(each.scene.kind for each in slices)),
         "slices_rejected": dict(Counter(kind for kind, _ in of_slices)),
         "slices_dropped": dict(Counter(each.scene.kind for each in slices if each.dropped)),
@@ -260,13 +265,9 @@ def summary(windows: Sequence[Window]) -> dict[str, object]:
     }
 
 
-def _by_kind(rejected: Sequence[tuple[str, Sequence[str]]]) -> dict[str, object]:
+def _by_kind(rejected: Sequence[tuple[str, Sequence[ReasonKind]]]) -> dict[str, object]:
     """For each kind of reason, how many of each kind of scene had it."""
     return {
-        kind: dict(Counter(scene for scene, kinds in rejected if kind in kinds))
-        for kind in sorted({kind for _, kinds in rejected for kind in kinds})
+        kind: dict(Counter(scene for scene, found in rejected if kind in found))
+        for kind in sorted({kind for _, found in rejected for kind in found})
     }
-
-
-def _kinds(reasons: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(reason.partition(":")[0] for reason in reasons))

@@ -1,4 +1,4 @@
-"""What others took during a window: the hypervisor, programs on the block's CPUs, and those around them."""
+"""What others took during a window: the hypervisor, programs on the launch's CPUs, and those around them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.surroundings import Domain, Surroundings
 from castmates.study.budget_keys import Limits
 from castmates.study.cpus import format_cpu_list
+from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
 
 TICK = 0.01  # seconds; the grain of /proc/stat
 FORGIVEN = 2 * TICK
@@ -14,29 +15,33 @@ FORGIVEN = 2 * TICK
 
 @dataclass(frozen=True)
 class Load:
-    """Where the block is, and how much of it others may take."""
+    """Where the launch is, and how much of it others may take."""
 
     places: Mapping[str, tuple[int, ...]]  # of everyone in the cast, frozen or not
     surroundings: Surroundings
     runner_cpus: frozenset[int]
     limits: Limits
 
-    def reasons(self, active: Collection[str], readings: Readings) -> list[str]:
+    def reasons(self, active: Collection[str], readings: Readings) -> list[Reason]:
         """Every reason for which others' load spoils the window."""
         return [*self._steal(readings), *self._foreign(active, readings), *self._neighbours(readings)]
 
-    def _steal(self, readings: Readings) -> list[str]:
-        """On every CPU of the block, also where no member runs: what is stolen there hides what happens there."""
+    def _steal(self, readings: Readings) -> list[Reason]:
+        """On every CPU of the launch, also where no member runs: what is stolen there hides what happens there."""
+        limit = self.limits.steal
         stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
         stolen = {cpu: min(seconds, readings.seconds) for cpu, seconds in stolen.items()}
         # Ticks are coarse: a single one is no proof of anything, however short the window.
+        stolen = {cpu: each for cpu, each in stolen.items() if each > max(limit * readings.seconds, 1.5 * TICK)}
         return [
-            f"steal: the hypervisor took {seconds / readings.seconds:.1%} of CPU {cpu} (limit {self.limits.steal:.1%})"
+            Reason(
+                ReasonKind.STEAL,
+                f"the hypervisor took {seconds / readings.seconds:.1%} of CPU {cpu} (limit {limit:.1%})",
+            )
             for cpu, seconds in stolen.items()
-            if seconds > max(self.limits.steal * readings.seconds, 1.5 * TICK)
         ]
 
-    def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
+    def _foreign(self, active: Collection[str], readings: Readings) -> list[Reason]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
         own_cpus = {cpu for name in active for cpu in self.places[name]}
         watched = [(cpus, _together(names, readings)) for cpus, names in self._sharing(active)]
@@ -47,7 +52,8 @@ class Load:
             if busy is None:
                 continue
             if own is None:
-                reasons.append(f"unproven: how much of CPUs {format_cpu_list(cpus)} was the member's own is not known")
+                unknown = f"how much of CPUs {format_cpu_list(cpus)} was the member's own is not known"
+                reasons.append(Reason(ReasonKind.UNPROVEN, unknown))
                 continue
             # Ticks are coarse: two of them are forgiven.
             places = [f"cpu{cpu}" for cpu in cpus]
@@ -55,9 +61,9 @@ class Load:
             share = _share(others / len(cpus), readings)
             if share > self.limits.foreign:
                 place = f"CPU{'s' if len(cpus) > 1 else ''} {format_cpu_list(cpus)}"
-                whom = _blame(others + FORGIVEN, readings, places, readings.interrupts(cpus))
-                load = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
-                reasons.append(load + whom)
+                load = f"others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
+                interrupts = readings.interrupts(cpus)
+                reasons.append(_blaming(ReasonKind.FOREIGN_LOAD, load, others + FORGIVEN, readings, places, interrupts))
         return reasons
 
     def _sharing(self, active: Collection[str]) -> list[tuple[tuple[int, ...], list[str]]]:
@@ -71,23 +77,24 @@ class Load:
             groups.append((cpus, names))
         return groups
 
-    def _neighbours(self, readings: Readings) -> list[str]:
-        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the block."""
+    def _neighbours(self, readings: Readings) -> list[Reason]:
+        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the launch."""
         limits, reasons = self.limits, []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)
             share = _share(others / domain.size, readings)
             if share > limits.neighbours:
-                words = f"{share:.0%} of the CPU time around cache {domain.name} (limit {limits.neighbours:.0%})"
-                reasons.append(f"neighbours: others took {words}{_blame(others, readings, [domain.name])}")
+                where = f"around cache {domain.name} (limit {limits.neighbours:.0%})"
+                load = f"others took {share:.0%} of the CPU time {where}"
+                reasons.append(_blaming(ReasonKind.NEIGHBOURS, load, others, readings, [domain.name]))
             elif limits.neighbours < 1 and _is_more(others, limits.neighbour_cpus, readings):
-                where, most = f"cache {domain.name}", limits.neighbour_cpus
-                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [domain.name]))
+                load = _took_cpus(others, f"cache {domain.name}", limits.neighbour_cpus, readings)
+                reasons.append(_blaming(ReasonKind.NEIGHBOURS, load, others, readings, [domain.name]))
         for package in self.surroundings.packages:
             others, most = self._others(package, readings), limits.package_cpus
             if _is_more(others, most, readings):
-                where = package.name.replace("package", "package ")
-                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [package.name]))
+                load = _took_cpus(others, package.name.replace("package", "package "), most, readings)
+                reasons.append(_blaming(ReasonKind.NEIGHBOURS, load, others, readings, [package.name]))
         return reasons
 
     def _others(self, domain: Domain, readings: Readings) -> float:
@@ -121,14 +128,20 @@ def _is_more(seconds: float, cpus: float, readings: Readings) -> bool:
 
 def _took_cpus(seconds: float, where: str, limit: float, readings: Readings) -> str:
     cpus = seconds / readings.seconds
-    return f"neighbours: others took the time of {cpus:.1f} CPUs around {where} (limit {limit:g} CPUs)"
+    return f"others took the time of {cpus:.1f} CPUs around {where} (limit {limit:g} CPUs)"
 
 
-def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0) -> str:
+def _blaming(
+    kind: ReasonKind, load: str, seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0
+) -> Reason:
     """Name who took most of these seconds, as far as that is known."""
     takers = readings.takers(places)
     if takers and takers[0][0] >= max(seconds / 2, interrupts):
-        return f", mostly {takers[0][1]}"
-    if interrupts >= seconds / 2:
-        return ", mostly interrupts"
-    return f", among them {takers[0][1]}" if takers else ", by a process that is not visible here"
+        who, how = takers[0][1], "mostly"
+    elif interrupts >= seconds / 2:
+        who, how = "interrupts", "mostly"
+    elif takers:
+        who, how = takers[0][1], "among them"
+    else:
+        who, how = NOT_VISIBLE, "by"
+    return Reason(kind, f"{load}, {how} {who}", who)

@@ -1,13 +1,15 @@
 """Proves that a window's masks are those that were given: read back at both edges, and every thread in its group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from time import monotonic_ns
 
+from castmates.counters.edges import BetweenEdges
 from castmates.protocols import Allocator, Sample
 from castmates.rdt.resctrl.schemata import MASKS, parse
 
 SOURCE = "masks"
 SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note
+Seen = tuple[dict[str, str], list[str]]  # masks in force, and threads in other groups
 
 
 def number_of_ways(schemata: str) -> int | None:
@@ -23,7 +25,7 @@ def number_of_ways(schemata: str) -> int | None:
     return min((mask.bit_count() for mask in filled.values()), default=None)
 
 
-class MaskWitness:
+class MaskWitness(BetweenEdges[Seen]):
     """A collector; outermost, so that its looks lie outside the measured time."""
 
     name = SOURCE
@@ -31,8 +33,6 @@ class MaskWitness:
     def __init__(self, allocator: Allocator) -> None:
         self._allocator = allocator
         self._former: dict[str, str] = {}
-        self._opened: dict[str, str] = {}
-        self._misplaced: list[str] = []
 
     def remember(self) -> None:
         """Remember what is in force now: it has just been written and proved."""
@@ -42,22 +42,18 @@ class MaskWitness:
         """Remember what is in force at the begin."""
         self.remember()
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read at the opening edge."""
-        self._opened, self._misplaced = self._allocator.read_back(), self._allocator.misplaced()
+    def _look(self) -> Seen:
+        return self._allocator.read_back(), self._allocator.misplaced()
 
-    def stop(self) -> list[Sample]:
-        """Read at the closing edge: what is in force, and what differs from what was given."""
-        closed, now = self._allocator.read_back(), monotonic_ns()
+    def _between(self, opening: Seen, closing: Seen) -> list[Sample]:
+        """What is in force, and what differs from what was given."""
+        (opened, astray), (closed, still), now = opening, closing, monotonic_ns()
         samples = [Sample(now, SOURCE, name, SCHEMATA, None, schemata) for name, schemata in closed.items()]
         for name, former in self._former.items():
-            if strange := [f"'{seen.get(name, '')}'" for seen in (self._opened, closed) if seen.get(name) != former]:
+            if strange := [f"'{seen.get(name, '')}'" for seen in (opened, closed) if seen.get(name) != former]:
                 samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{former}' was {strange[-1]}"))
-        misplaced = dict.fromkeys([*self._misplaced, *self._allocator.misplaced()])
+        misplaced = dict.fromkeys([*astray, *still])
         return samples + [Sample(now, SOURCE, "host", MISPLACED, 1.0, words) for words in misplaced]
-
-    def close(self) -> None:
-        """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
         """Return how masks are proved."""

@@ -15,10 +15,10 @@ from castmates.runner.rounds.window import Window
 
 def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
-    block, design = outcome.block, outcome.block.design
+    launch, design = outcome.launch, outcome.launch.design
     progress.rounds_begin(outcome)
-    begin, lead = stage.now_ns(), block.company.lead
-    steps = warm_up(stage, block)
+    begin, lead = stage.now_ns(), launch.cohort.lead
+    steps = warm_up(stage, launch)
     ready = stage.now_ns()
     outcome.settling = Settling(first_settle(design, steps, lead.name, lead.requests), design.longest_settle, lead.name)
     rounds = Rounds(outcome, stage, steps)
@@ -40,7 +40,7 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
         say(f"round {number}: {_summary(windows)}")
         progress.round_ended(outcome, number)
     stage.switch([])
-    # What a round costs decides how many there are; warming up is part of a launch, however many rounds follow.
+    # What a round costs decides how many there are; warming up is part of the start, however many rounds follow.
     outcome.warm_up_seconds, outcome.measure_seconds = (ready - begin) / 1e9, (stage.now_ns() - ready) / 1e9
 
 

@@ -61,7 +61,7 @@ class Pace:
         return int(self.watch_s * 1e9)
 
     def about(self) -> dict[str, object]:
-        """Return what block.json has of it."""
+        """Return what launch.json has of it."""
         return {
             "slice": round(self.length_s, 4),
             "because": self.why,

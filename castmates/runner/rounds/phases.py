@@ -11,7 +11,8 @@ from castmates.runner.processes.phase_log import PhaseLog
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.topdown_phases import topdown_counts
 from castmates.runner.rounds.window import Window
-from castmates.workloads.phase_file import OTHER_THREADS, Phase
+from castmates.workloads.phase_file import OTHER_THREADS
+from castmates.workloads.phase_records import Phase
 
 Row = dict[str, Any]  # of the table of steps: begin_ns and, for each phase, <phase>_s
 GROUP = "phases"
@@ -59,7 +60,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Joined:
-    """What phases add to the tables of a block."""
+    """What phases add to the tables of a launch."""
 
     steps: Mapping[tuple[int, str], list[Row]] = field(
         default_factory=dict
@@ -69,8 +70,8 @@ class Joined:
 
 
 def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
-    """Join what every member of the cast reported to the block's windows, which count from 1."""
-    reported = {process.name: Reported.of(process.phases.heard) for process in cast if process.phases is not None}
+    """Join what every member of the cast reported to the launch's windows, which count from 1."""
+    reported = {process.name: Reported.of(process.phases) for process in cast if process.phases is not None}
     steps: dict[tuple[int, str], list[Row]] = {}
     counts: dict[int, list[Count]] = {}
     for number, window in enumerate(windows, start=1):
@@ -82,7 +83,7 @@ def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
                 counts.setdefault(number, []).extend(_counts(name, reported[name], window))
     seen = {phase.name for member in reported.values() for phase in member.phases}
     # In the order of a step: a member may have been frozen in the middle of the first step that was read.
-    begun = [name for process in cast if process.phases is not None for name in process.phases.heard.names]
+    begun = [name for process in cast if process.phases is not None for name in process.phases.names]
     names = dict.fromkeys(name for name in begun if name in seen)
     return Joined(steps, counts, {f"{name}_s": "float64" for name in names})
 

@@ -1,8 +1,9 @@
 """Proves that a window's quotas of CPU time are those that were given, and counts how often members were held back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from time import monotonic_ns
 
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.cpu_quota import Throttling
 from castmates.protocols import Sample
 from castmates.runner.processes.quotas import Quotas
@@ -11,42 +12,34 @@ SOURCE = "quotas"
 IN_FORCE, CHANGED = "cpu_quota", "cpu_quota_changed"  # metrics; the kernel's words stand in the note
 PERIODS, THROTTLED, WAITED = "quota_periods", "quota_throttled", "quota_waited_s"
 UNREAD = "cpu.stat cannot be read"
+Seen = tuple[Mapping[str, str], Mapping[str, Throttling | None]]  # quotas in force, and what they held back
 
 
-class QuotaWitness:
+class QuotaWitness(BetweenEdges[Seen]):
     """A collector; it reads cpu.max and cpu.stat, or what version 1 has for them, at both edges."""
 
     name = SOURCE
 
     def __init__(self, quotas: Callable[[], Quotas]) -> None:
-        self._look = quotas  # they are made when everybody is ready, after whoever watches was chosen
-        self._opened: dict[str, str] = {}
-        self._before: dict[str, Throttling | None] = {}
+        self._quotas = quotas  # they are made when everybody is ready, after whoever watches was chosen
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Watch those who can be bounded."""
+    def _look(self) -> Seen:
+        return self._quotas().read_back(), self._quotas().throttling()
 
-    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
-        """Read at the opening edge."""
-        self._opened, self._before = self._look().read_back(), self._look().throttling()
-
-    def stop(self) -> list[Sample]:
-        """Read at the closing edge: what is in force, what differs from what was given, and what was held back."""
-        closed, after, now = self._look().read_back(), self._look().throttling(), monotonic_ns()
-        asked, samples = self._look().asked(), list[Sample]()
-        for name in self._look().members:
+    def _between(self, opening: Seen, closing: Seen) -> list[Sample]:
+        """What is in force, what differs from what was given, and what was held back."""
+        (opened, before), (closed, after), now = opening, closing, monotonic_ns()
+        asked, samples = self._quotas().asked(), list[Sample]()
+        for name in self._quotas().members:
             wanted = asked.get(name, "")
             if wanted:
                 samples.append(Sample(now, SOURCE, name, IN_FORCE, None, closed.get(name, "none")))
-            strange = [seen.get(name, "") for seen in (self._opened, closed) if seen.get(name, "") != wanted]
+            strange = [seen.get(name, "") for seen in (opened, closed) if seen.get(name, "") != wanted]
             if strange:
                 note = f"'{wanted or 'none'}' was '{strange[-1] or 'none'}'"
                 samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, note))
-            samples += _held_back(name, self._before.get(name), after.get(name), now)
+            samples += _held_back(name, before.get(name), after.get(name), now)
         return samples
-
-    def close(self) -> None:
-        """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
         """Describe how quotas are proved."""

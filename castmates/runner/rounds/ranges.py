@@ -8,7 +8,7 @@ from castmates.runner.processes.launch import Running
 from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.window import Window
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 Row = dict[str, Any]
 LONG = ("range", "epoch")  # what may last longer than a window, and is kept where it ends in none
@@ -20,7 +20,7 @@ def are_kept(cast: Sequence[Running]) -> bool:
     return any(isinstance(process.phases, RangeLog) for process in cast)
 
 
-def block_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
+def launch_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
     """Yield a row for each range of each member, as far as they fit its limit; how many do not is noted in its log."""
     for process in cast:
         if not isinstance(log := process.phases, RangeLog):

@@ -13,11 +13,12 @@ from castmates.runner.rounds import eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
-from castmates.runner.rounds.settling import Settling, is_not_settled
+from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
+from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.schedule import Orders, Stretch, stretches
 from castmates.study.spec import Member, Scene
 
@@ -40,20 +41,20 @@ class Rounds:
 
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
-        block = self.outcome.block
-        self._members: Mapping[str, Member] = {member.name: member for member in block.company.members}
-        self._design = block.design
-        self._ledger = Ledger(self.stage, self._members, block.design, frozenset(self.outcome.runner_cpus))
+        launch = self.outcome.launch
+        self._members: Mapping[str, Member] = {member.name: member for member in launch.cohort.members}
+        self._design = launch.design
+        self._ledger = Ledger(self.stage, self._members, launch.design, frozenset(self.outcome.runner_cpus))
         self.prepare()
 
     def prepare(self) -> None:
         """Choose the length of the next round's slices, where something new was learned.
 
-        Only before a round: what is chosen was then used, so that the block's record has the lengths it was made of.
+        Only before a round: what is chosen was then used, so that the launch's record has the lengths it was made of.
         """
         if not self._learned:
             return
-        lead = self.outcome.block.company.lead
+        lead = self.outcome.launch.cohort.lead
         settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
         self.pace = pace_of(
             self._design, self.steps, lead.name, settle_s, watch_s, self._longest_period_s, lead.requests
@@ -78,7 +79,7 @@ class Rounds:
         # What is found later takes half of these slices at most: else few would have steps left, those with quick ones.
         most = max(MOST_LEFT_OUT * self.pace.length_s, self.pace.settle_s)
         steady_s = partial(self._settling.seconds_of, at_most=most)
-        for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
+        for place, stretch in enumerate(stretches(self.outcome.launch, number), start=1):
             changed = stretch.shares != self.stage.shares
             # Once a round, in case others have written masks: else all rounds to come would be rejected too.
             emptied = eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
@@ -103,7 +104,7 @@ class Rounds:
             window.round, window.position = number, position
         return windows
 
-    def learn(self, windows: list[Window]) -> str:
+    def learn(self, windows: list[Window]) -> Reason | None:
         """Learn from a round how long rates take to settle; a reason where its slices were too short for that."""
         settling = self._settling
         known = settling.seconds, dict(settling.others)
@@ -127,7 +128,7 @@ class Rounds:
 
     def _judge_anew(self) -> None:
         """Judge all windows with what is left of their slices, now that more is left out."""
-        counting = [window for window in self.outcome.windows if not is_not_settled(window.reasons)]
+        counting = [window for window in self.outcome.windows if ReasonKind.NOT_SETTLED not in kinds(window.reasons)]
         by_stretch: dict[tuple[int, int], list[Window]] = {}
         for window in counting:
             by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)
@@ -137,7 +138,7 @@ class Rounds:
     @property
     def _longest_period_s(self) -> float:
         """After how long a quota of CPU time is renewed, at most; 0 where no scene has one."""
-        shares = [share for scene in self.outcome.block.company.scenes for share in scene.shares]
+        shares = [share for scene in self.outcome.launch.cohort.scenes for share in scene.shares]
         return max((share.period / 1000 for share in shares if share.quota and share.period), default=0.0)
 
     @property

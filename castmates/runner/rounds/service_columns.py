@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from castmates.results.columns.block import OF_SERVICES
+from castmates.results.columns.launch import OF_SERVICES
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.window import Window
@@ -18,7 +18,7 @@ NOT_A_SERVICE = dict.fromkeys(OF_SERVICES, math.nan)
 
 @dataclass(frozen=True)
 class Services:
-    """What the services of a block recorded, by the member's name; of one that lost something nothing is known."""
+    """What the services of a launch recorded, by the member's name; of one that lost something nothing is known."""
 
     recorded: "Mapping[str, Recorded | None]"
 

@@ -4,7 +4,7 @@ Each active process of each slice gives its progress from the switch to the slic
 of that time against the rate of the later half. Each process is looked at in each scene by itself, as one scene may
 settle slowly where all others settle at once, and over all its scenes. Running means of a few bins are held to the
 tolerance and to their scatter between slices. What comes before rates are steady is left out of every slice.
-Where they are not steady in the first half of a slice, all slices of the block so far do not count, and the next ones
+Where they are not steady in the first half of a slice, all slices of the launch so far do not count, and the next ones
 are longer: a rule that looks at the course of a slice, never at the difference between scenes.
 """
 
@@ -16,6 +16,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from castmates.runner.rounds.slices import Slice
+from castmates.study.reasons import Reason, ReasonKind
 
 BINS = 24
 HALF = BINS // 2
@@ -25,7 +26,6 @@ TOLERANCE = 0.02  # on the log scale
 FEWEST_RECORDS = 4  # of a process in a slice
 FEWEST_CURVES = 3  # of a scene
 FEWEST_FREE = 8  # degrees of freedom of the scatter between slices
-REASON = "not settled"
 MORE = 1.25  # times as long as was seen, because what is seen is the edge of a bin
 
 Curve = Sequence[float | None]  # log rate of each bin against the later half
@@ -109,11 +109,11 @@ class Settling:
             self.watched = length_s
             self.responses = {}
 
-    def learn(self, slices: Iterable[Slice]) -> str:
+    def learn(self, slices: Iterable[Slice]) -> Reason | None:
         """Take in a round; a reason where its slices were too short to become steady, and the next will be longer."""
         usable = [each for each in slices if not each.reasons]
         if not self._wanted or not usable:
-            return ""
+            return None
         for each in usable:
             for name, records in each.since_switch.items():
                 if curve := curve_of(records, each.switch_ns, self.watched):
@@ -121,14 +121,14 @@ class Settling:
         for name, scenes in self.responses.items():
             if name != self.lead:
                 self._learn_of_another(name, scenes)
-        return self._learn_of_lead(self.responses[self.lead]) if self.lead in self.responses else ""
+        return self._learn_of_lead(self.responses[self.lead]) if self.lead in self.responses else None
 
     def seconds_of(self, name: str, at_most: float = math.inf) -> float:
         """How long is left out of this process's slices."""
         return min(at_most, max(self.seconds, self.others.get(name, 0.0)))
 
     def about(self) -> dict[str, object]:
-        """Return what block.json has of it."""
+        """Return what launch.json has of it."""
         return {
             "seconds": round(self.seconds, 4),
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),
@@ -146,7 +146,7 @@ class Settling:
             "response": {name: _mean_curve(scenes.values()) for name, scenes in self.responses.items()},
         }
 
-    def _learn_of_lead(self, scenes: Scenes) -> str:
+    def _learn_of_lead(self, scenes: Scenes) -> Reason | None:
         last, scene = last_off(scenes)
         if last >= HALF and last_off(scenes, certain=True)[0] < HALF:
             last = HALF - 1  # not sure enough to throw slices away: the next ones are longer
@@ -159,7 +159,7 @@ class Settling:
         if self.steady_after > self.seconds + bin_s:
             self.unsteady = self.seconds >= self.longest
             self.seconds = min(self.longest, MORE * self.steady_after)
-        return ""
+        return None
 
     def _learn_of_another(self, name: str, scenes: Scenes) -> None:
         """Leave out more of its own slices, half of them at most; the lead's are as long as the lead wants them."""
@@ -167,19 +167,15 @@ class Settling:
         if after > self.seconds_of(name) + self.watched / BINS:
             self.others[name] = min(self.longest, MORE * after, self.watched / 2)
 
-    def _longer_slices(self) -> str:
+    def _longer_slices(self) -> Reason | None:
         """Wait for longer: first as long as what was looked at, then as long as we may."""
         if self.seconds >= self.longest:
             self.unsteady = True
-            return ""
+            return None
         self.seconds = self.longest if self._tried_longest else min(self.longest, self.watched)
         self._tried_longest = True
-        return f"{REASON}: the rate of {self.slowest} did not become steady in the first half of {self.watched:.2f} s"
-
-
-def is_not_settled(reasons: Iterable[str]) -> bool:
-    """Check whether rates that were not steady are among the reasons."""
-    return any(reason.startswith(REASON) for reason in reasons)
+        late = f"the rate of {self.slowest} did not become steady in the first half of {self.watched:.2f} s"
+        return Reason(ReasonKind.NOT_SETTLED, late)
 
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:
@@ -233,7 +229,7 @@ def _scene_that_is_off(scenes: Mapping[str, Scatter], certain: bool) -> str | No
 
 
 def _quantile(freedom: int, strict: bool) -> float:
-    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a block.
+    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a launch.
 
     All scenes together have ten times fewer means, and what lasts in all of them is worth more false alarms (one in a
     thousand): those cost a longer settle time, while what is missed stays in every rate.

@@ -11,6 +11,7 @@ from castmates.runner.processes import restarts
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.stage import Stage
+from castmates.study.reasons import Reason
 from castmates.study.spec import Design, Member, Scene
 
 LONGEST_WAIT = 3.0  # slices that we wait at most for the step that ends one
@@ -72,11 +73,11 @@ class Slice:
     round: int = 0
     stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
-    number: int = 0  # within the block, from 1
+    number: int = 0  # within the launch, from 1
     length_s: float = math.nan  # from the switch on, but for the step that ends it: its nominal length
     end_ns: int | None = None  # after which the next step is everybody's last; None where all steps count
     steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady
-    reasons: list[str] = field(default_factory=list)  # why it does not count
+    reasons: list[Reason] = field(default_factory=list)  # why it does not count
     dropped: bool = False  # with its cycle, of which another slice does not count
 
     @property

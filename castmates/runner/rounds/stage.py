@@ -1,4 +1,4 @@
-"""The processes of a block, and the means to run any subset of them."""
+"""The processes of a launch, and the means to run any subset of them."""
 
 import os
 import signal
@@ -103,7 +103,7 @@ class Stage:
             time.sleep(left / 1e9)
 
     def look_after(self) -> None:
-        """End the block when any process, running or frozen, has ended, or when the block is no longer wanted."""
+        """End the launch when any process, running or frozen, has ended, or when the launch is no longer wanted."""
         self._check()
         for process in self.cast.values():
             if ended := process.ended():

@@ -1,4 +1,4 @@
-"""What surrounds the CPUs of a block: siblings that should be quiet, and the other CPUs of its caches and packages."""
+"""What surrounds the CPUs of a launch: siblings that should be quiet, and the other CPUs of its caches and packages."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from castmates.machine.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A last-level cache, or a package, that the block uses."""
+    """A last-level cache, or a package, that the launch uses."""
 
     name: str  # "l3:0", "package0"
     size: int  # online CPUs that share it
-    neighbours: tuple[int, ...]  # those of them that are neither the block's nor siblings of the block's
+    neighbours: tuple[int, ...]  # those of them that are neither the launch's nor siblings of the launch's
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The CPUs beside those of a block."""
+    """The CPUs beside those of a launch."""
 
-    quiet: tuple[int, ...] = ()  # on a core of the block, yet no member's
-    domains: tuple[Domain, ...] = ()  # caches; none where the block holds the whole domain
+    quiet: tuple[int, ...] = ()  # on a core of the launch, yet no member's
+    domains: tuple[Domain, ...] = ()  # caches; none where the launch holds the whole domain
     packages: tuple[Domain, ...] = ()  # those with more neighbours than their caches have: a second ring
-    caches: tuple[int, ...] = ()  # the last-level caches of the block's packages, by their ids
+    caches: tuple[int, ...] = ()  # the last-level caches of the launch's packages, by their ids
 
     @property
     def neighbours(self) -> dict[str, tuple[int, ...]]:

@@ -9,23 +9,23 @@ from statistics import median
 from castmates.runner.rounds.pace import STEPS, Steps
 from castmates.runner.rounds.slices import who_runs
 from castmates.runner.rounds.stage import Stage
-from castmates.study.spec import UNMANAGED, Block, Member, Scene
+from castmates.study.spec import UNMANAGED, Launch, Member, Scene
 
 SHORTEST = 0.1  # seconds that a scene runs
 LOOK = 0.02  # seconds between two looks
 
 
-def warm_up(stage: Stage, block: Block) -> Steps:
+def warm_up(stage: Stage, launch: Launch) -> Steps:
     """Run each scene without a partition until who ends its slices has made a few steps; report how long they took."""
-    members = {member.name: member for member in block.company.members}
-    scenes = [scene for scene in block.company.scenes if scene.partition == UNMANAGED]
-    random.Random(f"{block.seed}/warm-up").shuffle(scenes)
+    members = {member.name: member for member in launch.cohort.members}
+    scenes = [scene for scene in launch.cohort.scenes if scene.partition == UNMANAGED]
+    random.Random(f"{launch.seed}/warm-up").shuffle(scenes)
     of_scene: dict[str, float] = {}
     of_member: dict[str, float] = {}
     switches = []
     for scene in scenes:
         switches.append(_switch(stage, who_runs(scene)))
-        took = _run(stage, scene, members, block.design.longest_window)
+        took = _run(stage, scene, members, launch.design.longest_window)
         of_scene[scene.name] = took[scene.active[0]]
         for name, step in took.items():
             of_member[name] = max(step, of_member.get(name, 0.0))

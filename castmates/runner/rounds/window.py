@@ -9,6 +9,7 @@ from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.sums import add_counts, add_samples
+from castmates.study.reasons import Reason
 from castmates.study.spec import Scene
 
 NEGLIGIBLE = 0.01  # of the time that slices were open
@@ -24,8 +25,8 @@ class Window:
     slow: frozenset[str] = frozenset()  # members whose steps are too long for the usual slices
     round: int = 0
     position: int = 0  # of its first slice among those of the round's windows
-    reasons: list[str] = field(default_factory=list)  # why it does not count
-    of_stretch: list[str] = field(default_factory=list)  # those of them that spoil all windows of its stretch
+    reasons: list[Reason] = field(default_factory=list)  # why it does not count
+    of_stretch: list[Reason] = field(default_factory=list)  # those of them that spoil all windows of its stretch
     lead_in: LeadIn = field(default_factory=LeadIn)  # into its stretch
     emptied: Emptied | None = None  # how far the caches were, before its stretch; None where that was not wanted
 
@@ -39,7 +40,7 @@ class Window:
 
     @property
     def cycles(self) -> int:
-        """How many cycles its slices are of: a solo may have two slices in one."""
+        """How many cycles its slices are of: the scene `alone` may have two slices in one."""
         return len({each.cycle for each in self.slices})
 
     @property
@@ -47,7 +48,7 @@ class Window:
         """Every slice of it."""
         return self.slices if any(each is self.watched for each in self.slices) else [*self.slices, self.watched]
 
-    def reasons_of(self, name: str) -> list[str]:
+    def reasons_of(self, name: str) -> list[Reason]:
         """Why it does not count for this member."""
         own = [] if self.slices_of(name) else [reason for each in self.all_slices_of(name) for reason in each.reasons]
         return list(dict.fromkeys([*self.reasons, *own]))
@@ -102,7 +103,7 @@ class Window:
         """What was counted in the watched slice alone; nothing, where that one does not count."""
         if self.watched.counted:
             return count
-        why = "; ".join(self.watched.reasons) or "another slice of its cycle"
+        why = "; ".join(map(str, self.watched.reasons)) or "another slice of its cycle"
         return replace(count, value=None, status="not counted", note=f"the watched slice does not count: {why}")
 
 

@@ -38,7 +38,7 @@ class Assembly:
         self.traced: list[TracedSteps] = []
         self._outcome = outcome
         self._registry = Registry(self.making)
-        self._registry.run(outcome.block.company.mixes[0].name)
+        self._registry.run(outcome.launch.cohort.mixes[0].name)
         for process in outcome.cast:
             if process.name in self._members:
                 self._registry.process(process.pid, process.start.command[0].rpartition("/")[2], process.name)
@@ -53,11 +53,11 @@ class Assembly:
 
     @property
     def _members(self) -> Sequence[str]:
-        return [member.name for member in self._outcome.block.company.members]
+        return [member.name for member in self._outcome.launch.cohort.members]
 
     def _scene(self, recorded: Recorded) -> Iterator[Source]:
         self._add_run(recorded)
-        yield add_beats(self.making, self._registry, recorded, self._outcome.block.company.members)
+        yield add_beats(self.making, self._registry, recorded, self._outcome.launch.cohort.members)
         if (profile := add_profile(self.making, self._registry, self._outcome, recorded, self.traced)) is not None:
             yield profile
         yield self._add_samples(recorded.samples)

@@ -62,7 +62,7 @@ def write(outcome: Outcome, traced: Sequence[TracedSteps], timeline: Timeline, f
         (folder / PATHS_FILE).unlink(missing_ok=True)
         return {"graph": about, "paths": {"reason": about["reason"]}}
     nodes, edges = (pd.read_parquet(folder / f"{name}.parquet") for name in LAUNCH_GRAPH_TABLES)
-    lead = outcome.block.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     why_unknown = partial(_why_unknown, _Recorded.of(timeline, lead))
     rows, without = path_states(traced, nodes, edges, _states(timeline), _main_track(timeline, lead), why_unknown)
     replace(folder / PATHS_FILE, partial(write_rows, rows, PATHS))

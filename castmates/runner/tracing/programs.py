@@ -26,7 +26,7 @@ from castmates.traces.devices import DeviceCall
 from castmates.traces.operations import OUTSIDE, Operation, Trace
 from castmates.traces.reading import FILES, read
 from castmates.traces.thread_hash import LARGEST_TID
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 HEARTBEAT, PROFILE, ANNOTATIONS = "heartbeat", "profile", "annotations"
 INSTANT = "instant"
@@ -86,7 +86,7 @@ def add_annotations(
         return source
     log = process.phases
     found = [one for one in log.ranges() if any(begin <= one.end_ns <= end for begin, end in spans)]
-    source.lost = log.heard.lost
+    source.lost = log.lost
     main = Counter(one.thread for one in found if one.type == "phase").most_common(1)
     by_track: dict[tuple[int, str], list[Range]] = {}
     for one in found:
@@ -161,7 +161,7 @@ def add_profile(
     taken = recorded.profile
     if taken is None:
         return None
-    lead = outcome.block.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     source = Source(PROFILE, reason=taken.reason, alignment_ns=None)
     files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern)) if taken.folder else []
     if not files:
@@ -188,7 +188,7 @@ def add_profile(
     tracks, unknown = _tracks_of(making, registry, outcome, recorded, trace)
     source.more["threads not found"] = unknown
     if any(_is_no_thread(name) for name in trace.threads):
-        source.more["missing"] = [LATER]
+        source.more["missing"] = {LATER: [PROFILE]}
     _add_operations(making, tracks, aligned)
     traced.append(traced_steps(aligned, tracks, recorded))
     source.events = {"step": trace.steps, "operation": len(trace.calls.begin_ps)}
@@ -215,7 +215,7 @@ def _tracks_of(
     making: Making, registry: Registry, outcome: Outcome, recorded: Recorded, trace: Trace
 ) -> tuple[list[int], int]:
     """By thread of the trace, its track; and how many could not be found among the system's threads."""
-    lead = outcome.block.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     pid = next((process.pid for process in outcome.cast if process.name == lead), None)
     tracks: list[int] = []
     unknown = 0

@@ -12,22 +12,24 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
-from castmates.linux.tracing_rights import Rights, rights
+from castmates.linux.tracing_rights import FAMILIES, Rights, rights
 from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Count, Sample
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
-from castmates.runner.tracing.assemble import Assembly, together
+from castmates.runner.tracing.assemble import NUMBERS, Assembly, together
 from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorders import PERF
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
+from castmates.study.tracing_design import SAMPLED
 from castmates.timeline import tables
 from castmates.timeline.export.index import write_all
 from castmates.timeline.flames.files import write_beside
@@ -35,6 +37,7 @@ from castmates.timeline.model import Timeline
 
 FORMAT = 1
 Facts = dict[str, Any]
+Lacks = dict[str, Sequence[str]]  # sentences, and the sources that each is about
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -55,14 +58,14 @@ def write(outcome: Outcome, folder: Path) -> None:
 def _write(outcome: Outcome, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = _Kept(folder / RAW, tracing_of(outcome.block).keep)
+        kept = _Kept(folder / RAW, tracing_of(outcome.launch).keep)
         assembly = Assembly(outcome, kept.consider)
         kept.end()
         assembly.making.about = _about(outcome, assembly, folder)
         timeline = assembly.making.made()
         tables.write_tables(timeline, folder)
         timeline.about.update(paths.write(outcome, assembly.traced, timeline, folder))
-        timeline.about["missing"] += _export(timeline, folder, outcome)
+        timeline.about["missing"] |= _export(timeline, folder, outcome)
         tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:
         raise CastmatesError(
@@ -71,24 +74,25 @@ def _write(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
+def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> Lacks:
     """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
     try:
         write_all(timeline, folder)
         _draw(timeline, folder, outcome)
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
-        return [
-            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates convert` writes the one for "
-            "Perfetto later, and `castmates flame` the flame graph."
-        ]
-    return []
+        words = (
+            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates trace convert` writes the "
+            "one for Perfetto later, and `castmates trace flame` the flame graph."
+        )
+        return {words: ["files"]}
+    return {}
 
 
 def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
     """Draw where the lead spends more CPU time beside others, if stacks were sampled."""
     if outcome.status == "measured":
-        write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
+        write_beside(timeline, folder, outcome.launch.study, trace_name(outcome.launch))
 
 
 class _Kept:
@@ -116,22 +120,22 @@ class _Kept:
 
 
 def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
-    block, tracing, can = outcome.block, tracing_of(outcome.block), rights()
-    mix, members = block.company.mixes[0], {member.name: member for member in block.company.members}
+    launch, tracing, can = outcome.launch, tracing_of(outcome.launch), rights()
+    mix, members = launch.cohort.mixes[0], {member.name: member for member in launch.cohort.members}
     return {
         "format": FORMAT,
         "status": outcome.status,
         "reason": outcome.reason,
-        "identity": identity_of(block),
-        "study": block.study,
+        "identity": identity_of(launch),
+        "study": launch.study,
         "mix": mix.name,
         "partition": partition_of(mix),
-        "company": block.company.id,
-        "lead": block.company.lead.name,
+        "cohort": launch.cohort.id,
+        "lead": launch.cohort.lead.name,
         "members": {
             process.name: {"workload": members[process.name].workload, "unit": members[process.name].unit}
             | member_record(process)
-            | (_threads(outcome) if process.name == block.company.lead.name else {})
+            | (_threads(outcome) if process.name == launch.cohort.lead.name else {})
             for process in outcome.cast
             if process.name in members
         },
@@ -160,7 +164,7 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
         ],
         "filters": {
             "events": list(tracing.events),
-            "members": recorded_members(block),
+            "members": recorded_members(launch),
             "seconds": tracing.seconds,
             "most": tracing.most,
         },
@@ -194,7 +198,7 @@ def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], fold
     profile = next((source for source in sources if source.name == PROFILE), None)
     span = profile.more.get("span_ns") if profile else None
     found = rates(recorded, (span[0], span[1]) if span else None)
-    lead = found.get(outcome.block.company.lead.name, {})
+    lead = found.get(outcome.launch.cohort.lead.name, {})
     raw = folder / RAW / recorded.scene.name / str(recorded.round)
     return {
         "scene": recorded.scene.name,
@@ -227,23 +231,26 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
+def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> Lacks:
     """What the trace has not, each in a sentence with the reason, and what helps."""
-    block, wanted = outcome.block, set(tracing_of(outcome.block).events)
-    reasons = [source for scene in by_scene for source in scene if source.reason]
-    words = [f"{one.name}: {one.reason}." for one in reasons if one.reason != "; ".join(can.reasons)]
+    launch, wanted = outcome.launch, set(tracing_of(outcome.launch).events)
+    found: Lacks = {}
+    for source in (source for scene in by_scene for source in scene):
+        if source.reason and source.reason != "; ".join(can.reasons):
+            found[f"{source.name}: {source.reason}."] = FAMILIES if source.name == PERF else [source.name]
     if lacking := not_shown(wanted, can):
-        words.append(f"Not recorded: {'; '.join(lacking)}.")
-        words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
-    if tracing_of(block).steps and traced_by(block.company) is None:
-        lead = block.company.lead.workload
-        words.append(f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}.")
+        found |= {f"Not recorded: {each.words}.": each.families for each in lacking}
+        found |= {f"{reason[:1].upper()}{reason[1:]}.": [*FAMILIES, *SAMPLED] for reason in can.reasons}
+    if tracing_of(launch).steps and traced_by(launch.cohort) is None:
+        lead = launch.cohort.lead.workload
+        found[f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}."] = [PROFILE]
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):
-        words.append(f"{max(filter(None, unfound))} threads of the profile could not be found among the system's.")
-    words += [str(one) for scene in by_scene for source in scene for one in source.more.get("missing", ())]
-    words += _of_hardware(outcome)
-    return list(dict.fromkeys(words))
+        many = max(filter(None, unfound))
+        found[f"{many} threads of the profile could not be found among the system's."] = [PROFILE]
+    for source in (source for scene in by_scene for source in scene):
+        found |= source.more.get("missing", {})
+    return found | {words: [NUMBERS] for words in _of_hardware(outcome)}
 
 
 def not_counted(counts: Sequence[Count]) -> list[str]:

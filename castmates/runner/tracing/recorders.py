@@ -17,7 +17,7 @@ from castmates.runner.processes.launch import Start
 from castmates.runner.tracing import latencies, stacks
 from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Events, Recorded
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.study.trace_launches import recorded_members
 from castmates.study.tracing_design import LATENCIES, STACKS, Tracing
 
@@ -27,15 +27,17 @@ PAGES = 4096
 TRIES = 4  # of perf's start
 
 
-def begun(block: Block, out: Recorded, raw: Path, pids_of: Callable[[str, bool], list[int]]) -> dict[str, PerfRecorder]:
+def begun(
+    launch: Launch, out: Recorded, raw: Path, pids_of: Callable[[str, bool], list[int]]
+) -> dict[str, PerfRecorder]:
     """Start the recorders of a scene, switched off; why one cannot be had is noted in what is recorded.
 
     `pids_of` lists the processes of a member, or its first one alone. A process that ends before perf has found it
     makes perf fail, so it is tried anew; in the end with those alone that stay, whose children are followed.
     """
-    tracing, can = block.design.tracing, rights()
+    tracing, can = launch.design.tracing, rights()
     assert tracing is not None
-    members = [name for name in recorded_members(block) if name in out.scene.active]
+    members = [name for name in recorded_members(launch) if name in out.scene.active]
     wanted = {
         PERF: ([each for each in FAMILIES if each in tracing.events], can.switches, _events_command),
         STACKS: ([each for each in tracing.events if each == STACKS], can.stacks, _stacks_command),
@@ -105,7 +107,7 @@ def is_series(sample: Sample) -> bool:
 
 
 def prepare(start: Start, events: Collection[str]) -> None:
-    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its launch."""
+    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its start."""
     python = _python_of(start)
     if STACKS in events and python is not None:
         start.environment.update(stacks.environment(python))

@@ -33,7 +33,7 @@ from castmates.runner.tracing.recorded import Recorded, Span
 from castmates.runner.tracing.remote import near_nodes, remote_sample
 from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
-from castmates.study.spec import Block, Scene
+from castmates.study.spec import Launch, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
 from castmates.study.tracing_design import Tracing
 from castmates.workloads.jobs.clocks import clock_pair
@@ -47,19 +47,19 @@ LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until 
 
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
-    block, lead = outcome.block, outcome.block.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     say("warming up")
-    steps = warm_up(stage, block)
-    how = traced_by(block.company) if profiled_steps(block) else None
+    steps = warm_up(stage, launch)
+    how = traced_by(launch.cohort) if profiled_steps(launch) else None
     first_steps(stage, lead, how.steps_before if how else 0)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with ExitStack() as exits:
         page = exits.enter_context(page_of(stage, lead, say)) if how else None
         outcome.graph = page.left(GRAPH) if page else None
-        for number, scene in order(block):
+        for number, scene in order(launch):
             recorded = _Recording(outcome, stage, scene, number, raw / scene.name / str(number)).made(page, steps)
             outcome.recorded.append(recorded)
             say(f"{scene.name}, recording {number}: {recorded.reason or _words(recorded)}")
@@ -67,20 +67,20 @@ def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
 
 
-def order(block: Block) -> list[tuple[int, Scene]]:
+def order(launch: Launch) -> list[tuple[int, Scene]]:
     """The recordings of a launch: rounds of all scenes, each in random order."""
-    scenes, found = scenes_of_trace(block.company), []
-    for number in range(1, tracing_of(block).rounds + 1):
+    scenes, found = scenes_of_trace(launch.cohort), []
+    for number in range(1, tracing_of(launch).rounds + 1):
         shuffled = list(scenes)
-        random.Random(f"{block.seed}/{number}").shuffle(shuffled)
+        random.Random(f"{launch.seed}/{number}").shuffle(shuffled)
         found += [(number, scene) for scene in shuffled]
     return found
 
 
-def tracing_of(block: Block) -> Tracing:
+def tracing_of(launch: Launch) -> Tracing:
     """What a trace launch records."""
-    assert block.design.tracing is not None
-    return block.design.tracing
+    assert launch.design.tracing is not None
+    return launch.design.tracing
 
 
 def _words(recorded: Recorded) -> str:
@@ -94,8 +94,8 @@ class _Recording:
 
     def __init__(self, outcome: Outcome, stage: Stage, scene: Scene, number: int, raw: Path) -> None:
         self._outcome, self._stage, self._raw = outcome, stage, raw
-        self._block = outcome.block
-        self._lead = outcome.block.company.lead
+        self._launch = outcome.launch
+        self._lead = outcome.launch.cohort.lead
         self._out = Recorded(scene, number)
         self._answer: dict[str, Any] | None = None  # of the lead, on its profile
         cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})
@@ -106,7 +106,7 @@ class _Recording:
         """Set the scene, watch usual steps, record, and watch usual ones again."""
         stage, out = self._stage, self._out
         self._set_scene()
-        settle = first_settle(self._block.design, steps, self._lead.name, self._lead.requests)
+        settle = first_settle(self._launch.design, steps, self._lead.name, self._lead.requests)
         stage.sleep_until(stage.now_ns() + int(settle * 1e9))
         stage.forget_beats()
         step = steps.of_scene.get(out.scene.name) or steps.of_member.get(self._lead.name, 1.0)
@@ -143,11 +143,11 @@ class _Recording:
         Everything is on before the recording begins, and what is counted ends with it: perf takes some time to be
         switched on, and seconds to write its file.
         """
-        stage, out, block = self._stage, self._out, self._block
-        tracing, hardware = tracing_of(block), stage.hardware
+        stage, out, launch = self._stage, self._out, self._launch
+        tracing, hardware = tracing_of(launch), stage.hardware
         self._note_pids()
         remote = self._remote(0)
-        chosen = recorders.begun(block, out, self._raw, self._leader_or_all)
+        chosen = recorders.begun(launch, out, self._raw, self._leader_or_all)
         try:
             for recorder in chosen.values():
                 recorder.switch_on()
@@ -219,12 +219,12 @@ class _Recording:
         """Ask the lead for a profile of its next steps."""
         if page is None or not page.sound:
             return None
-        return page.ask(profiled_steps(self._block))
+        return page.ask(profiled_steps(self._launch))
 
     def _profiled(self, page: Page, asked: int, step: float) -> Taken:
         """What the lead answers, for which it is given time: it may be writing its trace."""
         stage, taken = self._stage, Taken(self._out.scene, self._out.round)
-        deadline = stage.now_ns() + int(patience(profiled_steps(self._block), step) * 1e9)
+        deadline = stage.now_ns() + int(patience(profiled_steps(self._launch), step) * 1e9)
         try:
             while (answer := self._answer_to(page, asked)) is None:
                 if stage.now_ns() > deadline:
@@ -238,7 +238,7 @@ class _Recording:
 
     def _find_threads(self) -> None:
         """Which thread each line of the lead's profile is of, as long as these threads are there."""
-        from castmates.traces.reading import FILES  # not before: blocks start without numpy
+        from castmates.traces.reading import FILES  # not before: launches start without numpy
         from castmates.traces.thread_hash import address_of, lines_of_host
 
         taken = self._out.profile

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from castmates.study import masks
 from castmates.study.cache import Bandwidth, Cache
 from castmates.study.cpus import format_cpu_list
+from castmates.study.remarks import Remark
 from castmates.study.written import bytes_of
 
 ALL = "all"
@@ -49,13 +50,13 @@ def rate_text(value: object) -> str:
 
 @dataclass
 class Notes:
-    """What a study asked for and does not get, or gets a little differently; each sentence once."""
+    """What a study asked for and does not get, or gets a little differently; each remark once."""
 
-    sentences: dict[str, None] = field(default_factory=dict)
+    remarks: dict[Remark, None] = field(default_factory=dict)
 
-    def add(self, sentence: str) -> None:
-        """Add a sentence, unless it is there already."""
-        self.sentences.setdefault(sentence)
+    def add(self, about: str, text: str, left_out: bool = False) -> None:
+        """Add a remark, unless it is there already."""
+        self.remarks.setdefault(Remark(about=about, text=text, left_out=left_out))
 
 
 def ways_from(
@@ -73,14 +74,14 @@ def ways_from(
         elif (size := _size(text, cache, key, notes)) is not None:
             ways, exact = size
             if not least <= ways <= most:
-                notes.add(f"{key}: {text} left out: it is {ways}, and {can} be given here.")
+                notes.add(key, f"{text} left out: it is {ways}, and {can} be given here.")
                 continue
             if abs(ways - exact) > 1e-9:
                 words = masks.size_words(masks.make(ways), cache)
-                notes.add(f"{key}: {text} becomes {words}, the nearest that there is.")
+                notes.add(key, f"{text} becomes {words}, the nearest that there is.")
             numbers.setdefault(ways)
     if written:
-        notes.add(f"{key}: {format_cpu_list(written)} left out: {can} be given here.")
+        notes.add(key, f"{format_cpu_list(written)} left out: {can} be given here.")
     return list(numbers)
 
 
@@ -103,7 +104,7 @@ def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] 
     try:
         return masks.ways_of_bytes(bytes_of(text), cache), bytes_of(text) / (cache.way_bytes or 1)
     except ValueError as problem:
-        notes.add(f"{key}: {text} left out: {problem}.")
+        notes.add(key, f"{text} left out: {problem}.")
         return None
 
 
@@ -117,15 +118,15 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
         for wanted in _rates(text, bandwidth, key, notes):
             rate = bandwidth.rounded(max(wanted, bandwidth.least))
             if rate > bandwidth.most:
-                notes.add(f"{key}: {text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
+                notes.add(key, f"{text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
                 continue
             if bandwidth.allowed is not None and rate >= bandwidth.allowed:
-                notes.add(f"{key}: {text} left out: programs have {bandwidth.allowed} {bandwidth.unit} here anyway.")
+                notes.add(key, f"{text} left out: programs have {bandwidth.allowed} {bandwidth.unit} here anyway.")
                 continue
             if rate != wanted:
-                notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
+                notes.add(key, f"{text} becomes {rate} {bandwidth.unit}, the next that there is.")
             if (held := bandwidth.held(rate)) != rate:
-                notes.add(f"{key}: {rate} {bandwidth.unit} is {held} {bandwidth.unit} on this processor.")
+                notes.add(key, f"{rate} {bandwidth.unit} is {held} {bandwidth.unit} on this processor.")
             rates.setdefault(held)
     return list(rates)
 
@@ -135,8 +136,9 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
         if bandwidth.unit == "%":
             return range(bandwidth.rounded(bandwidth.least), bandwidth.most, bandwidth.step)  # the most is no throttle
         notes.add(
-            f"{key}: all left out: it means steps of per cent, and this machine throttles bandwidth in "
-            f"{bandwidth.unit}; write rates such as 2000 MB/s."
+            key,
+            "all left out: it means steps of per cent, and this machine throttles bandwidth in "
+            f"{bandwidth.unit}; write rates such as 2000 MB/s.",
         )
         return []
     percent, rate = PERCENT.fullmatch(text), RATE.fullmatch(text)
@@ -144,5 +146,5 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
         return [float(percent[1])]
     if rate and bandwidth.unit != "%":
         return [float(rate[1]) * BYTES[rate[2]] / UNIT_BYTES[bandwidth.unit]]
-    notes.add(f"{key}: {text} left out: this machine throttles bandwidth in {bandwidth.unit}.")
+    notes.add(key, f"{text} left out: this machine throttles bandwidth in {bandwidth.unit}.")
     return []

@@ -40,21 +40,21 @@ class Partitions:
         wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
         tried = [partition for cut in wanted if (partition := partition_of(cut, lead, antagonists)) is not None]
         self.played.update(partition.name for partition in tried)
-        if antagonists and len(apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
+        if antagonists and len(antagonists_apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
             tried = self._without_ways(tried, lead, antagonists)
         return tried if tried and self._can_be_made([lead, *antagonists]) else []
 
     def note_unplayed(self) -> None:
         """Note which cuts no mix has the members for, once all mixes were asked."""
         if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
-            self.notes.add(f"cache: {some_of(unplayed)} left out: no mix has the members that they are for.")
+            self.notes.add("cache", f"{some_of(unplayed)} left out: no mix has the members that they are for.")
 
     def _without_ways(self, tried: Sequence[Partition], lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
         """Those that divide no ways: there is no cache that the members share."""
         kept = [made for made in tried if all(share.ways is None for share in made.shares)]
         if len(kept) < len(tried):
             names = " beside ".join([lead.workload, *(member.workload for member in antagonists)])
-            self.notes.add(f"cache: no ways are divided for {names}: they share no last-level cache.")
+            self.notes.add("cache", f"no ways are divided for {names}: they share no last-level cache.")
         return kept
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
@@ -64,15 +64,17 @@ class Partitions:
             return False
         if len(members) > cache.groups:
             self.notes.add(
-                f"cache: the partitions of {name} are left out: they take {len(members)} groups, one for each member, "
-                f"and this user can have {cache.groups} here (`castmates doctor` shows what helps)."
+                "cache",
+                f"the partitions of {name} are left out: they take {len(members)} groups, one for each member, "
+                f"and this user can have {cache.groups} here (`castmates doctor` shows what helps).",
             )
             return False
         unknown = {member.name for member in members if not set(domains(member, self.layout)) <= set(cache.domains)}
         if unknown:
             self.notes.add(
-                f"cache: the partitions of {name} are left out: the last-level cache of {', '.join(sorted(unknown))} "
-                "is none of those that this machine can share out."
+                "cache",
+                f"the partitions of {name} are left out: the last-level cache of {', '.join(sorted(unknown))} "
+                "is none of those that this machine can share out.",
             )
         return not unknown
 
@@ -83,8 +85,9 @@ def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file:
     cache = cache.beyond_site if cache and keys.beyond_site else cache
     if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
         notes.add(
-            "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
-            "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do."
+            "cache",
+            "the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
+            "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do.",
         )
         return Partitions([], None, layout, notes)
     throttle = cache.bandwidth.allowed if cache and cache.bandwidth else None
@@ -92,8 +95,9 @@ def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file:
         parts = [f"{masks.popcount(cache.usable)} of {cache.ways} ways ({cache.usable:#x})"] if cache.ways else []
         parts += [f"{throttle} {cache.bandwidth.unit}"] if throttle is not None and cache.bandwidth else []
         notes.add(
-            f"cache: programs are found in a class with {listed(parts)}; partitions and everything else stay within "
-            "it, unless 'cache.beyond_site' is true."
+            "cache",
+            f"programs are found in a class with {listed(parts)}; partitions and everything else stay within "
+            "it, unless 'cache.beyond_site' is true.",
         )
     possible = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
     return Partitions(possible, cache, layout, notes)
@@ -105,15 +109,18 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
         return cuts(keys, cache, study_file, notes)
     if keys.rest is None:
         notes.add(
-            f"cache.rest: everybody else on the machine keeps all ways, because {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` permits it."
+            "cache.rest",
+            f"everybody else on the machine keeps all ways, because {_NOT_BOUNDED}; "
+            "`sudo castmates doctor --grant --default-group` permits it.",
         )
         keys = keys.model_copy(update={"rest": "all"})
     possible = cuts(keys, cache, study_file, notes)
     if bounding := [cut.name for cut in possible if cut.rest is not None]:
         notes.add(
-            f"cache.rest: {some_of(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` permits it, and without 'rest' in the study they bound nobody else."
+            "cache.rest",
+            f"{some_of(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; without "
+            "'rest' in the study they bound nobody else, and `sudo castmates doctor --grant --default-group` "
+            "permits it.",
         )
     return [cut for cut in possible if cut.rest is None]
 
@@ -133,7 +140,7 @@ def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Parti
         return None
     if cut.rest is not None:
         shares.append(Share(member=REST, ways=cut.rest))
-    return Partition(name=cut.name, shares=tuple(shares))
+    return Partition(name=cut.name, shares=tuple(shares), curve=cut.curve)
 
 
 def _part(member: Member, role: Part, cut: Cut) -> Part:
@@ -149,7 +156,7 @@ def domains(member: Member, layout: Layout) -> tuple[int, ...]:
     return tuple(sorted(-1 if cache is None else cache for cache in caches))
 
 
-def apart(lead: Member, others: Sequence[Member], layout: Layout, cache: Cache | None) -> tuple[str, ...]:
+def antagonists_apart(lead: Member, others: Sequence[Member], layout: Layout, cache: Cache | None) -> tuple[str, ...]:
     """Those that share no last-level cache with the lead, as far as that is known.
 
     A virtual machine may show each core a last-level cache that it does not have; they are believed where the kernel

@@ -31,6 +31,7 @@ class Cut:
     """A partition by roles."""
 
     name: str
+    curve: str  # its name without the lead's ways
     alone: bool = False  # the lead runs alone under it
     lead: Part = Part()
     antagonists: Part = Part()
@@ -63,7 +64,7 @@ class _Ground:
         wanted = [cut.lead.mask, cut.lead.code, cut.antagonists.mask, cut.rest]
         refused = [masks.refusal(mask, self.cache) for mask in wanted if mask is not None]
         for sentence in filter(None, refused):
-            self.notes.add(f"{self.key}: {cut.name} left out: {sentence}.")
+            self.notes.add(self.key, f"{cut.name} left out: {sentence}.")
         return not any(refused)
 
     def others(self, taken: int, name: str) -> int | None:
@@ -71,9 +72,7 @@ class _Ground:
         left = masks.without(self.region, taken)
         mask = left if self.cache.sparse else masks.longest_run(left)
         if mask != left:
-            self.notes.add(
-                f"{self.key}: {name} gives the others {masks.size_words(mask, self.cache)}, the larger side."
-            )
+            self.notes.add(self.key, f"{name} gives the others {masks.size_words(mask, self.cache)}, the larger side.")
         return mask if masks.popcount(mask) >= masks.fewest(self.cache) else None
 
 
@@ -85,7 +84,7 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
         ground = _Ground(keys, cache, f"cache.sweeps.{number}", notes, region)
         own = list(islice(_cuts(sweep, ground, f"{study_file}: '{ground.key}"), MOST_CUTS + 1))
         if not own:
-            notes.add(f"{ground.key}: nothing is left of this sweep on this machine.")
+            notes.add(ground.key, "nothing is left of this sweep on this machine.")
         for cut in own:
             if by_name.setdefault(cut.name, cut) != cut:
                 raise CastmatesError(
@@ -98,7 +97,7 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
             )
     wanted = [by_name[name] for name in keys.only if name in by_name] if keys.only else list(by_name.values())
     if missing := [name for name in keys.only if name not in by_name]:
-        notes.add(f"cache.only: {', '.join(missing)} left out: no sweep makes it on this machine.")
+        notes.add("cache.only", f"{', '.join(missing)} left out: no sweep makes it on this machine.")
     _note_equal(wanted, notes)
     _note_shared(wanted, cache, notes)
     _note_cutting(wanted, cache, notes)
@@ -111,7 +110,7 @@ def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
         "lead_ways": _lead_ways,
         "overlap": _overlap,
         "antagonist_cap": _antagonist_cap,
-        "bandwidth": lambda *_: [Cut("")],  # everybody has all ways
+        "bandwidth": lambda *_: [Cut("", "")],  # everybody has all ways
     }
     divided = _written(sweep, ground, where) if sweep.masks is not None else makers[sweep.kind](sweep, ground)
     rates = _rates(sweep, ground)
@@ -124,7 +123,7 @@ def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
                     raise CastmatesError(
                         f"{where}.name' is {name}, which is what no partition is called; choose another."
                     )
-                yield replace(throttled, name=name)
+                yield replace(throttled, name=name, curve="-".join(filter(None, [sweep.name, throttled.curve])))
 
 
 def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
@@ -133,13 +132,13 @@ def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
         for side, lead in _placed(ways, sweep.position, ground, "split"):
             name = f"split-{ways}{side}"
             if (others := ground.others(lead, name)) is None:
-                ground.notes.add(f"{ground.key}: {name} left out: too few ways lie beside it.")
+                ground.notes.add(ground.key, f"{name} left out: too few ways lie beside it.")
                 continue
-            yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+            yield Cut(name, f"split{side}", lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
 
 
 def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
-    # With all ways that there are it is the scene `solo`, which every company has.
+    # With all ways that there are it is the scene `alone`, which every cohort has.
     all_to = ground.size - (ground.region == ground.cache.usable)
     for ways in ground.ways(sweep.lead_ways or (), "lead_ways", ground.size, all_to):
         for side, lead in _placed(ways, sweep.position, ground, "lead_ways"):
@@ -147,10 +146,11 @@ def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
             others = ground.others(lead, name) if lead != ground.region else None
             if others is None and lead != ground.cache.usable and ground.keys.rest != "all":
                 ground.notes.add(
-                    f"{ground.key}: {name} leaves too few ways for everybody else on the machine, who therefore has "
-                    "all, the lead's too."
+                    ground.key,
+                    f"{name} leaves too few ways for everybody else on the machine, who therefore has "
+                    "all, the lead's too.",
                 )
-            yield Cut(name, alone=True, lead=Part(lead), rest=_rest(others, ground))
+            yield Cut(name, f"lead{side}", alone=True, lead=Part(lead), rest=_rest(others, ground))
 
 
 def _overlap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
@@ -159,25 +159,28 @@ def _overlap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
         for shared in ground.ways(sweep.overlap or (), "overlap", own, own, least=0):
             others = ground.size - own + shared
             if others < masks.fewest(ground.cache):
-                ground.notes.add(f"{ground.key}: overlap-{shared}-lead-{own} left out: nothing is left for the others.")
+                ground.notes.add(ground.key, f"overlap-{shared}-lead-{own} left out: nothing is left for the others.")
                 continue
             for side, lead in _placed(own, sweep.position, ground, "lead"):
                 mask = masks.pick(ground.region, others, 0 if side else ground.size - others)
                 name = f"overlap-{shared}-lead-{own}{side}"
-                yield Cut(name, lead=Part(lead), antagonists=Part(mask), rest=_rest(mask, ground))
+                curve = f"overlap-{shared}-lead{side}"
+                yield Cut(name, curve, lead=Part(lead), antagonists=Part(mask), rest=_rest(mask, ground))
 
 
 def _antagonist_cap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
     for own in ground.ways(sweep.lead, "lead", ground.size, ground.size - 1) if sweep.lead else [None]:
         for cap in ground.ways(sweep.antagonist_cap or (), "antagonist_cap", ground.size, ground.size - 1):
-            for side in dict.fromkeys(sweep.position):
-                high = side == "high"
+            for place in dict.fromkeys(sweep.position):
+                high = place == "high"
                 others = masks.pick(ground.region, cap, 0 if high else ground.size - cap)
                 lead = None
                 if own is not None:
                     lead = masks.pick(ground.region, own, ground.size - own if high else 0)
-                name = f"cap-{cap}" + (f"-lead-{own}" if own is not None else "") + ("-high" if high else "")
-                yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+                side = "-high" if high else ""
+                name = f"cap-{cap}" + (f"-lead-{own}" if own is not None else "") + side
+                curve = f"cap-{cap}" + ("-lead" if own is not None else "") + side
+                yield Cut(name, curve, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
 
 
 def _placed(ways: int, sides: Sequence[str], ground: _Ground, key: str) -> Iterator[tuple[str, int]]:
@@ -186,7 +189,9 @@ def _placed(ways: int, sides: Sequence[str], ground: _Ground, key: str) -> Itera
         start = {"low": 0, "high": ground.size - ways}.get(side)
         start = int(side) if start is None else start
         if start + ways > ground.size:
-            ground.notes.add(f"{ground.key}.{key}: {ways} from way {start} on left out: there are {ground.size} ways.")
+            ground.notes.add(
+                f"{ground.key}.{key}", f"{ways} from way {start} on left out: there are {ground.size} ways."
+            )
             continue
         yield {"low": "", "high": "-high"}.get(side, f"-at-{side}"), masks.pick(ground.region, ways, start)
 
@@ -198,7 +203,7 @@ def _rest(others: int | None, ground: _Ground) -> int | None:
 def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
     """Masks as they were written; what the kernel would refuse is an error: only who wrote it knows what was meant."""
     if not ground.cache.ways:
-        ground.notes.add(f"{ground.key}.masks: left out: this machine has no masks of the last-level cache.")
+        ground.notes.add(f"{ground.key}.masks", "this machine has no masks of the last-level cache.", left_out=True)
         return
     written = sweep.masks or {}
     parts = {who: _part(own, ground, f"{where}.masks.{who}'") for who, own in written.items()}
@@ -207,10 +212,11 @@ def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
     rest = roles["rest"].mask if "rest" in written else _rest(roles["antagonists"].mask, ground)
     if parts and rest is None and ground.keys.rest != "all":
         ground.notes.add(
-            f"{ground.key}.masks: everybody else on the machine has all ways, because the role antagonists has no "
-            "mask; write one for 'rest' if they should not."
+            f"{ground.key}.masks",
+            "everybody else on the machine has all ways, because the role antagonists has no "
+            "mask; write one for 'rest' if they should not.",
         )
-    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
+    yield Cut(name, name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
 
 
 def _part(written: Masks, ground: _Ground, where: str) -> Part:
@@ -238,13 +244,14 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
         yield cut
         return
     if not ground.cache.cdp:
-        ground.notes.add(f"{ground.key}.code: left out: {_NO_CDP}.")
+        ground.notes.add(f"{ground.key}.code", f"{_NO_CDP}.", left_out=True)
         return
     own = cut.lead.mask or 0
     size, least = masks.popcount(own), masks.fewest(ground.cache)
     for ways in ground.ways(sweep.code, f"code with {cut.name}", size - least, size - least):
         code = masks.pick(own, ways)
-        yield replace(cut, name=f"{cut.name}-code-{ways}", lead=Part(masks.without(own, code), code))
+        coded = replace(cut, lead=Part(masks.without(own, code), code))
+        yield replace(coded, name=f"{cut.name}-code-{ways}", curve=f"{cut.curve}-code-{ways}")
 
 
 def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
@@ -252,7 +259,7 @@ def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
     wanted, bandwidth = sweep.bandwidth or {}, ground.cache.bandwidth
     if bandwidth is None:
         if wanted:
-            ground.notes.add(f"{ground.key}.bandwidth: left out: this machine cannot throttle memory bandwidth.")
+            ground.notes.add(f"{ground.key}.bandwidth", "this machine cannot throttle memory bandwidth.", left_out=True)
         return {who: [] for who in wanted}
     return {
         who: rates_from(texts, bandwidth, f"{ground.key}.bandwidth.{who}", ground.notes)
@@ -265,10 +272,11 @@ def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
     for who, value in chosen.items():
         if who not in ("lead", "antagonists"):
             named[who] = replace(named.get(who, Part()), bandwidth=value)
-    words = [cut.name, *(f"{who}-mb{value}" for who, value in chosen.items())]
+    throttles = [f"{who}-mb{value}" for who, value in chosen.items()]
     return replace(
         cut,
-        name="-".join(filter(None, words)),
+        name="-".join(filter(None, [cut.name, *throttles])),
+        curve="-".join(filter(None, [cut.curve, *throttles])),
         lead=replace(cut.lead, bandwidth=chosen.get("lead")),
         antagonists=replace(cut.antagonists, bandwidth=chosen.get("antagonists")),
         named=named,
@@ -279,8 +287,8 @@ def _note_equal(wanted: Collection[Cut], notes: Notes) -> None:
     """Note which partitions are the same under two names: both are measured, because either may be meant."""
     first: dict[str, str] = {}
     for cut in wanted:
-        if (same := first.setdefault(repr(replace(cut, name="")), cut.name)) != cut.name:
-            notes.add(f"cache: {cut.name} gives everybody the same as {same}; both are measured.")
+        if (same := first.setdefault(repr(replace(cut, name="", curve="")), cut.name)) != cut.name:
+            notes.add("cache", f"{cut.name} gives everybody the same as {same}; both are measured.")
 
 
 def _note_shared(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
@@ -292,8 +300,9 @@ def _note_shared(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
     holding = [f"{who} in {count}" for who, count in holders.items() if count]
     if holding:
         notes.add(
-            f"cache: I/O fills the ways {cache.shareable:#x} too; they are given to "
-            f"{' and to '.join(holding)} of the {len(wanted)} partitions ('cache.avoid_shared: true' leaves them out)."
+            "cache",
+            f"I/O fills the ways {cache.shareable:#x} too; they are given to "
+            f"{' and to '.join(holding)} of the {len(wanted)} partitions ('cache.avoid_shared: true' leaves them out).",
         )
 
 
@@ -302,9 +311,10 @@ def _note_cutting(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
     names = [cut.name for cut in wanted if cut_by_any(_masks(cut), cache)]
     if names:
         notes.add(
-            f"cache: {some_of(names)} cut{'s' * (len(names) == 1)} through the ways "
+            "cache",
+            f"{some_of(names)} cut{'s' * (len(names) == 1)} through the ways "
             f"{cache.shareable:#x} that I/O fills too: some processors give these ways "
-            "together only, which the kernel does not show, so no such partition is chosen as isolating."
+            "together only, which the kernel does not show, so no such partition is chosen as isolating.",
         )
 
 

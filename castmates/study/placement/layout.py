@@ -1,10 +1,8 @@
 """A machine as placement sees it: which CPUs we may use, who shares what with whom, where memory lies."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-
-from castmates.study.placement.clusters import clusters_of
 
 # Fastest first; kinds with a number, as "capacity 512", follow by it; cores that are all alike have none.
 SPEED = ("core", "atom", "lowpower")
@@ -137,3 +135,11 @@ class Layout:
         if node is None or other is None:
             return UNKNOWN_DISTANCE
         return 0 if node == other else self.distances.get((node, other), UNKNOWN_DISTANCE)
+
+
+def clusters_of(cpus: Collection[int], nodes: Mapping[int, Collection[int]]) -> list[int]:
+    """The nodes that divide a cache of these CPUs, by the CPUs of every node; empty where no two do."""
+    inside = [node for node, own in nodes.items() if own and set(own) <= set(cpus)]
+    # Emulated nodes (numa=fake) have the same CPUs, and divide no cache.
+    apart = sum(len(nodes[node]) for node in inside) == len(cpus)
+    return inside if len(inside) > 1 and apart else []

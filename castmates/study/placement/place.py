@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from castmates.errors import CastmatesError
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.refusals import reason
-from castmates.study.placement.rules import Asked
+from castmates.study.placement.rules import SeatRules
 from castmates.study.placement.search import Need, Seats, must_reserve, search
 
 
-def place(asked: Asked, needs: Sequence[Need], layout: Layout, study_file: str) -> list[Seats]:
+def place(asked: SeatRules, needs: Sequence[Need], layout: Layout, study_file: str) -> list[Seats]:
     """Seats for the members of each mix; the mixes of one lead have it on the same CPUs where that is possible."""
     if asked.smt == "idle-sibling" and asked.reserve == 0 and layout.siblings:
         raise CastmatesError(
@@ -32,7 +32,7 @@ def place(asked: Asked, needs: Sequence[Need], layout: Layout, study_file: str) 
     return [seats[need] for need in needs]
 
 
-def refuse_two_deciders(asked: Asked, needs: Sequence[Need], study_file: str) -> None:
+def refuse_two_deciders(asked: SeatRules, needs: Sequence[Need], study_file: str) -> None:
     """Refuse a rule on where antagonists sit beside a mix that decides it itself."""
     placed = next((need for need in needs if need.place), None)
     rule = next((name for name in ("llc", "smt", "antagonists") if getattr(asked, name) is not None), None)
@@ -43,7 +43,7 @@ def refuse_two_deciders(asked: Asked, needs: Sequence[Need], study_file: str) ->
         )
 
 
-def _reserve(asked: Asked, needs: Sequence[Need], layout: Layout) -> int:
+def _reserve(asked: SeatRules, needs: Sequence[Need], layout: Layout) -> int:
     """How many cores are kept free of members: one, unless the study's largest mix needs them all."""
     if asked.reserve is not None:
         return asked.reserve

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 from castmates.study.cpus import format_cpu_list
 from castmates.study.placement.layout import Layout
-from castmates.study.placement.rules import Asked
+from castmates.study.placement.rules import SeatRules
 from castmates.study.placement.search import Need, search
 from castmates.study.placement.seats import Around, lead_places
 
@@ -15,89 +16,110 @@ SHOWN = 4
 MANY_COPIES = 4  # members with equally many cores, from which on a sum counts them
 
 
-def reason(asked: Asked, need: Need, layout: Layout) -> str:
+class Why(NamedTuple):
+    """Why a mix has no place, and what to do about it."""
+
+    what: str
+    remedy: str = ""
+    after_name: str = ": "
+
+    def of(self, name: str) -> str:
+        """What is said of the mix of this name."""
+        return f"the mix {name}{self.after_name}{self.what}"
+
+
+def reason(asked: SeatRules, need: Need, layout: Layout) -> str:
     """One sentence on a mix that has no place: the fewest rules without which it would have one are to blame."""
+    why = _why(asked, need, layout)
+    return f"{why.of(need.name)}{why.remedy and '; '}{why.remedy}."
+
+
+def _why(asked: SeatRules, need: Need, layout: Layout) -> Why:
     if need.divides and _fits(asked, replace(need, divides=False), layout):
-        return f"the mix {need.name}: {_fills(asked, need, layout)}"
+        return _fills(asked, need, layout)
     for count in range(1, len(asked.rules) + 1):
         for blamed in combinations(asked.rules, count):
             if _fits(asked.without(blamed), need, layout):
-                return f"the mix {need.name}: {_blame(asked, blamed, need, layout)}"
-    return f"the mix {need.name} {_too_much(need, layout)}"
+                return _blame(asked, blamed, need, layout)
+    return _too_much(need, layout)
 
 
-def too_many(asked: Asked, need: Need, layout: Layout) -> str:
-    """Why a mix of more antagonists than others has no seats; "" where it has."""
-    return "" if _fits(asked, need, layout) else reason(asked, need, layout).partition(";")[0].rstrip(".")
+def too_many(asked: SeatRules, need: Need, layout: Layout) -> Why | None:
+    """Why a mix of more antagonists than others has no seats; None where it has."""
+    return None if _fits(asked, need, layout) else _why(asked, need, layout)
 
 
-def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
+def _fits(asked: SeatRules, need: Need, layout: Layout) -> bool:
     return search(asked, [need], layout, 1 if asked.reserve is None else asked.reserve) is not None
 
 
-def _fills(asked: Asked, need: Need, layout: Layout) -> str:
+def _fills(asked: SeatRules, need: Need, layout: Layout) -> Why:
     """Why the members of a mix cannot share a cache that it divides, and how large a lead could."""
     lead, *others = need.cores
     sizes = range(lead - 1, 0, -1)
     size = next((size for size in sizes if _fits(asked, replace(need, cores=(size, *others)), layout)), 0)
     most = max(sum(core.llc == llc for core in layout.cores) for llc in {core.llc for core in layout.cores})
-    return (
+    return Why(
         f"a lead of {_count(lead)} and {_count(sum(others))} for antagonists do not fit around one last-level cache "
-        f"({_count(most)}), and 'cache.sweeps' divides one between them: take {size or 'fewer'} for the lead, or "
-        "measure them apart and without ways, with 'placement.llc: separate'."
+        f"({_count(most)}), and 'cache.sweeps' divides one between them",
+        f"take {size or 'fewer'} for the lead, or measure them apart and without ways, with 'placement.llc: separate'",
     )
 
 
-def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> str:
+def _blame(asked: SeatRules, blamed: Sequence[str], need: Need, layout: Layout) -> Why:
     first = blamed[0]
     lists = [name for name in LISTS if name in asked.rules]
     if first in LISTS:
         return _short_list(asked, need, layout)
     why = f"{_needs(first, asked, need, layout)}, but {_there_is(first, asked, layout)}"
     if len(blamed) > 1:
-        return f"{_quoted(asked, blamed)} cannot be met together: the first {why}."
+        return Why(f"{_quoted(asked, blamed)} cannot be met together: the first {why}")
     if lists and _fits(asked.without(lists), need, layout):
-        return f"{asked.quote(first)} contradicts {_quoted(asked, lists)}: it {why}; take one of them out."
-    return f"{asked.quote(first)} {why}."
+        return Why(f"{asked.quote(first)} contradicts {_quoted(asked, lists)}: it {why}", "take one of them out")
+    return Why(f"{asked.quote(first)} {why}")
 
 
-def _short_list(asked: Asked, need: Need, layout: Layout) -> str:
+def _short_list(asked: SeatRules, need: Need, layout: Layout) -> Why:
     """What is wrong with the lists themselves."""
     lead, others = need.cores[0], sum(need.cores[1:])
     ours = (asked.lead or ())[:lead]
     if asked.lead is not None and len(ours) < lead:
-        return f"{asked.quote('lead')} has {_count(len(ours), 'CPU')}, but the lead asks for {lead}; list more of them."
+        has = f"{asked.quote('lead')} has {_count(len(ours), 'CPU')}"
+        return Why(f"{has}, but the lead asks for {lead}", "list more of them")
     theirs = [cpu for cpu in asked.antagonists or () if cpu not in ours]
     if asked.antagonists is not None and len(theirs) < others:
-        return (
-            f"{asked.quote('antagonists')} has {_count(len(theirs), 'CPU')} besides the lead's, but the antagonists "
-            f"ask for {others}; list more of them."
-        )
-    if piled := layout.isolated & asked.listed:
-        return (
-            f"{_quoted(asked, [name for name in LISTS if name in asked.rules])} puts a member of several CPUs on "
-            f"isolated ones ({format_cpu_list(piled)}), where the kernel spreads no threads; list balanced CPUs."
-        )
+        has = f"{asked.quote('antagonists')} has {_count(len(theirs), 'CPU')} besides the lead's"
+        return Why(f"{has}, but the antagonists ask for {others}", "list more of them")
     listed = _quoted(asked, [name for name in LISTS if name in asked.rules])
-    return f"{listed} leaves no CPUs for the others; list fewer of them, or all of them."
+    if piled := layout.isolated & asked.listed:
+        return Why(
+            f"{listed} puts a member of several CPUs on isolated ones ({format_cpu_list(piled)}), where the kernel "
+            "spreads no threads",
+            "list balanced CPUs",
+        )
+    return Why(f"{listed} leaves no CPUs for the others", "list fewer of them, or all of them")
 
 
-def _too_much(need: Need, layout: Layout) -> str:
+def _too_much(need: Need, layout: Layout) -> Why:
     """What no rule is to blame for."""
     total = sum(need.cores)
     asks = f"asks for {total} cores ({_sum(need.cores)}), but"
     advice = "lower 'cores' of a workload or take out the mix"
     if total > len(layout.usable):
         there_are = f" ({format_cpu_list(layout.usable)})" if layout.usable else ""
-        return f"{asks} only {_count(len(layout.usable), 'CPU')}{there_are} may be used here; {advice}."
-    if _fits(Asked(smt="share"), need, layout):
-        return (
+        return Why(f"{asks} only {_count(len(layout.usable), 'CPU')}{there_are} may be used here", advice, " ")
+    if _fits(SeatRules(smt="share"), need, layout):
+        return Why(
             f"{asks} there are {len(layout.cores)} with {len(layout.usable)} CPUs, and the CPUs of a core are not "
-            f"split between members unless you ask for 'placement.smt: share'; do so, or {advice}."
+            "split between members unless you ask for 'placement.smt: share'",
+            f"do so, or {advice}",
+            " ",
         )
-    return (
+    return Why(
         f"{asks} of the CPUs that may be used here {format_cpu_list(layout.isolated)} are isolated: the kernel spreads "
-        f"no threads there, so only members of one CPU may have them; {advice}."
+        "no threads there, so only members of one CPU may have them",
+        advice,
+        " ",
     )
 
 
@@ -109,7 +131,7 @@ def _sum(cores: Sequence[int]) -> str:
     return f"{lead} + {len(others)} \N{MULTIPLICATION SIGN} {others[0]}"
 
 
-def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:
+def _needs(rule: str, asked: SeatRules, need: Need, layout: Layout) -> str:
     total, others = sum(need.cores), sum(need.cores[1:])
     kept = asked.reserve if asked.reserve is not None else int(layout.siblings)
     texts = {
@@ -127,7 +149,7 @@ def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:
     return texts[f"{rule} {getattr(asked, rule)}"]
 
 
-def _there_is(rule: str, asked: Asked, layout: Layout) -> str:
+def _there_is(rule: str, asked: SeatRules, layout: Layout) -> str:
     if rule == "llc":
         return _caches(layout)
     if rule == "numa":
@@ -162,7 +184,7 @@ def _caches(layout: Layout) -> str:
     return f"there {'is one' if len(caches) == 1 else f'are {len(caches)}'} ({'; '.join(shown)}{more})"
 
 
-def _quoted(asked: Asked, names: Sequence[str]) -> str:
+def _quoted(asked: SeatRules, names: Sequence[str]) -> str:
     return " and ".join(map(asked.quote, names))
 
 
@@ -170,14 +192,14 @@ def _count(number: int, what: str = "core") -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def no_such_place(asked: Asked, need: Need, layout: Layout) -> str:
-    """Why this mix has no seats as near to the lead as it asks for; "" where it has, or for another reason."""
+def no_such_place(asked: SeatRules, need: Need, layout: Layout) -> Why | None:
+    """Why this mix has no seats as near to the lead as it asks for; None for another reason."""
     reserve = 1 if asked.reserve is None else asked.reserve
     if search(asked, [need], layout, reserve) or not search(asked, [_alone(need)], layout, reserve):
-        return ""
+        return None
     places = lead_places(asked, need.cores[0], layout, frozenset())
     most = max((Around(asked, lead, layout, frozenset()).room(need.place) for lead in places), default=0)
-    return f"the mix {need.name} {_place_needs(need)}, but there {'is' if most == 1 else 'are'} {most or 'none'}"
+    return Why(f"{_place_needs(need)}, but there {'is' if most == 1 else 'are'} {most or 'none'}", after_name=" ")
 
 
 def _alone(need: Need) -> Need:

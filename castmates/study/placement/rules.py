@@ -12,7 +12,7 @@ Cpus = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SeatRules:
     """What the study asks of every mix; None where it leaves the choice to us."""
 
     lead: Cpus | None = None
@@ -33,7 +33,7 @@ class Asked:
         """Every CPU of the lists."""
         return frozenset((*(self.lead or ()), *(self.antagonists or ())))
 
-    def without(self, names: Iterable[str]) -> "Asked":
+    def without(self, names: Iterable[str]) -> "SeatRules":
         """The same without some rules."""
         return replace(self, **dict.fromkeys(names))
 
@@ -43,7 +43,7 @@ class Asked:
         return f"'placement.{name}: {cpus.format_cpu_list(value) if isinstance(value, tuple) else value}'"
 
 
-def ask(placement: Placement, layout: Layout, study_file: str) -> Asked:
+def rules_of(placement: Placement, layout: Layout, study_file: str) -> SeatRules:
     """Read the rules, and check that the CPUs of the lists can be used."""
 
     def listed(name: str, text: str | None) -> Cpus | None:
@@ -58,7 +58,7 @@ def ask(placement: Placement, layout: Layout, study_file: str) -> Asked:
                 )
         return tuple(wanted)
 
-    return Asked(
+    return SeatRules(
         lead=listed("lead", placement.lead),
         antagonists=listed("antagonists", placement.antagonists),
         llc=placement.llc,
@@ -68,7 +68,7 @@ def ask(placement: Placement, layout: Layout, study_file: str) -> Asked:
     )
 
 
-def holds(asked: Asked, seats: Sequence[Cpus], layout: Layout) -> bool:
+def holds(asked: SeatRules, seats: Sequence[Cpus], layout: Layout) -> bool:
     """Whether these CPUs, the lead's first, are by the rules on caches and siblings, and their members are balanced."""
     lead, *others = seats
     piled_up = any(len(seat) > 1 and layout.isolated & set(seat) for seat in seats)

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.nearness import SIBLINGS
-from castmates.study.placement.rules import Asked, Cpus, memory_of
+from castmates.study.placement.rules import Cpus, SeatRules, memory_of
 from castmates.study.placement.seats import Around, lead_places
 
 Cost = tuple[int, ...]
@@ -35,7 +35,7 @@ class Seat:
 Seats = list[Seat]  # of one mix, the lead's first
 
 
-def search(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
+def search(asked: SeatRules, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     """The best seats for mixes of one lead with so many cores kept free, or None where the rules cannot be met.
 
     Where a mix divides a cache, seats around one cache are worth more than the free core.
@@ -46,7 +46,7 @@ def search(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) ->
     return _with_reserve(asked, group, layout, reserve)
 
 
-def can_share(asked: Asked, cores: Sequence[int], layout: Layout) -> bool:
+def can_share(asked: SeatRules, cores: Sequence[int], layout: Layout) -> bool:
     """Whether members of so many cores may be made to share a last-level cache, perhaps with a smaller lead."""
     sizes = Counter(core.llc for core in layout.cores)
     free = asked.llc is None and not asked.listed and None not in sizes
@@ -57,24 +57,24 @@ def _around_one(mix: Seats, layout: Layout) -> bool:
     return len({layout.by_id[cpu].llc for seat in mix for cpu in seat.cpus}) == 1
 
 
-def _rules(asked: Asked, need: Need) -> Asked:
+def _rules(asked: SeatRules, need: Need) -> SeatRules:
     """The rules for a mix; where it divides a cache, its members do not sit on siblings for the sake of that."""
     return replace(asked, llc="shared", smt=asked.smt or "avoid") if need.divides else asked
 
 
-def _with_reserve(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
+def _with_reserve(asked: SeatRules, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     best = _best(asked, group, layout, reserve)
     if best is None and reserve and not must_reserve(asked, layout):
         return _best(asked, group, layout, 0)
     return best
 
 
-def must_reserve(asked: Asked, layout: Layout) -> bool:
+def must_reserve(asked: SeatRules, layout: Layout) -> bool:
     """Whether cores are kept free at any price: on request, or where the runner would have to take a sibling."""
     return asked.reserve is not None or (asked.smt == "idle-sibling" and layout.siblings)
 
 
-def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
+def _best(asked: SeatRules, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     """Try every housekeeping core and place of the lead, and keep what costs least; of equals, the first."""
     best: tuple[Cost, list[Seats]] | None = None
     # A lead whose neighbours sit on siblings needs cores that have some.
@@ -98,7 +98,7 @@ def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> 
     return best and best[1]
 
 
-def _seats(asked: Asked, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | None:
+def _seats(asked: SeatRules, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | None:
     seats = []
     for cpus in mix or ():
         nodes = memory_of(cpus, asked.numa, layout)
@@ -108,7 +108,7 @@ def _seats(asked: Asked, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | 
     return seats or None
 
 
-def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout, placed: bool) -> Cost:
+def _cost(asked: SeatRules, mix: Sequence[Cpus], layout: Layout, placed: bool) -> Cost:
     """How far a mix is from what we prefer where no rule decides, the worst first."""
     seats = [[layout.by_id[cpu] for cpu in seat] for seat in mix]
     kinds = [{cpu.kind for cpu in seat} for seat in seats]
@@ -125,7 +125,7 @@ def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout, placed: bool) -> Co
     )
 
 
-def _housekeeping(asked: Asked, layout: Layout, reserve: int) -> Iterator[frozenset[int]]:
+def _housekeeping(asked: SeatRules, layout: Layout, reserve: int) -> Iterator[frozenset[int]]:
     """Sets of CPUs to keep free, best first: slow cores, then the first one, which serves most interrupts anyway."""
     if not reserve:
         yield frozenset()

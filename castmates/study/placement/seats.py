@@ -6,7 +6,7 @@ from functools import cached_property
 
 from castmates.study.placement.layout import Core, Layout
 from castmates.study.placement.nearness import SAME_CPUS, SIBLINGS, Nearness
-from castmates.study.placement.rules import Asked, Cpus, holds
+from castmates.study.placement.rules import Cpus, SeatRules, holds
 
 Take = Callable[[Sequence[Core], int], Cpus | None]
 
@@ -25,7 +25,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
 )
 
 
-def lead_places(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int]) -> Iterator[Cpus]:
+def lead_places(asked: SeatRules, need: int, layout: Layout, kept_free: frozenset[int]) -> Iterator[Cpus]:
     """Places for a lead, best first: the first cores of each group of cores that share something."""
     if asked.lead is not None:
         yield from [asked.lead[:need]] if len(asked.lead) >= need else []
@@ -45,7 +45,7 @@ def lead_places(asked: Asked, need: int, layout: Layout, kept_free: frozenset[in
 class Around:
     """The surroundings of a lead in its place, in which the antagonists of each of its mixes find theirs."""
 
-    def __init__(self, asked: Asked, lead: Cpus, layout: Layout, kept_free: frozenset[int]) -> None:
+    def __init__(self, asked: SeatRules, lead: Cpus, layout: Layout, kept_free: frozenset[int]) -> None:
         self._asked, self._lead, self._layout, self._kept_free = asked, lead, layout, kept_free
 
     def seats(self, needs: Sequence[int], place: str = "") -> list[Cpus] | None:
@@ -79,7 +79,7 @@ class Around:
             rest = rest[need:]
         return seats if all(len(seat) == need for seat, need in zip(seats[1:], needs, strict=True)) else None
 
-    def _hand_out(self, take: Take, needs: Sequence[int], asked: Asked, place: str) -> list[Cpus] | None:
+    def _hand_out(self, take: Take, needs: Sequence[int], asked: SeatRules, place: str) -> list[Cpus] | None:
         seats, taken = [self._lead], set(self._lead)
         for need in needs:
             seat = take(self._left(need, taken, asked, place), need)
@@ -89,7 +89,7 @@ class Around:
             taken |= set(seat)
         return seats
 
-    def _left(self, need: int, taken: set[int], asked: Asked, place: str) -> list[Core]:
+    def _left(self, need: int, taken: set[int], asked: SeatRules, place: str) -> list[Core]:
         """The cores at a place that are free; where cores are shared those with CPUs left, the lead's first."""
         near = self._near(asked, min(need, 2), place)
         if asked.smt != "share":
@@ -107,17 +107,17 @@ class Around:
         return Nearness(self._lead, self._layout)
 
     @cached_property
-    def _found(self) -> dict[tuple[Asked, int, str], list[Core]]:
+    def _found(self) -> dict[tuple[SeatRules, int, str], list[Core]]:
         return {}
 
-    def _near(self, asked: Asked, need: int, place: str) -> list[Core]:
+    def _near(self, asked: SeatRules, need: int, place: str) -> list[Core]:
         """The cores that antagonists may have at a place, or anywhere, nearest to the lead first; looked up once."""
         if (asked, need, place) not in self._found:
             cores = self._by_farness(asked, need)
             self._found[asked, need, place] = self._nearness.at(place, cores) if place else cores
         return self._found[asked, need, place]
 
-    def _by_farness(self, asked: Asked, need: int) -> list[Core]:
+    def _by_farness(self, asked: SeatRules, need: int) -> list[Core]:
         mine = [self._layout.by_id[cpu] for cpu in self._lead]
         kinds, packages, nodes = ({getattr(cpu, name) for cpu in mine} for name in ("kind", "package", "node"))
         llcs = {cpu.llc for cpu in mine} - {None}
@@ -141,7 +141,9 @@ class Around:
         return sorted(cores, key=farness)
 
 
-def open_cores(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int], taken: frozenset[int]) -> list[Core]:
+def open_cores(
+    asked: SeatRules, need: int, layout: Layout, kept_free: frozenset[int], taken: frozenset[int]
+) -> list[Core]:
     """The cores for a member that needs so many CPUs, each with the CPUs it may have, in the order of preference."""
     cores = []
     for core in layout.cores:
@@ -171,7 +173,7 @@ def _pools(cores: Sequence[Core], shared: tuple[str, ...]) -> list[list[Core]]:
     return list(pools.values())
 
 
-def _takers(asked: Asked) -> tuple[Take, ...]:
+def _takers(asked: SeatRules) -> tuple[Take, ...]:
     """How CPUs may be taken from cores, the best way first."""
     if asked.smt == "share":
         return (_in_turn,)

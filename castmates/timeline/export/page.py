@@ -42,7 +42,7 @@ def write_page(trace: Path, about: Mapping[str, Any], ui: str = UI) -> Path:
             here=HERE if size <= LARGEST else "",
             policy=POLICY,
             size=f"{size / 1e6:.3g} MB",
-            missing=about.get("missing") or [],
+            missing=about.get("missing") or (),
         )
         css, script = (between(text, f"<{tag}>", f"</{tag}>") for tag in ("style", "script"))
         text = text.replace(POLICY, f"{policy(css, script)}; connect-src 'self'", 1)

@@ -18,7 +18,7 @@ def folded(flame: Flame) -> str:
     The first line is a comment, which ends in a word: readers of this format take lines that end in a number.
     """
     after = _samples(flame.after)
-    head = f"# {words.small_print(flame)} (docs/tracing-flame.md)\n"
+    head = f"# {words.small_print(flame)} (castmates help tracing-flame)\n"
     if flame.before is None:
         return head + "".join(f"{stack} {after[stack]}\n" for stack in sorted(after))
     before = _samples(flame.before)

@@ -11,7 +11,7 @@ from castmates.files import replace_text, writing
 from castmates.timeline.flames import words
 from castmates.timeline.flames.drawing import draw
 from castmates.timeline.flames.exporting import folded, speedscope
-from castmates.timeline.flames.profile import CORUN, SOLO, Profile, profile
+from castmates.timeline.flames.profile import ALONE, CORUN, Profile, profile
 from castmates.timeline.flames.run_again import is_run_again
 from castmates.timeline.flames.tree import STEP, Flame, difference, fold
 from castmates.timeline.model import Timeline
@@ -46,7 +46,7 @@ def drawn(timeline: Timeline, asked: Asked) -> Flame:
         return profile(timeline, asked.member, scene, asked.thread or None, asked.operations)
 
     if asked.is_difference:
-        return difference(one(SOLO), one(CORUN), asked.per)
+        return difference(one(ALONE), one(CORUN), asked.per)
     return fold(one(asked.scene), asked.per)
 
 
@@ -77,7 +77,7 @@ def warnings(timeline: Timeline) -> list[str]:
 
 
 def _both(timeline: Timeline, member: str) -> Iterator[Profile]:
-    for scene in (SOLO, CORUN):
+    for scene in (ALONE, CORUN):
         with suppress(CastmatesError):  # no stacks of it there
             yield profile(timeline, member, scene)
 

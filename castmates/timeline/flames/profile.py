@@ -13,7 +13,7 @@ from castmates.timeline.model import Timeline
 
 TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
 NO_OPERATION = "[no operation]"  # stands below stacks of threads that were in no traced operation
-SOLO, CORUN = "solo", "corun"
+ALONE, CORUN = "alone", "corun"
 EDGE = 20_000_000  # ns before the first sample and after the last one that count as sampled
 WHOLE = 0.98  # the share of a stretch from which on all of it counts as sampled
 
@@ -72,7 +72,7 @@ class Profile:
 
 def scene_kind(scene: str) -> str:
     """Whether the lead runs alone or beside others in a scene."""
-    return CORUN if scene.startswith("corun:") else SOLO if scene.split("@")[0].startswith(SOLO) else scene
+    return CORUN if scene.startswith("corun:") else ALONE if scene.split("@")[0].startswith(ALONE) else scene
 
 
 def scenes(timeline: Timeline) -> list[str]:
@@ -82,7 +82,7 @@ def scenes(timeline: Timeline) -> list[str]:
 
 
 def stretches(timeline: Timeline, member: str, scene: str, profiled: bool = False) -> list[Stretch]:
-    """The spans of a scene (its name, or `solo` or `corun`) in which events, or operations too, were recorded."""
+    """The spans of a scene (its name, or `alone` or `corun`) in which events, or operations too, were recorded."""
     intervals = timeline.intervals
     spans = intervals[intervals["kind"] == "scene"]
     kept = intervals["kind"] == "recording"

@@ -4,7 +4,7 @@ import re
 
 from castmates.timeline.flames.lines import COMPILED, CUT, KERNEL
 from castmates.timeline.flames.noise import BEYOND, ENOUGH
-from castmates.timeline.flames.profile import CORUN, SOLO, Profile, scene_kind
+from castmates.timeline.flames.profile import ALONE, CORUN, Profile, scene_kind
 from castmates.timeline.flames.tree import Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
@@ -147,7 +147,7 @@ def warning(*profiles: Profile | None) -> str:
 def where(scene: str) -> str:
     """Where a member ran in a scene, or in a kind of scenes."""
     kind_ = scene_kind(scene)
-    return {SOLO: "alone", CORUN: "beside others"}.get(kind_, f"in scene {kind_}")
+    return {ALONE: "alone", CORUN: "beside others"}.get(kind_, f"in scene {kind_}")
 
 
 def _share(value: float) -> str:

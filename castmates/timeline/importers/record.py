@@ -33,6 +33,6 @@ def record(
         "imported": {"from": path.name, "by": name, "clock": clock},
         "sources": [account.source(name, size, clock=clock)],
         "clocks": [],
-        "missing": list(missing),
+        "missing": {words: [] for words in missing},
         "versions": {"castmates": __version__},
     } | more

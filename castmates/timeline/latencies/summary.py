@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from castmates.timeline.flames.profile import CORUN, SOLO, stretches
+from castmates.timeline.flames.profile import ALONE, CORUN, stretches
 from castmates.timeline.latencies.data_source import ORDER
 from castmates.timeline.latencies.reading import EVENT, REMOTE
 from castmates.timeline.model import Timeline
@@ -21,7 +21,7 @@ def latencies(timeline: Timeline, member: str) -> pd.DataFrame:
     own = tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "thread"), "track"]
     sampled = timeline.stacks[(timeline.stacks["event"] == EVENT) & timeline.stacks["track"].isin(own)]
     rows = []
-    for scene in (SOLO, CORUN):
+    for scene in (ALONE, CORUN):
         times = sampled["t_ns"]
         inside = pd.Series(False, index=sampled.index)
         for each in stretches(timeline, member, scene):

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from castmates.analysis.timeline.families import SCHEDULER, SYSCALLS
 from castmates.timeline.perf.people import People
 from castmates.timeline.perf.reading import Recording
 from castmates.timeline.perf.spans import Spans
@@ -31,33 +32,36 @@ def summary(recording: Recording, people: People, spans: Spans) -> dict[str, Any
     }
 
 
-def missing(recording: Recording, people: People) -> list[str]:
-    """What a reader of the timeline has to know that it lacks, a sentence each."""
-    return list(_missing(recording, people))
+def missing(recording: Recording, people: People) -> dict[str, list[str]]:
+    """What a reader of the timeline has to know that it lacks: sentences, and the families that each is about."""
+    return dict(_missing(recording, people))
 
 
-def _missing(recording: Recording, people: People) -> Iterator[str]:
+def _missing(recording: Recording, people: People) -> Iterator[tuple[str, list[str]]]:
     samples = recording.samples
     leaves = samples.get("sched:sched_switch")
     if leaves is None:
         yield (
             "The scheduler's own events were not recorded: who ran instead of a thread is not known, and a thread that "
-            "is blocked counts as blocked until it runs again."
+            "is blocked counts as blocked until it runs again.",
+            [SCHEDULER],
         )
     elif not any(len(samples[name]["time"]) for name in EVENTS if name in samples):
-        yield "Wake-ups were not recorded: a thread that is blocked counts as blocked until it runs again."
+        words = "Wake-ups were not recorded: a thread that is blocked counts as blocked until it runs again."
+        yield words, [SCHEDULER]
     elif (recording.switches["other"] >= 0).any() and (people.number(leaves["tid"]) >= 0).all():
         yield (
             "Recorded by control groups: wake-ups of members by other programs are not in it, and a thread that they "
-            "woke counts as blocked until it runs again."
+            "woke counts as blocked until it runs again.",
+            [SCHEDULER],
         )
     if "raw_syscalls:sys_enter" not in samples:
-        yield "System calls were not recorded: in what a blocked thread waits is not known."
+        yield "System calls were not recorded: in what a blocked thread waits is not known.", [SCHEDULER, SYSCALLS]
     if (lost := int(recording.losses["count"].sum())) or recording.lost_samples:
         many = max(lost, recording.lost_samples)
         if lost:
-            yield f"{many:,} events were lost: no state is shown for the times in which they were."
+            yield f"{many:,} events were lost: no state is shown for the times in which they were.", []
         else:
-            yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong."
+            yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong.", []
     if recording.counts["throttled"]:
-        yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many."
+        yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many.", []

@@ -45,12 +45,12 @@ class TraceFolder:
 
 
 @contextmanager
-def database(traces: Sequence[TraceFolder], memory: str = MEMORY) -> Iterator["duckdb.DuckDBPyConnection"]:
+def database(traces: Sequence[TraceFolder]) -> Iterator["duckdb.DuckDBPyConnection"]:
     """The views of these traces. Nothing is written but temporary files, which are removed at the end."""
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="castmates-query-") as folder:
-        settings = {**SETTINGS, "memory_limit": memory, "temp_directory": folder}
+        settings = {**SETTINGS, "memory_limit": MEMORY, "temp_directory": folder}
         with duckdb.connect(config=settings) as connection:
             connection.execute("CREATE SCHEMA files")
             _about(connection, traces)

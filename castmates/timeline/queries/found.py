@@ -29,7 +29,9 @@ def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
     else:
         found = of_study(find_traces(where)[0])
         if not found:
-            raise CastmatesError(f"{where}: this study has no trace yet; make one with `castmates trace {where} MIX`.")
+            raise CastmatesError(
+                f"{where}: this study has no trace yet; make one with `castmates trace record {where} MIX`."
+            )
     chosen = [trace for trace in found if _is_meant(trace.name, mix)]
     if not chosen:
         name = trace_of([trace.name for trace in found], mix, where)

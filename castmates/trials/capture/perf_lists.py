@@ -10,7 +10,6 @@ from typing import Any
 
 WITHIN_S = 60.0
 OF_EVENT = ("Unit", "Encoding")
-OF_METRIC = ("MetricGroup", "ScaleUnit", "MetricExpr")
 # Not all it lists: tracepoints and probes have the names of other people's programs.
 KINDS = ("hw", "sw", "cache", "pmu", "metric")
 

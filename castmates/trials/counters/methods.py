@@ -56,12 +56,12 @@ def why_not_countable(event: str, cpus: Sequence[int]) -> str:
     """Explain why no counter can be had for an event; "" where one can."""
     resolved = resolve([("verify", (event,))])
     refused = probe(resolved, cpus).refused
-    return next((why for tried in resolved if (why := tried.note or refused.get(tried.name, ""))), "")
+    return next((str(why) for tried in resolved if (why := tried.refusal or refused.get(tried.name))), "")
 
 
 @contextmanager
 def group_of(pid: int, scope: Scope) -> Iterator[str | None]:
-    """A control group for the process, where it is to be counted by one; as members of a block have it."""
+    """A control group for the process, where it is to be counted by one; as members of a launch have it."""
     if scope != "cgroup":
         yield None
         return
@@ -105,7 +105,7 @@ def by_engine(
 
 
 def by_perf_stat(
-    trial: Trial, program: Path, directory: Path, cpu: int | None, runs: int = RUNS
+    trial: Trial, program: Path, directory: Path, cpu: int | None
 ) -> tuple[list[Portion], list[Portion]] | None:
     """Have perf count whole runs of the program; None where there is no perf."""
     perf = shutil.which("perf")
@@ -113,7 +113,7 @@ def by_perf_stat(
         return None
     command = [perf, "stat", "-j", "-e", trial.event, *words(program, trial, cpu, directory)]
     portions: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
-    for _ in range(runs):
+    for _ in range(RUNS):
         for units in portions:
             portions[units].append(_one_run([*command, f"units={units}"], units, trial))
     return portions[trial.short], portions[trial.long]

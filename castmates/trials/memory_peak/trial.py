@@ -18,7 +18,7 @@ from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.processes.launch import Start, WorkloadFailed, clean_environment
 from castmates.study.cpus import format_cpu_list
-from castmates.study.last_level import NATIVE, Place, fitted, last_level
+from castmates.study.last_level import NATIVE, CachePlace, last_level, sized_workload
 from castmates.study.memory_peak import COMMAND, MODES, Peak
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Layout
@@ -82,7 +82,7 @@ def _bandwidth(cpus: Sequence[int], mode: str, layout: Layout, programs: Path, w
         environment=NATIVE,
         progress="heartbeat",
     )
-    command = fitted(stream, Place(cpus, last_level(layout, cpus), usable_memory())).words
+    command = sized_workload(stream, CachePlace(cpus, last_level(layout, cpus), usable_memory())).words
 
     def start(scratch: Path) -> Start:
         return Start(

@@ -68,17 +68,17 @@ def io_masks(cache: Cache) -> IoMasks | None:
     return None if (few | joined) & cache.shareable else IoMasks(io, few, joined)
 
 
-def io_times(subject: Subject, tried: IoMasks, rule: IoRule = IO_RULE, seed: int = SEED) -> IoTimes:
+def io_times(subject: Subject, tried: IoMasks, seed: int = SEED) -> IoTimes:
     """Measure triples of windows in random order until a look decides."""
     order = random.Random(seed)
     by_mask: dict[int, list[float]] = {mask: [] for mask in (tried.io, tried.few, tried.joined)}
-    for triples in rule.looks:
+    for triples in IO_RULE.looks:
         while len(by_mask[tried.io]) < triples:
             for mask in order.sample(list(by_mask), len(by_mask)):
                 subject.set_mask(mask)
                 by_mask[mask].append(subject.ns_per_load())
         so_far = IoTimes(*(tuple(by_mask[mask]) for mask in (tried.io, tried.few, tried.joined)))
-        if judge_times(so_far, rule) != UNDECIDED:
+        if judge_times(so_far) != UNDECIDED:
             break
     return so_far
 
@@ -96,22 +96,22 @@ def io_occupancy(subject: Subject, tried: IoMasks) -> dict[str, float | None]:
     return found
 
 
-def judge_times(times: IoTimes, rule: IoRule = IO_RULE) -> str:
+def judge_times(times: IoTimes) -> str:
     """Return whether loads take as long as with the joined ways or as with the few; undecided if these are alike."""
     io, few, joined = (np.log(np.asarray(each)) for each in (times.io, times.few, times.joined))
-    gain, _ = _interval(few - joined, rule)
-    low, high = _interval(io - (few + joined) / 2, rule)
-    if gain < math.log(rule.least_ratio):
+    gain, _ = _interval(few - joined)
+    low, high = _interval(io - (few + joined) / 2)
+    if gain < math.log(IO_RULE.least_ratio):
         return UNDECIDED
     return TIED if high < 0 else SEPARATE if low > 0 else UNDECIDED
 
 
-def judge_occupancy(occupied: Mapping[str, float | None], rule: IoRule = IO_RULE) -> str:
+def judge_occupancy(occupied: Mapping[str, float | None]) -> str:
     """Return what occupancy shows; undecided where it is not known, or does not grow with the ways."""
     io, few, joined = (occupied.get(name) for name in ("io", "few", "joined"))
     if io is None or few is None or joined is None or joined <= few:
         return UNDECIDED
-    place, (separate, tied) = (io - few) / (joined - few), rule.occupancy
+    place, (separate, tied) = (io - few) / (joined - few), IO_RULE.occupancy
     return TIED if place >= tied else SEPARATE if place <= separate else UNDECIDED
 
 
@@ -142,17 +142,16 @@ def io_figures(
     times: IoTimes,
     occupied: Mapping[str, float | None],
     held: str,
-    rule: IoRule = IO_RULE,
 ) -> dict[str, Any]:
     """Return everything that was measured; `held` is what the processor's registers showed."""
     return {
         "verdict": verdict,
         "masks": {name: f"{mask:x}" for name, mask in asdict(tried).items()},
-        "rule": asdict(rule),
+        "rule": asdict(IO_RULE),
         "ns_per_load": asdict(times),
-        "by_time": judge_times(times, rule),
+        "by_time": judge_times(times),
         "occupancy": dict(occupied),
-        "by_occupancy": judge_occupancy(occupied, rule),
+        "by_occupancy": judge_occupancy(occupied),
         "by_registers": held,
     }
 
@@ -161,9 +160,9 @@ def _side_by_side(cache: Cache, ways: int) -> list[int]:
     return [((1 << ways) - 1) << shift for shift in range(cache.ways - ways + 1)]
 
 
-def _interval(values: "np.ndarray[Any, np.dtype[np.float64]]", rule: IoRule) -> tuple[float, float]:
+def _interval(values: "np.ndarray[Any, np.dtype[np.float64]]") -> tuple[float, float]:
     """Return Student's interval of the mean, with Bonferroni's share of the looks and of both comparisons."""
-    wrong = (1 - rule.level) / len(rule.looks) / 2
+    wrong = (1 - IO_RULE.level) / len(IO_RULE.looks) / 2
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     half = float(stats.t.ppf(1 - wrong / 2, len(values) - 1)) * error
     return float(values.mean()) - half, float(values.mean()) + half

@@ -1,4 +1,4 @@
-"""A workload launched alone by the runner's own parts, and what can be seen of it while it runs, stands and ends."""
+"""A workload started alone by the runner's own parts, and what can be seen of it while it runs, stands and ends."""
 
 import signal
 import time
@@ -111,7 +111,7 @@ class Alone:
         return self._makes_progress(head)
 
     def end(self) -> Ended:
-        """Ask it to end, as a block does."""
+        """Ask it to end, as a launch does."""
         running, begun = self._running, time.monotonic()
         running.process.send_signal(signal.SIGTERM)
         while not (over := bool(running.ended()) or running.reader.state in (State.FINISHED, State.FAILED)):

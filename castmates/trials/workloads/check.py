@@ -120,7 +120,7 @@ def _try_everything(
 def _try_again(alone: Alone, findings: list[Finding]) -> None:
     seconds = alone.become_ready()
     if not alone.works():
-        raise WorkloadFailed("it made no progress when it was launched a second time")
+        raise WorkloadFailed("it made no progress when it was started a second time")
     findings.append(promises.restarts(seconds))
 
 

@@ -122,5 +122,5 @@ def _more(everything: bool) -> Iterator["RenderableType"]:
             "\n+3 is three variants of a program, such as other sizes: ",
             ("castmates workloads --all", "cyan"),
             "      for scripts: ",
-            ("--json", "cyan"),
+            ("--format json", "cyan"),
         )

@@ -94,7 +94,7 @@ def ends(ended: Ended) -> Finding:
 
 
 def restarts(seconds: float) -> Finding:
-    """It can be launched a second time, and works then: that it did is known when this is called."""
+    """It can be started a second time, and works then: that it did is known when this is called."""
     return Finding("restarts", f"{seconds:.2f} s")
 
 

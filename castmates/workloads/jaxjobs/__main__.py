@@ -25,7 +25,7 @@ def main() -> int:
         except ModuleNotFoundError as error:
             raise loop.Unusable(
                 f"This Python has no module '{error.name}': run the job in the jax environment (castmates "
-                "build-environment jax)."
+                "internals build-environment jax)."
             ) from None
         built = job.JaxJob(wanted, shape)
         return built, job.facts() | {"seconds_to_build": round(time.monotonic() - STARTED, 2)}

@@ -38,7 +38,7 @@ static inline void cm_service_help(void)
          "  --connections N  each with one request at a time; who finds none free waits (default 16)\n"
          "  --keys N         keys that there are, or pages of nginx (default 10000)\n"
          "  --value N        bytes of each value (default 1000)\n"
-         "  --writes P       per cent of the requests that store the value anew (default 0; nginx has none)\n"
+         "  --writes N%      the share of the requests that store the value anew (default 0%; nginx has none)\n"
          "  --popularity P   zipf (exponent 0.99; default) or uniform\n"
          "  --wait W         spin or sleep until the next request is due (default: spin where it has its own CPU)\n"
          "  --seed N         of arrivals and keys (default: another one in each launch)\n"
@@ -53,8 +53,7 @@ static inline void cm_service_help(void)
 static inline unsigned cm_count_or_exit(const char *option, const char *text, unsigned least, unsigned most)
 {
     uint64_t value = cm_parse_number(text);
-    int zero = strcmp(text, "0") == 0;
-    if (value < least || value > most || (value == 0 && !zero)) {
+    if (value < least || value > most) {
         fprintf(stderr, "openloop: --%s must be a whole number from %u to %u, but is '%s'\n", option, least, most,
                 text);
         exit(2);
@@ -101,7 +100,7 @@ static inline void cm_take_service_option(cm_service_options *options, int optio
     case 'c': options->connections = cm_count_or_exit("connections", optarg, 1, CM_MOST_CONNECTIONS); break;
     case 'k': options->keys = cm_count_or_exit("keys", optarg, 1, CM_MOST_KEYS); break;
     case 'v': options->value = cm_count_or_exit("value", optarg, 1, CM_LONGEST_VALUE); break;
-    case 'w': options->writes = cm_count_or_exit("writes", optarg, 0, 100); break;
+    case 'w': options->writes = cm_percent_or_exit("openloop", "writes", optarg); break;
     case 'p': options->zipf = cm_word_or_exit("popularity", optarg, kinds); break;
     case 'W': options->spin = cm_word_or_exit("wait", optarg, waits); break;
     case 's': options->seed = cm_number_or_exit("openloop", "seed", optarg, 1); break;

@@ -127,7 +127,7 @@ static inline void cm_help(const cm_kernel *kernel)
         printf("  --parallel N   independent accesses at a time in each thread, 1 to %u (default %u)\n",
                CM_MOST_PARALLEL, defaults->parallel > 0 ? defaults->parallel : 1);
     if (takes & CM_WRITES)
-        printf("  --writes N     per cent of the accesses that write, 0 to 100 (default %u)\n", defaults->writes);
+        printf("  --writes N%%    the share of the accesses that write (default %u%%)\n", defaults->writes);
     if (takes & CM_HUGE)
         printf("  --huge         on huge pages%s\n  --small        on usual pages%s\n",
                defaults->huge ? " (default)" : "", defaults->huge ? "" : " (default)");
@@ -152,9 +152,8 @@ static inline void cm_help(const cm_kernel *kernel)
 static inline unsigned cm_between_or_exit(const char *name, const char *option, const char *text, unsigned least,
                                           unsigned most)
 {
-    int zero = strcmp(text, "0") == 0;
     uint64_t value = cm_parse_number(text);
-    if (value < least || value > most || (value == 0 && !zero)) {
+    if (value < least || value > most) {
         fprintf(stderr, "%s: --%s must be a whole number from %u to %u, but is '%s'\n", name, option, least, most,
                 text);
         exit(2);
@@ -204,7 +203,7 @@ static inline void cm_take(const cm_kernel *kernel, cm_options *options, int opt
     case 'r': options->rate = cm_rate_or_exit(kernel, optarg); break;
     case 't': options->threads = cm_between_or_exit(name, "threads", optarg, 1, CM_MOST_THREADS); break;
     case 'p': options->parallel = cm_between_or_exit(name, "parallel", optarg, 1, CM_MOST_PARALLEL); break;
-    case 'w': options->writes = cm_between_or_exit(name, "writes", optarg, 0, 100); break;
+    case 'w': options->writes = cm_percent_or_exit(name, "writes", optarg); break;
     case 'g': options->huge = 1; break;
     case 's': options->huge = 0; break;
     case 'm': options->mode = cm_mode_or_exit(kernel, optarg); break;

@@ -51,6 +51,18 @@ static inline uint64_t cm_number_or_exit(const char *name, const char *option, c
     return value;
 }
 
+/* Read a share in whole per cents, such as 20%; 0 needs no sign. */
+static inline unsigned cm_percent_or_exit(const char *name, const char *option, const char *text)
+{
+    char *end = NULL;
+    unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (end == NULL || value > 100 || (strcmp(end, "%") != 0 && strcmp(text, "0") != 0)) {
+        fprintf(stderr, "%s: --%s must be a share from 0%% to 100%%, such as 20%%, but is '%s'\n", name, option, text);
+        exit(2);
+    }
+    return (unsigned)value;
+}
+
 /* Open the heartbeat; a variable that names no heartbeat file is an error of the caller. */
 static inline cm_heartbeat *cm_heartbeat_or_exit(void)
 {

@@ -32,5 +32,5 @@ def where_to_run(error: ModuleNotFoundError) -> str:
     """Print in one sentence what to do where TensorFlow or the Model Garden is missing."""
     return (
         f"This Python has no module '{error.name}': run the job in the tfmodels environment "
-        "(castmates build-environment tfmodels)."
+        "(castmates internals build-environment tfmodels)."
     )

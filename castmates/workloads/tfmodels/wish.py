@@ -174,11 +174,14 @@ def _complaint(wish: Wish) -> str:
     if wish.phases and wish.xla:
         return "phases are told by a clock inside the step, which a step compiled with --xla cannot read: leave one out"
     if wish.data is None and wish.source == "records":
-        return f"--data is missing: name the records to read (castmates build-inputs {wish.shape.inputs} makes some)"
+        return (
+            f"--data is missing: name the records to read (castmates internals build-inputs "
+            f"{wish.shape.inputs} makes some)"
+        )
     if wish.data is None and wish.model == "transformer":
         return (
             "--data is missing: the transformer's vocabulary (sentencepiece.model) lies beside its records "
-            f"(castmates build-inputs {wish.shape.inputs} makes both)"
+            f"(castmates internals build-inputs {wish.shape.inputs} makes both)"
         )
     if wish.data is not None and not glob(wish.data):  # noqa: PTH207  (a pattern from anywhere, not below a folder)
         return f"no file matches --data '{wish.data}'"

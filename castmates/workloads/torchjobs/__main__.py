@@ -26,7 +26,7 @@ def main() -> int:
         except ModuleNotFoundError as error:
             raise loop.Unusable(
                 f"This Python has no module '{error.name}': run the job in the torch environment (castmates "
-                "build-environment torch)."
+                "internals build-environment torch)."
             ) from None
         built = job.TorchJob(wanted, shape)
         return built, job.facts() | {"seconds_to_build": round(time.monotonic() - STARTED, 2)}

@@ -68,7 +68,7 @@ class AgentAllocator:
             self._members, self._masks = {}, {}
 
     def about(self) -> dict[str, str]:
-        """For the block's record."""
+        """For the launch's record."""
         return {"allocation": f"an agent on the host, through {self._folder}", "ways": str(self._cache.ways)}
 
     def _ask(self, lines: str) -> None:

@@ -1,5 +1,5 @@
 """The figures that this package adds; imported when a sweep starts, so the drawing code is in other modules."""
 
-from castmates.report.figures.index import Figure
+from castmates.report.figures.index import View
 
-LAUNCHES = Figure("launches", "From launch to launch", "health", drawn_by="castmates_example.launches")
+LAUNCHES = View("From launch to launch", "health", drawn_by="castmates_example.launches")

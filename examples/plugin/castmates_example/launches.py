@@ -1,9 +1,9 @@
-"""The figure `launches`: how much the same lead's solo rate differs from launch to launch."""
+"""The figure `launches`: how much the same lead's rate alone differs from launch to launch."""
 
 import pandas as pd
 from matplotlib import figure
 
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, lines_across, small_print
 from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.values import with_value
@@ -12,7 +12,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 
 LEADS = 24  # that fit on a page
-SHOWN = ["study", "lead", "company", "block", "relative_rate", "platform"]
+SHOWN = ["study", "lead", "cohort", "launch", "relative_rate", "platform"]
 
 
 def draw(results: Results) -> tuple[figure.Figure, pd.DataFrame]:
@@ -45,10 +45,11 @@ def alternative(results: Results) -> str:
 
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per launch: its median solo rate over the median of the lead's launches."""
-    solo = windows[(windows["role"] == "lead") & (windows["kind"] == "solo") & windows["valid"] & windows["rate"].gt(0)]
-    keys = ["study", "workload", "company", "block", "platform"]
-    rates = solo.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
+    """A row per launch: its median rate alone over the median of the lead's launches."""
+    valid = windows[windows["valid"] & windows["rate"].gt(0)]
+    alone = valid[(valid["role"] == "lead") & (valid["kind"] == "alone")]
+    keys = ["study", "workload", "cohort", "launch", "platform"]
+    rates = alone.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
     rates["relative_rate"] = rates["rate"] / rates.groupby("lead")["rate"].transform("median")
     return rates[SHOWN]
 

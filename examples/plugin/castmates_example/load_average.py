@@ -13,7 +13,7 @@ class LoadAverage:
     name = "load-average"
 
     def __init__(self, cpus: Sequence[int]) -> None:
-        """`cpus` are those of the block, of which only the number matters here."""
+        """`cpus` are those of the launch, of which only the number matters here."""
         self._cpus = len(cpus)
         self._before = 0.0
 
@@ -33,5 +33,5 @@ class LoadAverage:
         """There is nothing to release."""
 
     def about(self) -> dict[str, str]:
-        """For the block's record."""
-        return {"load average": f"of one minute, the larger of both edges; the block has {self._cpus} CPUs"}
+        """For the launch's record."""
+        return {"load average": f"of one minute, the larger of both edges; the launch has {self._cpus} CPUs"}

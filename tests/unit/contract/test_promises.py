@@ -145,8 +145,8 @@ def test_rows_say_what_is_lacking(tmp_path):
         "package": "apt-get install such",
         "inside": "apt-get install no-such-package",
         "ours": "",
-        "environment": "castmates build-environment tfmodels",
-        "data": "castmates build-environment tfmodels",
+        "environment": "castmates internals build-environment tfmodels",
+        "data": "castmates internals build-environment tfmodels",
         "made": "",
         "text": "",
     }

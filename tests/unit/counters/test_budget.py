@@ -3,6 +3,7 @@
 import pytest
 
 from castmates.counters.events.budget import Tried, influences, kinds_of_cores, probe
+from castmates.counters.events.groups import NO_COUNTER
 from castmates.counters.events.resolving import Event
 from castmates.linux.perf_event import Attr
 
@@ -22,7 +23,7 @@ def kernel(counters, missing=(), seen=None):
         if seen is not None:
             seen.append(names)
         share = min(1.0, counters / len(names)) if names else 0.0
-        refused = {name: "not supported: no counter" for name in missing if name in {one.name for one in events}}
+        refused = {name: NO_COUNTER for name in missing if name in {one.name for one in events}}
         return Tried(dict.fromkeys(names, share), refused)
 
     return attempt
@@ -41,7 +42,7 @@ def test_events_are_split_into_turns_that_are_never_multiplexed(tmp_path):
 
 def test_what_has_no_counter_is_refused_with_its_reason_and_the_others_are_counted(tmp_path):
     budget = probe(EVENTS, [0], tmp_path, kernel(8, missing=("LLC-loads",)))
-    assert budget.refused == {"LLC-loads": "not supported: no counter"}
+    assert budget.refused == {"LLC-loads": NO_COUNTER}
     assert budget.turns == [("cycles", "instructions", "cache-references", "cache-misses")]
     nothing = probe(EVENTS, [0], tmp_path, kernel(8, missing=[one.name for one in EVENTS]))
     assert (nothing.turns, len(nothing.refused), nothing.about()) == ([], 5, {})

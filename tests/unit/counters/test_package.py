@@ -130,7 +130,7 @@ def test_a_xeon_is_counted_by_package_with_sysfs_own_scales(xeon):
     assert found["package1", "uncore_ghz"].value == pytest.approx(1.6)
 
 
-def test_only_the_blocks_packages_are_counted(xeon):
+def test_only_the_launches_packages_are_counted(xeon):
     found = read_once(Packages([0, 4], xeon, Counting(lambda *_: [(1, 1, 0), (2, 2, 9)])))
     assert {subject for subject, _ in found} == {"package0"}
 

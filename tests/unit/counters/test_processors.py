@@ -84,7 +84,7 @@ def test_a_processors_own_set_is_of_events_that_perf_lists_there_or_gives_a_reas
         assert events == known, "what another processor has is no row here"
     else:
         (event,) = events
-        assert (event.name, event.note) == (group, f"not supported: {NONE_LISTED}")
+        assert (event.name, event.refusal) == (group, ("not supported", NONE_LISTED))
         assert here.asked == []
     expected = COMES_TO.get(name, {}).get(group)
     if expected is not None:
@@ -152,7 +152,7 @@ def test_perf_is_asked_for_its_names_only_where_there_is_a_choice():
     assert choose([("basic", ["cycles"])], nobody) == ([("basic", ["cycles"])], {})
     sets, lacking = choose([("basic", ["cycles"]), ("sources", SETS["sources"])], lambda: None)
     assert sets == [("basic", ["cycles"]), ("sources", [])]
-    assert lacking == {"sources": f"not supported: {NO_PERF}"}
+    assert lacking == {"sources": ("not supported", NO_PERF)}
 
 
 def test_an_event_with_two_names_is_known_by_its_own_whichever_of_them_perf_lists():

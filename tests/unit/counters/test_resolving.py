@@ -113,7 +113,9 @@ def test_what_perf_measures_itself_is_no_counter_and_is_not_asked_for():
 
     names = ["duration_time", "user_time", "system_time:u", "dummy", "bpf-output"]
     *own, config, faults = resolve([("mine", [*names, "software/config=9/", "page-faults"])], ask)
-    assert {(one.attrs, one.note) for one in own} == {((), "not supported: perf measures it itself; it is no counter")}
+    assert {(one.attrs, str(one.refusal)) for one in own} == {
+        ((), "not supported: perf measures it itself; it is no counter")
+    }
     assert config.attrs == ()
     assert faults.attrs == (Attr(1, 2),)
 
@@ -122,8 +124,10 @@ def test_what_perf_does_not_know_says_so_in_perfs_words():
     said = "event syntax error: 'nonsense'\n                     \\___ Cannot find PMU `cpu'. Missing kernel support?\n"
     (event,) = resolve([("mine", ["nonsense"])], lambda _: said)
     assert not event.attrs
-    assert event.note.startswith("not supported: perf does not know this event here (event syntax error: 'nonsense';")
-    assert "Cannot find PMU" in event.note
+    assert str(event.refusal).startswith(
+        "not supported: perf does not know this event here (event syntax error: 'nonsense';"
+    )
+    assert "Cannot find PMU" in event.refusal.why
 
 
 def test_without_perf_the_kernels_own_events_are_known():
@@ -134,7 +138,7 @@ def test_without_perf_the_kernels_own_events_are_known():
     assert look_up("r01a8") == Attr(4, 0x1A8)
     (event,) = resolve([("mine", ["cpu/event=0xd1,umask=0x20,name=l3_miss/"])], lambda _: None)
     assert (event.name, event.attrs) == ("l3_miss", ())
-    assert "without perf" in event.note
+    assert "without perf" in event.refusal.why
 
 
 @pytest.mark.needs("perf")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.counters.topdown.toplev import read_toplev, rows
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import TOPDOWN
+from castmates.results.columns.launch import TOPDOWN
 from castmates.study.topdown_tree import remainders
 from tests.unit.counters.perf_prints import PRINTS, read
 
@@ -37,7 +37,7 @@ def test_names_of_before_and_areas_with_a_prefix():
 
 
 def test_the_rows_are_those_of_the_table():
-    made = rows(read_toplev(read("synthetic/toplev.csv")), "s", "lead@0", "solo", "measured")
+    made = rows(read_toplev(read("synthetic/toplev.csv")), "s", "lead@0", "alone", "measured")
     assert list(made[0]) == list(TOPDOWN)
     assert {row["window"] for row in made} == {1, 2}
     assert {(row["source"], row["status"]) for row in made} == {("toplev", "scaled")}
@@ -68,13 +68,13 @@ open(words[words.index("-o") + 1], "w").write(open({print!r}).read())
 
 
 def called(*words):
-    return CliRunner().invoke(app, ["topdown", *map(str, words)])
+    return CliRunner().invoke(app, ["internals", *map(str, words)])
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_command_writes_the_table(tmp_path, suffix):
     output = tmp_path / f"table.{suffix}"
-    done = called("import", PRINTS / "synthetic" / "toplev.csv", "--output", output, "--member", "lead@0")
+    done = called("import-toplev", PRINTS / "synthetic" / "toplev.csv", "--output", output, "--member", "lead@0")
     assert done.exit_code == 0, done.output
     table = pd.read_parquet(output) if suffix == "parquet" else pd.read_csv(output)
     assert list(table.columns) == list(TOPDOWN)
@@ -85,11 +85,13 @@ def test_toplev_is_run_as_a_program_of_its_own(tmp_path):
     toplev = tmp_path / "toplev.py"
     toplev.write_text(PLAYED.format(print=str(PRINTS / "synthetic/toplev.csv")))
     output = tmp_path / "table.csv"
-    done = called("record", "--toplev", toplev, "--level", 1, "--output", output, "--", "true")
+    done = called("record-toplev", "--toplev", toplev, "--level", 1, "--output", output, "--", "true")
     assert done.exit_code == 0, done.output
     assert len(pd.read_csv(output)) == 24
     toplev.write_text("import sys\nsys.exit('no counters here')\n")
     for words, told in (([toplev], "no counters here"), ([tmp_path / "nonsuch"], "there is no toplev")):
-        failed = called("record", "--toplev", *words, "--output", output, "--python", sys.executable, "--", "true")
+        failed = called(
+            "record-toplev", "--toplev", *words, "--output", output, "--python", sys.executable, "--", "true"
+        )
         assert isinstance(failed.exception, CastmatesError)
         assert told in str(failed.exception)

@@ -51,10 +51,10 @@ def test_every_round_is_the_turn_of_one(wants, rounds, before):
         assert rota.when(taken[-1][0] if taken[-1] else 0)
 
 
-def test_few_rounds_in_each_block_come_to_every_turn():
+def test_few_rounds_in_each_launch_come_to_every_turn():
     rounds, turns, seen = 2, 5, set()
-    for block in range(1, 6):
-        rota = Rota((block - 1) * rounds)
+    for launch in range(1, 6):
+        rota = Rota((launch - 1) * rounds)
         rota.join(turns)
         seen |= {rota.turn(number) for number in range(1, rounds + 1)}
     assert seen == set(range(turns))

@@ -178,10 +178,13 @@ def test_who_called_sudo_is_meant():
     assert find_grantee(None, {"SUDO_USER": "nobody"}).name == "nobody"
 
 
-@pytest.mark.parametrize("call", [lambda: grant.undo(print), lambda: grant.give("nobody", 1, False, None, print)])
-def test_only_root_may(call, monkeypatch):
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [(lambda: grant.undo(print), "--undo"), (lambda: grant.give("nobody", 1, False, None, print), "--grant")],
+)
+def test_only_root_may(call, option, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(CastmatesError, match="needs root, this once: sudo castmates grant"):
+    with pytest.raises(CastmatesError, match=f"needs root, this once: sudo castmates doctor {option}$"):
         call()
 
 

@@ -12,7 +12,7 @@ MINE, THEIRS = "castmates-1000-0", "castmates-1001-0"
 
 @pytest.fixture(params=[V6_1, V6_12, V7_2], ids=lambda kernel: kernel.name)
 def fake(request):
-    """A machine on which root has granted groups to two users, as `castmates grant` does, and a third is root's."""
+    """Root has granted groups to two users, as `castmates doctor --grant` does, and a third is root's."""
     fake = FakeResctrl(LAB, request.param)
     for group in (MINE, THEIRS, "COS1"):
         fake.make(group)

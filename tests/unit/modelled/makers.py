@@ -3,7 +3,7 @@
 from castmates.project import Project
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 WORKLOADS = """
 workloads:
@@ -21,7 +21,7 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-budget: {blocks: 5, rounds: 2, window: 0.3, settle: 0.1, company: 20, longest_block: 3600}
+budget: {launches: 5, rounds: 2, window: 0.3, settle: 0.1, mixes_per_launch: 20, longest_launch: 3600}
 """
 SWEEPS = "cache: {sweeps: [{split: 6}, {lead_ways: 2}]}\n"
 QUIET = "model: {noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}}\n"
@@ -29,7 +29,9 @@ QUIET = "model: {noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}}\n"
 
 def project_of(tmp_path, text=STUDY):
     """A project on a study of this text, with the workloads above and no folder of workloads."""
-    study = read(Study, text, "study.yaml")
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, WORKLOADS, "w.yaml"))], study, "study.yaml", ())
+    study = read_keys(Study, text, "study.yaml")
+    workloads = catalogue.gather_catalogue(
+        [("w.yaml", read_keys(Catalogue, WORKLOADS, "w.yaml"))], study, "study.yaml", ()
+    )
     catalogue.check_names(study, workloads, "study.yaml")
     return Project(tmp_path / "study.yaml", study, catalogue.as_played(study, workloads, "study.yaml"), "")

@@ -25,7 +25,7 @@ from tests.unit.printed_intervals import assert_told
 
 SEED = 20261126
 FULL, SHORT = 2000, 100  # studies of a setting
-BUDGET = "adaptive: true, batch: 2, window: 0.3, settle: 0.1, company: 64, longest_block: 36000"
+BUDGET = "adaptive: true, batch: 2, window: 0.3, settle: 0.1, mixes_per_launch: 64, longest_launch: 36000"
 HEAD = """
 name: example
 platform: modelled
@@ -39,8 +39,8 @@ QUOTAS = (
 
 
 def text_of(grid, first=4, most=12, way_size="1.5 MiB", limit=None):
-    budget = f"budget: {{{BUDGET}, blocks: {first}, most_blocks: {most}}}\n"
-    limited = f"recommend: {{lead_loss: {limit}}}\n" if limit else ""
+    budget = f"budget: {{{BUDGET}, launches: {first}, most_launches: {most}}}\n"
+    limited = f"recommend: {{lead_loss: {limit}%}}\n" if limit else ""
     return HEAD + grid + budget + limited + f"model: {{ways: 12, way_size: {way_size}}}\n"
 
 
@@ -97,8 +97,8 @@ def outcome_of(setting: Setting, came: list[Came], drawn: list[np.ndarray]) -> O
     full = setting.looks[-1] * setting.rounds * setting.scenes_of(set(setting.cells))
     rows = printed(came, drawn)
     rows["true"] = setting.true[rows["cell"]]
-    held = rows[rows["log_low"].notna()]
-    held = held.assign(hit=(held["log_low"] <= held["true"]) & (held["true"] <= held["log_high"]))
+    held = rows[rows["low"].notna()]
+    held = held.assign(hit=(held["low"] <= held["true"]) & (held["true"] <= held["high"]))
     covers = {
         setting.names[cell]: (float(own["hit"].mean()), len(own)) for cell, own in held.groupby("cell")
     }  # fmt: skip
@@ -143,10 +143,10 @@ class Errors:
     def add(self, own, full):
         for cells, amounts in self.curves:
             rows = own.reindex(cells)
-            there = rows["log"].notna().to_numpy()
-            value, true = rows["log"].to_numpy().copy(), self.true[cells]
+            there = rows["mean"].notna().to_numpy()
+            value, true = rows["mean"].to_numpy().copy(), self.true[cells]
             if not there.all():
-                ends = [rows[name].to_numpy()[there] for name in ("log_low", "log_high", "blocks")]
+                ends = [rows[name].to_numpy()[there] for name in ("low", "high", "launches")]
                 found = interpolate(Measured(amounts[there], value[there], *ends), amounts[~there])
                 value[~there] = found.value
                 self.within += list((found.low <= true[~there]) & (true[~there] <= found.high))
@@ -159,7 +159,7 @@ def loss(logs):
 
 
 def assert_kept(found, studies):
-    """All promises; the scatter of so many studies, whose cells share their solo windows, is allowed for."""
+    """All promises; the scatter of so many studies, whose cells share their windows alone, is allowed for."""
     # Of independent shares the standard error would be sqrt(.95 * .05 / n); that of a whole study is at most this one.
     error = math.sqrt(0.95 * 0.05 / studies)
     assert 0.94 - 2 * error <= found.coverage <= 0.96 + 2 * error

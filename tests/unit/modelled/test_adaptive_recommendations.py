@@ -49,10 +49,11 @@ def _erring(setting, came, drawn, limit):
     rows = rows.assign(partition=partition)[partition.str.startswith("split")]
     pareto = pd.DataFrame(
         {
-            "mix": rows["study"].astype(str), "partition": rows["partition"], "stage": "search", "platform": "modelled",
-            "lead_ways": rows["partition"].str.removeprefix("split-").astype(int), "loss_pct": loss(rows["log"]),
-            "loss_low": loss(rows["log_low"]), "loss_high": loss(rows["log_high"]), "freedom": rows["blocks"] - 1,
-            "blocks": rows["blocks"],
+            "mix": rows["study"].astype(str), "partition": rows["partition"], "curve": "split",
+            "stage": "search", "platform": "modelled",
+            "lead_ways": rows["partition"].str.removeprefix("split-").astype(int), "loss_pct": loss(rows["mean"]),
+            "loss_low": loss(rows["low"]), "loss_high": loss(rows["high"]), "freedom": rows["launches"] - 1,
+            "launches": rows["launches"],
         }
     )  # fmt: skip
     rest = {name: "" if kind == "str" else 0 for name, kind in PARETO.items() if name not in pareto}

@@ -12,7 +12,7 @@ from tests.unit.modelled.test_oracle import log_rates, renamed, table, truths
 
 STUDIES, SEED = 400, 20261122
 SWEEPS = "cache: {sweeps: [{split: [4, 6, 8]}]}\n"
-STAGES = {"solo": "solo", "placebo": "placebo:2", "unmanaged": "corun:ranking+flood"}
+STAGES = {"alone": "alone", "placebo": "placebo:2", "unmanaged": "corun:ranking+flood"}
 
 
 def stage(name, partition):
@@ -27,17 +27,17 @@ def modelled(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
         plan = project_of(folder, STUDY + SWEEPS).plan()
-    block, blocks = plan.blocks[0], len(plan.blocks)
+    launch, launches = plan.launches[0], len(plan.launches)
     true, rng = truths(plan), np.random.default_rng(SEED)
-    companies = [renamed(block.company, number) for number in range(STUDIES)]
-    logs = log_rates(true, block.company, block.design.model.noise, rng, STUDIES, blocks, block.design.rounds)
-    mixes = tuple(mix for one in companies for mix in one.mixes)
-    numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.blocks)
-    everything = plan.model_copy(update={"mixes": mixes, "blocks": numbered})
-    lead = block.company.lead.name
+    cohorts = [renamed(launch.cohort, number) for number in range(STUDIES)]
+    logs = log_rates(true, launch.cohort, launch.design.model.noise, rng, STUDIES, launches, launch.design.rounds)
+    mixes = tuple(mix for one in cohorts for mix in one.mixes)
+    numbered = tuple(each.model_copy(update={"cohort": one}) for one in cohorts for each in plan.launches)
+    everything = plan.model_copy(update={"mixes": mixes, "launches": numbered})
+    lead = launch.cohort.lead.name
     return (
         everything,
-        table(companies, logs),
+        table(cohorts, logs),
         {scene: np.log(rates[lead]) for scene, rates in true.items() if lead in rates},
     )
 
@@ -47,13 +47,13 @@ def test_parts_hold_what_the_model_knows(modelled, named, how):
     plan, windows, logs = modelled
     found = estimate_attribution(plan, windows, 0.02, named)
     assert set(found["how"]) == {how}
-    assert set(found["blocks"]) == ({3} if how == "chosen" else {5})
+    assert set(found["launches"]) == ({3} if how == "chosen" else {5})
     ends = [
-        [logs[stage(row.start, row.partition)], logs[stage(row.end, row.partition)], logs["solo"]]
+        [logs[stage(row.start, row.partition)], logs[stage(row.end, row.partition)], logs["alone"]]
         for row in found.itertuples()
     ]
-    start, end, solo = np.array(ends).T
-    points = 100 * (np.exp(start - solo) - np.exp(end - solo))
+    start, end, alone = np.array(ends).T
+    points = 100 * (np.exp(start - alone) - np.exp(end - alone))
     found = found.assign(
         holds=(found["log_low"] <= start - end) & (start - end <= found["log_high"]),
         points_hold=(found["points_low"] <= points) & (points <= found["points_high"]),
@@ -75,5 +75,10 @@ def test_the_model_prefers_the_partition_that_is_chosen(modelled):
     best = max(("split-4", "split-6", "split-8"), key=lambda name: logs[stage("isolated", name)])
     assert set(found["partition"]) == {best}
     capacity = found[found["part"] == CAPACITY]
-    verdicts = effect_verdicts(capacity.assign(p_holm=capacity["p_value"]), 0.02)
-    assert verdicts.count("slower") > 0.99 * STUDIES
+    verdicts = effect_verdicts(
+        capacity.assign(p_holm=capacity["p_value"]).rename(
+            columns={"log": "mean", "log_low": "low", "log_high": "high"}
+        ),
+        0.02,
+    )
+    assert verdicts.count("loss") > 0.99 * STUDIES

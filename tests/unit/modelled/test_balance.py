@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.modelled.balance import Actor, Grant, balance, speeds, waiting
-from castmates.modelled.contents import filled, run
+from castmates.runner.modelled.balance import Actor, Grant, balance, speeds, waiting
+from castmates.runner.modelled.contents import filled, run
 from castmates.study.modelled import LINE, MachineModel, WorkingSet, WorkloadModel
 
 MACHINE = MachineModel(domains=1, ways=12, way_size="1.5 MiB", bandwidth="24 GB")
@@ -46,7 +46,7 @@ def test_a_stream_pays_for_every_access_and_waits_in_its_own_queue():
     assert found.busy[0] == pytest.approx(found.rates[0] * 10_000 * LINE / 24e9, rel=1e-6)
 
 
-def test_a_neighbour_costs_and_a_partition_gives_back():
+def test_a_antagonist_costs_and_a_partition_gives_back():
     alone = rate(actor("lead@0", LEAD))
     busy = rate(actor("lead@0", LEAD), actor("placebo:1", SPIN, cpus=(1,)))
     beside = rate(actor("lead@0", LEAD), actor("stream@1", STREAM, cpus=(1,)))

@@ -1,11 +1,9 @@
 """CPU time on the modelled machine: quotas, overcommitted CPUs, busy siblings, sockets with one memory."""
 
-import json
-
 import pytest
 
-from castmates.modelled.balance import Actor, Grant, balance
-from castmates.modelled.cpu_time import cpu_time
+from castmates.runner.modelled.balance import Actor, Grant, balance
+from castmates.runner.modelled.cpu_time import cpu_time
 from castmates.study.modelled import MachineModel, WorkloadModel, layout_of
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
 from tests.unit.modelled.test_balance import LEAD, MACHINE, SPIN, STREAM
@@ -21,7 +19,7 @@ def rates(machine, *actors):
     return balance(made, machine).rates
 
 
-def test_a_quota_gives_its_share_of_the_rate_and_relieves_the_neighbour():
+def test_a_quota_gives_its_share_of_the_rate_and_relieves_the_antagonist():
     (alone,), (half,) = rates(MACHINE, (SPIN, (0,), 1.0)), rates(MACHINE, (SPIN, (0,), 0.5))
     assert half == pytest.approx(alone / 2)
     beside = [rates(MACHINE, (LEAD, (0,), 1.0), (STREAM, (1,), quota))[0] for quota in (1.0, 0.5, 0.1)]
@@ -58,25 +56,19 @@ def test_its_layout_has_siblings_and_sockets():
     assert [cpus[cpu].package for cpu in (0, 4, 8, 12)] == [0, 0, 1, 1]
 
 
-def test_a_machine_without_the_new_keys_is_written_as_before():
-    written = json.loads(MachineModel().model_dump_json())
-    assert not {"threads", "sibling", "sockets"} & set(written)
-    assert json.loads(SERVER.model_dump_json())["sibling"] == 0.4
-
-
-def test_a_block_under_a_quota_shows_the_truth_that_it_records(tmp_path):
+def test_a_launch_under_a_quota_shows_the_truth_that_it_records(tmp_path):
     mixes = "mixes: [{lead: ranking, antagonists: [flood], share: {quota: [20%]}}]\n"
     text = STUDY.replace("leads: [ranking]\nantagonists: [flood]\n", mixes)
-    from castmates.modelled.block import run_block
+    from castmates.runner.modelled.launch import run_launch
     from castmates.study.spec import UNMANAGED
 
-    (block, *_) = project_of(tmp_path, text + QUIET).plan().blocks
-    outcome = run_block(block, tmp_path, tmp_path, lambda _: None, lambda: None)
+    (launch, *_) = project_of(tmp_path, text + QUIET).plan().launches
+    outcome = run_launch(launch, tmp_path, tmp_path, lambda _: None, lambda: None)
     rates = {(window.scene.partition, name): window.total(name).rate for window in outcome.windows
              for name in window.scene.active if window.scene.kind == "corun"}  # fmt: skip
-    lead, other = (member.name for member in block.company.members)
+    lead, other = (member.name for member in launch.cohort.members)
     assert rates["quota-20", other] < 0.25 * rates[UNMANAGED, other]
     assert rates["quota-20", lead] > rates[UNMANAGED, lead]
     for (partition, name), rate in rates.items():
-        scene = next(s.name for s in block.company.scenes if s.kind == "corun" and s.partition == partition)
+        scene = next(s.name for s in launch.cohort.scenes if s.kind == "corun" and s.partition == partition)
         assert rate == pytest.approx(outcome.truth[scene][name]["rate"], rel=0.02)

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.rounds.lead_in import PASSES
 from tests.unit.modelled.makers import STUDY, project_of
 
@@ -23,8 +23,8 @@ def played(tmp_path, monkeypatch, way, chase):
         + f"reuse: [{{size: {chase}, share: 100%}}]}}}}}}\n"
     )
     plan = project_of(tmp_path, text).plan()
-    measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path)
-    record = json.loads((tmp_path / "out/block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path / "out", tmp_path)
+    record = json.loads((tmp_path / "out/launch.json").read_text())
     tables = (pd.read_parquet(tmp_path / f"out/{name}.parquet") for name in ("windows", "slices"))
     return record, *(table[table["scene"].str.endswith("@split-8")] for table in tables)
 

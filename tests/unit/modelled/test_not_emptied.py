@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.modelled import hardware
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.rdt.fake.resctrl import FakeResctrl
+from castmates.runner.modelled import hardware
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
@@ -19,15 +19,15 @@ class Narrowed(FakeResctrl):
         self.write("schemata", "L3:0=f\n")
 
 
-@pytest.mark.parametrize(("limit", "valid"), [("", False), ("limits: {left_in_caches: 1}\n", True)])
+@pytest.mark.parametrize(("limit", "valid"), [("", False), ("limits: {left_in_caches: 100%}\n", True)])
 def test_windows_after_it_are_rejected(tmp_path, monkeypatch, limit, valid):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hardware, "FakeResctrl", Narrowed)
     sweeps = SWEEPS.replace("{sweeps", "{beyond_site: true, rest: all, sweeps")
     text = STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0") + QUIET + sweeps + limit
     plan = project_of(tmp_path, text).plan()
-    measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path)
-    record = json.loads((tmp_path / "out/block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path / "out", tmp_path)
+    record = json.loads((tmp_path / "out/launch.json").read_text())
     assert record["eviction"]["left_most"] > 0.5
     windows = pd.read_parquet(tmp_path / "out/windows.parquet")
     said = windows["reasons"].str.contains(

@@ -8,19 +8,20 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.power import CPU_CLOCK, PACKAGE_POWER
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.errors import CastmatesError
-from castmates.modelled.power import Packages, slowed
-from castmates.modelled.world import Process
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.project import load
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.comparison.words import sentences
 from castmates.report.text.slices import in_words, lengths, much_longer
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
+from castmates.runner.modelled.power import Packages, slowed
+from castmates.runner.modelled.world import Process
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, PowerModel, WorkloadModel
-from castmates.study.reading import read
+from castmates.study.plan_text import plan_text
+from castmates.study.reading import read_keys
 
 STUDIES = {"short": "modelled-power", "long": "modelled-power-long"}
 HOME = Path(__file__).parents[3]
@@ -41,20 +42,22 @@ def both(tmp_path_factory):
         patch.chdir(here)
         for name in STUDIES.values():
             text = (HOME / f"config/studies/{name}.yaml").read_text()
-            Path(f"{name}.yaml").write_text(text.replace("blocks: 5", "blocks: 3").replace("rounds: 3", "rounds: 2"))
+            Path(f"{name}.yaml").write_text(
+                text.replace("launches: 5", "launches: 3").replace("rounds: 3", "rounds: 2")
+            )
             plan, folder = load(f"{name}.yaml").plan(), StudyFolder.of(name)
             folder.path.mkdir(parents=True)
-            folder.plan_file.write_text(plan.model_dump_json())
-            for block in plan.blocks:
-                measure_block(plan, block.path, folder.record_file(block).parent, here)
+            folder.plan_file.write_text(plan_text(plan))
+            for launch in plan.launches:
+                measure_launch(plan, launch.path, folder.record_file(launch).parent, here)
         yield {name: read_measured(Path("results") / study) for name, study in STUDIES.items()}
 
 
 def loss(measured):
-    """What the lead loses against solo, in per cent of its solo rate."""
-    windows = block_tables.read(measured.folder.places(measured.plan), "windows")
+    """What the lead loses against alone, in per cent of its rate alone."""
+    windows = launch_tables.read(measured.folder.places(measured.plan), "windows")
     effects = estimate_effects(measured.plan, windows, 0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     return rows.iloc[0]
 
 
@@ -76,17 +79,17 @@ def test_the_average_follows_the_demand_with_its_time_constant():
 def test_the_truth_is_what_rules_in_the_long_run(both):
     truth = both["long"].records[0]["truth"]
     beside = next(scene for scene in truth if scene.startswith("corun:"))
-    lead = next(name for name in truth["solo"])
-    assert truth[beside][lead]["rate"] / truth["solo"][lead]["rate"] == pytest.approx(CLOCK)
-    assert truth["solo"][lead]["ghz"] == 3.0
+    lead = next(name for name in truth["alone"])
+    assert truth[beside][lead]["rate"] / truth["alone"][lead]["rate"] == pytest.approx(CLOCK)
+    assert truth["alone"][lead]["ghz"] == 3.0
 
 
 def test_long_slices_show_the_loss_and_short_ones_smear_it(both):
     long, short = loss(both["long"]), loss(both["short"])
-    assert long["degradation_low"] <= LOSS + 1
-    assert long["degradation_pct"] == pytest.approx(LOSS, abs=1.5)
-    assert short["degradation_pct"] < LOSS / 2
-    assert short["degradation_high"] < LOSS  # with an interval that excludes the truth
+    assert long["loss_low"] <= LOSS + 1
+    assert long["loss_pct"] == pytest.approx(LOSS, abs=1.5)
+    assert short["loss_pct"] < LOSS / 2
+    assert short["loss_high"] < LOSS  # with an interval that excludes the truth
 
 
 def test_the_comparison_states_that_short_slices_smear(both):
@@ -102,17 +105,17 @@ def test_the_comparison_states_that_short_slices_smear(both):
 def test_clock_and_power_are_the_evidence(both):
     measured = both["long"]
     places = measured.folder.places(measured.plan)
-    windows = block_tables.read(places, "windows")
-    part = {name: block_tables.read(places, name, columns) for name, columns in NEEDED.items()}
+    windows = launch_tables.read(places, "windows")
+    part = {name: launch_tables.read(places, name, columns) for name, columns in NEEDED.items()}
     table = resources(measured.plan, windows, [part])
     lead = measured.plan.mixes[0].lead
-    busy = table[(table["scene"] == "placebo") & (table["baseline"] == "solo")].set_index(["member", "metric"])
+    busy = table[(table["scene"] == "placebo") & (table["baseline"] == "alone")].set_index(["member", "metric"])
     assert busy.loc[(lead, CPU_CLOCK), "change"] == pytest.approx(CLOCK, abs=0.03)
     assert busy.loc[("", PACKAGE_POWER), "scope"] == "package 0"
     assert busy.loc[("", PACKAGE_POWER), ["value", "baseline_value"]].tolist() == pytest.approx([100, 60], rel=0.1)
     assert busy.loc[("", PACKAGE_POWER), "role"] == "package"
     corun = table[(table["scene"] == "corun") & (table["metric"] == CPU_CLOCK) & (table["member"] == lead)]
-    assert set(corun["baseline"]) == {"solo", "placebo"}
+    assert set(corun["baseline"]) == {"alone", "placebo"}
 
 
 def test_slices_in_words():
@@ -127,9 +130,4 @@ def test_slices_in_words():
 def test_a_budget_below_what_is_drawn_in_any_case_is_refused():
     text = "name: x\nplatform: modelled\nleads: [a]\nantagonists: [b]\nmodel: {power: {idle: 50, budget: 40}}\n"
     with pytest.raises(CastmatesError, match="more watts than 'idle'"):
-        read(Study, text, "study.yaml")
-
-
-def test_a_machine_without_a_budget_stays_what_it_was():
-    assert "power" not in MachineModel().model_dump()
-    assert MachineModel(power=POWER).model_dump()["power"]["budget"] == 100
+        read_keys(Study, text, "study.yaml")

@@ -7,7 +7,7 @@ import pytest
 
 from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
 from castmates.pipeline.estimate_effects import what_was_held
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.folder import StudyFolder
 from tests.unit.modelled.makers import STUDY, project_of
 
@@ -21,9 +21,9 @@ def played(tmp_path, monkeypatch, model):
     noise = "noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}"
     plan = project_of(tmp_path, f"{STUDY}{CUTTING}model: {{ways: 11, {model}{noise}}}\n").plan()
     folder = StudyFolder(tmp_path / "results/example")
-    place = folder.record_file(plan.blocks[0]).parent
-    measure_block(plan, plan.blocks[0].path, place, tmp_path)
-    record = json.loads((place / "block.json").read_text())
+    place = folder.record_file(plan.launches[0]).parent
+    measure_launch(plan, plan.launches[0].path, place, tmp_path)
+    record = json.loads((place / "launch.json").read_text())
     return plan, folder, record, *(pd.read_parquet(place / f"{name}.parquet") for name in ("windows", "samples"))
 
 
@@ -51,7 +51,7 @@ def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypa
     found = record["processor"]["partitions"]["split-10"]
     row = {"member": "flood@2", "line": "L3", "domain": 0, "asked": "400", "held": "600"}
     assert row in found
-    assert record["processor"]["registers"].startswith("read once under each partition")
+    assert record["processor"]["registers"]["how"].startswith("read once under each partition")
     assert windows["valid"].all()  # what was measured stays: it is what these settings do here
     real, known = what_was_held(plan, folder)
     assert set(known.values()) == {OTHERWISE}

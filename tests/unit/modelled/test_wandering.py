@@ -1,4 +1,4 @@
-"""A modelled machine that wanders, and a block on it: what short slices resolve, and one long slice does not."""
+"""A modelled machine that wanders, and a launch on it: what short slices resolve, and one long slice does not."""
 
 import math
 
@@ -6,21 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.modelled.cast import processes
-from castmates.modelled.world import NANO, World
+from castmates.runner.modelled.cast import processes
+from castmates.runner.modelled.world import NANO, World
 from castmates.study.modelled import Noise
 from tests.unit.modelled.makers import STUDY, project_of
-from tests.unit.modelled.test_block import played
+from tests.unit.modelled.test_launch import played
 
 pytestmark = pytest.mark.simulation  # forty seconds, and the model it tests changes seldom
 
 LAUNCHES, ROUNDS = 3, 20
 LONG = 1.6  # seconds: one slice makes a window
 PAIRS = (
-    ("ranking@1", "solo", "corun:ranking+flood"),
-    ("ranking@1", "solo", "placebo:2"),
-    ("ranking@1", "solo", "solo-again"),
-    ("flood@2", "alone:flood@2", "corun:ranking+flood"),
+    ("ranking@1", "alone", "corun:ranking+flood"),
+    ("ranking@1", "alone", "placebo:2"),
+    ("ranking@1", "alone", "alone-again"),
+    ("flood@2", "antagonist-alone:flood@2", "corun:ranking+flood"),
 )
 
 
@@ -32,7 +32,7 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-budget: {{blocks: {LAUNCHES}, rounds: {ROUNDS}, window: 1.5, longest_block: 3600, slice: {length}}}
+budget: {{launches: {LAUNCHES}, rounds: {ROUNDS}, window: 1.5, longest_launch: 3600, slice: {length}}}
 model: {{noise: {{window: 20%, effect: 5%, memory: 1, scene: 0%, launch: 0%, drift: 0%}}}}
 """
 
@@ -71,7 +71,7 @@ def launches(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
         return {
             length: [
-                played(tmp_path_factory.mktemp("block"), monkeypatch, wandering(length), number)
+                played(tmp_path_factory.mktemp("launch"), monkeypatch, wandering(length), number)
                 for number in range(1, LAUNCHES + 1)
             ]
             for length in ("auto", LONG)
@@ -127,11 +127,11 @@ def luck(world, names, gap, count):
 @pytest.mark.parametrize(("gap", "memory"), [(0.1, 1.0), (1.0, 1.0), (1.0, 0.25)])
 @pytest.mark.parametrize(("alone", "spread"), [(True, 0.1), (False, math.hypot(0.1, 0.2))])
 def test_a_rate_wanders_as_far_and_as_fast_as_the_model_states(tmp_path, gap, memory, alone, spread):
-    block = project_of(tmp_path, STUDY).plan().blocks[0]
+    launch = project_of(tmp_path, STUDY).plan().launches[0]
     noise = Noise(window=0.1, effect=0.2, memory=memory, scene=0.0, launch=0.0, drift=0.0)
-    machine = block.design.model.model_copy(update={"noise": noise})
+    machine = launch.design.model.model_copy(update={"noise": noise})
     names = ["ranking@1"] if alone else ["ranking@1", "flood@2"]
-    world = World(machine, processes(block.company, ()), seed=3)
+    world = World(machine, processes(launch.cohort, ()), seed=3)
     found = luck(world, names, gap, 4000)
     kept = math.exp(-gap / memory)
     error = math.sqrt((1 + kept) / (1 - kept) / 4000)  # of a mean, in standard deviations

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.workloads import phase_file, phases
-from castmates.workloads.phase_file import Phase, Reader, phases_in
+from castmates.workloads.phase_file import Reader
 from castmates.workloads.phase_writer import Writer
 from castmates.workloads.phases import PhasesError, mark, phase
 from tests.needs import lacks
+from tests.unit.phases.written_ranges import phases_of as heard
 
 
 @pytest.fixture
@@ -25,10 +26,6 @@ def listening(tmp_path, monkeypatch):
     monkeypatch.setenv(phase_file.VARIABLE, str(tmp_path / "file"))
     monkeypatch.setattr(phases._state, "writer", phases._unopened)
     return Reader(tmp_path / "file")
-
-
-def heard(reader: Reader) -> list[Phase]:
-    return list(phases_in(reader.read().data, reader.names, len(reader.counters)))
 
 
 def test_phases_tell_name_step_and_times_of_the_steady_clock(listening):
@@ -136,7 +133,7 @@ def test_threads_do_not_lose_or_mix_each_others_records(tmp_path):
         assert steps == list(range(2000))
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a\nb", "threads", "n" * 64, None, 3])
+@pytest.mark.parametrize("name", ["", "a/b", "a\nb", "threads", "n" * 124, None, 3])
 def test_a_name_that_cannot_be_is_said_once_and_counted(listening, name, capfd):
     for _ in range(2):
         with phase(name), phase("inside"):
@@ -149,12 +146,12 @@ def test_a_name_that_cannot_be_is_said_once_and_counted(listening, name, capfd):
 
 
 def test_more_names_than_the_table_holds_are_counted(listening, capfd):
-    for number in range(130):
+    for number in range(514):
         with phase(f"layer {number}"):
             pass
-    assert len(listening.names) == 128
-    assert (len(heard(listening)), listening.dropped) == (128, 2)
-    assert "There are 128 phases already" in capfd.readouterr().err
+    assert len(listening.names) == 512
+    assert (len(heard(listening)), listening.dropped) == (512, 2)
+    assert "There are 512 phases already" in capfd.readouterr().err
 
 
 @given(st.lists(st.sampled_from(["begin a", "begin b", "end", "mark c", "mark"]), max_size=30))

@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.explanations.evolution import Level, evolutions, points, step_times, warm_from
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.block import STEPS, WINDOWS
+from castmates.results.columns.launch import STEPS, WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
 
@@ -65,7 +65,7 @@ def launch(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Synthetic tables of one launch: windows of scenes, one after the other, with these seconds for each step."""
     steps, windows, t_ns, units = [], [], 1_000_000_000, 0
-    same = {"study": "s", "company": "c", "block": 1, "member": "lead@0", "platform": "measured"}
+    same = {"study": "s", "cohort": "c", "launch": 1, "member": "lead@0", "platform": "measured"}
     for number, (scene, seconds) in enumerate(step_times_by_window, start=1):
         for one in [0.0, *seconds]:
             t_ns, units = t_ns + round(one * 1e9), units + 1
@@ -80,27 +80,27 @@ def launch(
 
 
 def test_a_step_lasts_from_one_heartbeat_to_the_next_inside_a_window():
-    times = step_times(*launch([("solo", [0.1, 0.2, 0.1]), ("corun:x", [0.4, 0.4])]))
+    times = step_times(*launch([("alone", [0.1, 0.2, 0.1]), ("corun:x", [0.4, 0.4])]))
     assert times["seconds"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.4, 0.4])
     assert times["iteration"].tolist() == [2, 3, 4, 11, 12]
     assert times["relative"].tolist() == pytest.approx([1, 2, 1, 1, 1])
 
 
 def test_no_step_spans_two_slices_of_a_window():
-    steps, windows = launch([("solo", [0.1, 0.1, 7.0, 0.1, 9.0, 0.1])])
+    steps, windows = launch([("alone", [0.1, 0.1, 7.0, 0.1, 9.0, 0.1])])
     times = step_times(steps.assign(slice=[1, 1, 1, 5, 5, 8, 8]), windows)
     assert times["seconds"].tolist() == pytest.approx([0.1] * 4)
     assert points(times)[["slice", "first", "last"]].to_numpy().tolist() == [[1, 2, 3], [5, 5, 5], [8, 7, 7]]
 
 
 def test_several_units_between_two_heartbeats_share_the_time():
-    steps, windows = launch([("solo", [0.1, 0.2])])
+    steps, windows = launch([("alone", [0.1, 0.2])])
     steps["units"] = [10, 20, 60]
     assert step_times(steps, windows)["seconds"].tolist() == pytest.approx([0.01, 0.005])
 
 
 def test_points_never_span_two_slices_and_hold_every_step():
-    times = step_times(*launch([("solo", [0.1] * 7), ("corun:x", [0.1] * 2), ("solo", [0.1] * 9)]))
+    times = step_times(*launch([("alone", [0.1] * 7), ("corun:x", [0.1] * 2), ("alone", [0.1] * 9)]))
     found = points(times)
     assert found["slice"].tolist() == [1, 1, 2, 3, 3, 3]
     assert found[["first", "last"]].to_numpy().tolist() == [[2, 4], [5, 8], [15, 16], [23, 25], [26, 28], [29, 31]]
@@ -111,10 +111,10 @@ def test_what_a_scene_costs_is_no_change_and_a_slow_begin_is_a_warm_up():
     rng = np.random.default_rng(5)
 
     def window(scene: str, slower: float) -> tuple[str, list[float]]:
-        usual = 0.02 if scene == "solo" else 0.03
+        usual = 0.02 if scene == "alone" else 0.03
         return scene, (usual * slower * (1 + 0.01 * rng.standard_normal(40))).tolist()
 
-    order = ["solo", "corun:x"] * 12
+    order = ["alone", "corun:x"] * 12
     steady = [window(scene, 1.0) for scene in order]
     (even,) = evolutions(step_times(*launch(steady)))
     assert (even.changes, even.warmed_up) == ([], False)
@@ -138,6 +138,6 @@ def test_a_launch_that_never_comes_to_rest_says_so():
 
 def test_without_ruptures_one_sentence_says_what_is_missing(monkeypatch):
     monkeypatch.setattr(change_points, "find_spec", lambda _: None)
-    (one,) = evolutions(step_times(*launch([("solo", [0.1] * 300)])))
+    (one,) = evolutions(step_times(*launch([("alone", [0.1] * 300)])))
     assert (one.levels, one.warm_from, one.note) == ([], None, change_points.MISSING)
     assert "ruptures" in change_points.MISSING

@@ -2,19 +2,21 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.report.figures import phase_counts, topdown_phases
-from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
-from castmates.results.columns.block import COUNTERS, TOPDOWN
+from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
+from castmates.study import capabilities
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.planning import design_of
+from castmates.study.reading import read_keys
 from castmates.study.topdown_tree import BY_NAME
 from tests.unit.phases.test_phase_figures import FORWARD, PARTS, texts
 from tests.unit.phases.test_phase_figures import results as with_phases
@@ -25,16 +27,16 @@ BESIDE = {"instructions": 1.0, "cycles": 1.5, "LLC-load-misses": 3.0}  # times a
 LOST = {"forward": 0.2}  # of the slots
 
 
-def made(folder, blocks=3, **more):
+def made(folder, launches=3, **more):
     """Results whose lead reports phases, with what was counted in them and where their slots went."""
-    with_phases(folder, blocks=blocks, **more)
+    with_phases(folder, launches=launches, **more)
     dice, noise = random.Random(5), np.random.default_rng(5)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
-    for (company, block), own in windows.groupby(["company", "block"]):
+    for (cohort, launch), own in windows.groupby(["cohort", "launch"]):
         counted, slots = [], []
         for window in own.to_dict("records"):
             beside = window["kind"] == "corun"
-            same = {name: window[name] for name in ("study", "company", "block", "window", "round", "scene", "member")}
+            same = {name: window[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member")}
             same |= {"platform": window["platform"], "running": np.nan, "note": ""}
             for phase, part in PARTS.items():
                 longer = FORWARD if beside and phase == "forward" else 1.0
@@ -57,8 +59,8 @@ def made(folder, blocks=3, **more):
                             "phase": phase,
                         }
                     )
-        place = folder / "blocks" / str(company) / str(block)
-        assert json.loads((place / "block.json").read_text())
+        place = folder / "launches" / str(cohort) / str(launch)
+        assert json.loads((place / "launch.json").read_text())
         frame(counted, COUNTERS).to_parquet(place / "counters.parquet", index=False)
         frame(slots, TOPDOWN).to_parquet(place / "topdown.parquet", index=False)
     return read_results(folder)
@@ -108,17 +110,23 @@ def test_without_counts_of_phases_both_figures_say_so(tmp_path):
 
 
 def test_what_was_divided_by_time_is_said(tmp_path):
-    told = made(tmp_path / "study", blocks=3)
-    for file in (tmp_path / "study" / "blocks").glob("*/*/counters.parquet"):
+    told = made(tmp_path / "study", launches=3)
+    for file in (tmp_path / "study" / "launches").glob("*/*/counters.parquet"):
         pd.read_parquet(file).assign(source="by time", status="scaled").to_parquet(file, index=False)
     told = read_results(tmp_path / "study")
     assert "divided among phases by time" in " ".join(texts(phase_counts.draw(told)[0])).replace("\n", " ")
 
 
+def plan_of(study):
+    cohort = SimpleNamespace(lead=SimpleNamespace(phases=True))
+    return SimpleNamespace(launches=[SimpleNamespace(design=design_of(study))], cohorts=[cohort])
+
+
 @pytest.mark.parametrize(("keys", "there"), [("{}", True), ("{topdown: 0}", False)])
 def test_a_study_has_the_figure_of_slots_where_it_counts_them(keys, there):
-    study = read(Study, f"name: one\nleads: [chase]\nantagonists: [stream]\ncounters: {keys}\n", "study.yaml")
-    names = figure_names(study, False, phases=True)
-    assert ("topdown_phases" in names) == there
-    assert "phase_counts" in names
-    assert not {"topdown_phases", "phase_counts"} & set(figure_names(study, False))
+    study = read_keys(Study, f"name: one\nleads: [chase]\nantagonists: [stream]\ncounters: {keys}\n", "study.yaml")
+    plan = plan_of(study)
+    assert capabilities.PHASES.asked(plan)
+    assert capabilities.TOPDOWN_PHASES.asked(plan) == there
+    without = SimpleNamespace(launches=plan.launches, cohorts=[])
+    assert not capabilities.PHASES.asked(without)

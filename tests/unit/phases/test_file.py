@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.runner.processes.phase_log import PhaseLog
-from castmates.workloads import phase_file
-from castmates.workloads.phase_file import PhasesError, Reader, phases_in, wanted_counters
-from castmates.workloads.phase_layout import COUNTER_SLOT, COUNTER_TABLE, FIRST
+from castmates.workloads import phase_file, phase_layout
+from castmates.workloads.phase_file import PhasesError, Reader, wanted_counters
+from castmates.workloads.phase_layout import COUNTER_SLOT, COUNTER_TABLE, record_bytes
 from castmates.workloads.phase_writer import Writer
+from tests.unit.phases.written_ranges import phases_of
 
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=12).filter(
     lambda name: name.isprintable() and name != phase_file.OTHER_THREADS
@@ -20,8 +21,7 @@ RECORDS = st.lists(st.tuples(NAMES, TIMES, TIMES, st.none() | st.integers(0, 2**
 
 
 def read(reader: Reader, since: int = 0) -> list[tuple]:
-    chunk = reader.read(since)
-    return [(one.name, one.begin_ns, one.end_ns, one.step) for one in phases_in(chunk.data, reader.names, 0)]
+    return [(one.name, one.begin_ns, one.end_ns, one.step) for one in phases_of(reader, since)]
 
 
 @given(RECORDS)
@@ -49,7 +49,7 @@ def test_a_reader_that_is_late_gets_the_latest_and_knows_how_many_it_missed(tmp_
     for number in range(first, first + more):
         writer.record("a", number, number)
     chunk = reader.read(since)
-    found = [one.begin_ns for one in phases_in(chunk.data, reader.names, 0)]
+    found = [one.begin_ns for one in phases_of(reader, since)]
     assert chunk.lost == max(0, more - 15)  # the slot that may be written at this moment is not trusted
     assert found == list(range(first + chunk.lost, first + more))
     assert chunk.head == first + more
@@ -61,7 +61,7 @@ def test_a_record_that_is_not_published_yet_is_not_read(tmp_path):
     writer, reader = Writer(path), Reader(path)
     writer.record("a", 1, 2)
     with path.open("r+b") as file:  # half of a second one, as a writer leaves it that is stopped in the middle
-        file.seek(FIRST.records + FIRST.plain_record)
+        file.seek(phase_layout.RECORDS + record_bytes(0))
         file.write(struct.pack("q", 77))
     assert read(reader) == [("a", 1, 2, None)]
 
@@ -102,7 +102,7 @@ def test_while_a_process_lives_no_other_writes(tmp_path):
         (b"begin_ns,input_ns\n" * 9, "is not a Castmates phases file"),
         (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 9, 64, 0, 0, 0, 0, 0, 0), "has version 9"),
         (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 1, 64, 0, 0, 0, 0, 0, 0), "is damaged"),
-        (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 1, 63, 0, 0, 0, 0, 0, 0).ljust(8768 + 63 * 32), "is damaged"),
+        (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 1, 63, 0, 0, 0, 0, 0, 0).ljust(67136 + 63 * 128), "is damaged"),
     ],
 )
 def test_what_is_no_phases_file_is_refused_in_a_sentence(tmp_path, content, sentence):
@@ -157,18 +157,3 @@ def test_flags_behind_the_status_say_what_numbers_lack(tmp_path):
     reader = Reader(tmp_path / "file")
     assert reader.counters == dict.fromkeys("abc", "counted")
     assert reader.lacks == {"b": "user mode only", "c": "user mode only; threads may be missing"}
-
-
-def test_the_layout_is_the_one_that_is_documented(tmp_path):
-    path = tmp_path / "file"
-    phase_file.create(path, ["page-faults"], capacity=2)
-    content = path.read_bytes()
-    assert len(content) == 8768 + 2 * 40
-    assert content[64:76] == b"page-faults\0"
-    writer = Writer(path)
-    writer.record("é", 5, 7, 3)
-    content = path.read_bytes()
-    assert struct.unpack_from("I", content, 32) == (1,)
-    assert content[576:579] == "é".encode() + b"\0"
-    assert struct.unpack_from("5q", content, 8768) == (5, 7, 3, 0, -1)
-    assert struct.unpack_from("Q", content, 24) == (1,)

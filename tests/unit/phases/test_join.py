@@ -9,7 +9,7 @@ from castmates.runner.rounds.phases import Reported, _counts, steps_phases
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.window import Window
 from castmates.study.spec import Scene
-from castmates.workloads.phase_file import Phase
+from castmates.workloads.phase_records import Phase
 
 SECOND = 1_000_000_000
 
@@ -31,7 +31,7 @@ def reported(*phases: Phase, **more) -> Reported:
 
 
 def window(samples=(), counts=(), close_ns=10 * SECOND) -> Window:
-    scene = Scene(name="solo", kind="solo", mix="", active=("lead",), placebos=(), partition="unmanaged")
+    scene = Scene(name="alone", kind="alone", mix="", active=("lead",), placebos=(), partition="unmanaged")
     made = Window(scene, [Slice(scene, 0, close_ns, samples=list(samples), counts=list(counts), watched=True)])
     (made.watched,) = made.slices
     return made

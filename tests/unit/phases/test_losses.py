@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.explanations.phases import REST, STEP, largest_loss
-from castmates.results.columns.block import STEPS, WINDOWS
+from castmates.results.columns.launch import STEPS, WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.phases.by_phase import phase_losses
 from tests.unit.windows_maker import one_slice
@@ -16,16 +16,16 @@ PHASES = ("input", "forward", "backward")
 SLICES, STEPS_IN_SLICE = 3, 5
 
 
-def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
-    """`parts(block, round, scene)` -> seconds of input, forward, backward and the rest of every step there."""
+def tables(launches: int, rounds: int, parts, valid=lambda *_: True):
+    """`parts(launch, round, scene)` -> seconds of input, forward, backward and the rest of every step there."""
     steps, windows = [], []
-    for block in range(1, blocks + 1):
-        same = {"study": "s", "company": "c", "block": block, "member": "lead@0", "platform": "measured"}
+    for launch in range(1, launches + 1):
+        same = {"study": "s", "cohort": "c", "launch": launch, "member": "lead@0", "platform": "measured"}
         number = 0
         for turn in range(1, rounds + 1):
-            for scene, kind, mix in (("solo", "solo", ""), ("corun:lead+other", "corun", "lead+other")):
+            for scene, kind, mix in (("alone", "alone", ""), ("corun:lead+other", "corun", "lead+other")):
                 number += 1
-                *inside, rest = parts(block, turn, scene)
+                *inside, rest = parts(launch, turn, scene)
                 t_ns, unit = 10**12 * number, 99
                 for step in range(STEPS_IN_SLICE * SLICES):
                     begin, unit = t_ns, unit + 1
@@ -45,21 +45,21 @@ def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
                     steps.append(same | row | (spent | nested if step else {}))
                 windows.append(
                     same | {"window": number, "scene": scene, "kind": kind, "mix": mix, "round": turn, "position": 1,
-                            "workload": "lead", "role": "lead", "valid": valid(block, turn, scene), "beats": 5,
+                            "workload": "lead", "role": "lead", "valid": valid(launch, turn, scene), "beats": 5,
                             "open_ns": 0, "close_ns": 0, "partition": "unmanaged"} | one_slice(True)
                 )  # fmt: skip
     columns = {f"{name}_s": "float64" for name in (*PHASES, "forward/attention", "threads/decode")}
-    return frame(steps, STEPS | columns), frame(windows, WINDOWS)
+    return frame(steps, dict(STEPS) | columns), frame(windows, WINDOWS)
 
 
-def known(block, turn, scene):
-    launch = 1 + 0.1 * block  # a slower launch
-    if scene == "solo":
-        return tuple(launch * one for one in (0.010, 0.040, 0.045, 0.005))
-    return tuple(launch * one for one in (0.010, 0.050, 0.049, 0.005))
+def known(launch, turn, scene):
+    slower = 1 + 0.1 * launch  # a slower launch
+    if scene == "alone":
+        return tuple(slower * one for one in (0.010, 0.040, 0.045, 0.005))
+    return tuple(slower * one for one in (0.010, 0.050, 0.049, 0.005))
 
 
-def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
+def test_each_phase_loses_what_it_takes_longer_of_the_whole_alone_step():
     found = phase_losses(*tables(3, 2, known)).set_index("phase")
     assert list(found.index) == ["input", "forward", "backward", "forward/attention", "threads/decode", REST, STEP]
     assert found["loss_pct"].to_dict() == pytest.approx(
@@ -72,7 +72,7 @@ def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
         "input": True, "forward": True, "backward": True, "forward/attention": False, "threads/decode": False,
         REST: True, STEP: False,
     }  # fmt: skip
-    assert set(found["blocks"]) == {3}
+    assert set(found["launches"]) == {3}
     assert set(found["rounds"]) == {6}
     assert (found["loss_high"] - found["loss_low"]).max() < 1e-3, "launches that agree leave no doubt"
     assert largest_loss(found.reset_index().to_dict("records"))["phase"] == "forward"
@@ -95,9 +95,9 @@ def test_whatever_phases_are_called_the_numbers_stay_the_same(names):
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-def test_the_parts_add_up_to_the_step(seed, blocks):
+def test_the_parts_add_up_to_the_step(seed, launches):
     rng = np.random.default_rng(seed)
-    found = phase_losses(*tables(blocks, 2, lambda *_: tuple(rng.uniform(0.001, 0.05, 4))))
+    found = phase_losses(*tables(launches, 2, lambda *_: tuple(rng.uniform(0.001, 0.05, 4))))
     parts, whole = found[found["outermost"]], found[found["phase"] == STEP].iloc[0]
     for column in ("loss_pct", "baseline_ms", "scene_ms", "share_pct"):
         expected = 100 if column == "share_pct" else whole[column]
@@ -105,7 +105,7 @@ def test_the_parts_add_up_to_the_step(seed, blocks):
 
 
 def test_only_rounds_with_both_windows_valid_count():
-    bad = (2, 1, "solo")
+    bad = (2, 1, "alone")
     steps, windows = tables(2, 2, known, valid=lambda *place: place != bad)
     found = phase_losses(steps, windows).set_index("phase")
     assert found.loc["forward", "rounds"] == 3
@@ -133,23 +133,21 @@ def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
     steps, windows = tables(2, 2, known)
     under = windows[windows["kind"] == "corun"].assign(partition="split-4", scene="corun:lead+other@split-4")
     under["window"] += 100
-    again = steps.merge(windows.loc[windows["kind"] == "corun", ["block", "window"]]).assign(
+    again = steps.merge(windows.loc[windows["kind"] == "corun", ["launch", "window"]]).assign(
         window=lambda table: table["window"] + 100
     )
     found = phase_losses(pd.concat([steps, again]), pd.concat([windows, under]))
     forward = found[found["phase"] == "forward"].set_index(["partition", "baseline"])["loss_pct"]
     assert forward.to_dict() == pytest.approx(
-        {("unmanaged", "solo"): 10, ("split-4", "solo"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
+        {("unmanaged", "alone"): 10, ("split-4", "alone"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
     )
 
 
 def test_names_may_be_categories_and_windows_of_others_are_left_out():
-    steps, windows = tables(2, 2, known, valid=lambda block, turn, _: (block, turn) != (2, 1))
+    steps, windows = tables(2, 2, known, valid=lambda launch, turn, _: (launch, turn) != (2, 1))
     others = steps.assign(member="other@1")
-    mixed = pd.concat([steps, others]).sort_values(["block", "window", "t_ns"], kind="stable", ignore_index=True)
-    mixed = mixed.assign(
-        **{name: mixed[name].astype("category") for name in ("study", "company", "member", "platform")}
-    )
+    mixed = pd.concat([steps, others]).sort_values(["launch", "window", "t_ns"], kind="stable", ignore_index=True)
+    mixed = mixed.assign(**{name: mixed[name].astype("category") for name in ("study", "cohort", "member", "platform")})
     plain = phase_losses(steps, windows)
     assert set(plain["rounds"]) == {3}
     pd.testing.assert_frame_equal(phase_losses(mixed, windows), plain, check_exact=True)

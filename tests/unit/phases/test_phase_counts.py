@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.phase_counts import PHASE_COUNTS, better_source
-from castmates.results.columns.block import COUNTERS
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 from tests.unit.phases.by_phase import phase_counts
 from tests.unit.phases.test_losses import known, tables
@@ -23,12 +23,12 @@ def counts(windows, source="in-process", covered=lambda _: 3.0, spoil=lambda row
     rows = []
     for window in windows.to_dict("records"):
         beside = window["kind"] == "corun"
-        launch = 1 + 0.1 * window["block"]
+        launch = 1 + 0.1 * window["launch"]
         for phase, values in (BESIDE if beside else ALONE).items():
             for event, value in zip(EVENTS, values, strict=True):
                 steps = covered(window)
                 same = {
-                    name: window[name] for name in ("study", "company", "block", "window", "round", "scene", "member")
+                    name: window[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member")
                 }
                 row = same | {"platform": "measured", "event": event, "set": "phases", "value": steps * value,
                               "status": "counted" if source == "in-process" else "scaled", "running": np.nan,
@@ -39,8 +39,8 @@ def counts(windows, source="in-process", covered=lambda _: 3.0, spoil=lambda row
     return frame(rows, COUNTERS)
 
 
-def found(blocks=3, rounds=2, **more):
-    steps, windows = tables(blocks, rounds, known)
+def found(launches=3, rounds=2, **more):
+    steps, windows = tables(launches, rounds, known)
     return phase_counts([steps], [counts(windows, **more)], windows)
 
 
@@ -49,16 +49,18 @@ def test_each_phase_has_its_own_counts_per_step_and_their_change():
     assert list(table.columns) == list(PHASE_COUNTS)
     assert list(table["phase"].unique()) == ["input", "forward"]
     own = table.set_index(["phase", "metric"])
-    assert own.loc[("forward", "LLC-load-misses"), ["solo", "corun", "ratio"]].tolist() == pytest.approx([4e3, 12e3, 3])
-    assert own.loc[("forward", IPC), ["solo", "corun", "ratio"]].tolist() == pytest.approx([2, 1, 0.5])
+    assert own.loc[("forward", "LLC-load-misses"), ["alone", "corun", "ratio"]].tolist() == pytest.approx(
+        [4e3, 12e3, 3]
+    )
+    assert own.loc[("forward", IPC), ["alone", "corun", "ratio"]].tolist() == pytest.approx([2, 1, 0.5])
     assert own.loc[("forward", "LLC-load-misses per 1000 instructions"), "ratio"] == pytest.approx(3)
     assert own.loc["input", "ratio"].tolist() == pytest.approx([1] * 5)
     assert own.loc[("forward", "cycles"), "unit"] == "step"
     assert own.loc[("forward", IPC), "unit"] == ""
-    assert set(table["blocks"]) == {3}
+    assert set(table["launches"]) == {3}
     assert set(table["rounds"]) == {6}
     assert (table["ratio_low"] <= table["ratio"]).all()
-    assert found(blocks=2)["ratio_low"].isna().all()
+    assert found(launches=2)["ratio_low"].isna().all()
 
 
 def test_slices_that_cut_off_more_steps_beside_others_change_nothing():
@@ -68,7 +70,6 @@ def test_slices_that_cut_off_more_steps_beside_others_change_nothing():
 
 
 def test_a_count_without_its_seconds_is_in_none():
-    """Blocks from before the column was written lack it."""
     assert found(spoil=lambda row: row | {"seconds": np.nan}).empty
     assert found(spoil=lambda row: row | {"value": np.nan, "status": "not counted"}).empty
     assert found(spoil=lambda row: row | {"phase": ""}).empty
@@ -87,15 +88,15 @@ def test_both_ways_of_counting_stand_apart_and_the_jobs_own_is_preferred():
 
 
 def test_rejected_windows_and_other_launches_parts_are_as_everywhere():
-    steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "solo"))
+    steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "alone"))
     assert set(phase_counts([steps], [counts(windows)], windows)["rounds"]) == {3}
     steps, windows = tables(3, 2, known)
-    whole, both = counts(windows), [counts(windows[windows["block"] == number]) for number in (1, 2, 3)]
-    parts = phase_counts([steps[steps["block"] == number] for number in (1, 2, 3)], both, windows)
+    whole, both = counts(windows), [counts(windows[windows["launch"] == number]) for number in (1, 2, 3)]
+    parts = phase_counts([steps[steps["launch"] == number] for number in (1, 2, 3)], both, windows)
     pd.testing.assert_frame_equal(parts, phase_counts([steps], [whole], windows))
 
 
 def test_without_pairs_or_counts_there_is_an_empty_table():
     steps, windows = tables(3, 2, known)
     assert phase_counts([steps], [], windows).empty
-    assert phase_counts([steps], [counts(windows)], windows[windows["kind"] == "solo"]).empty
+    assert phase_counts([steps], [counts(windows)], windows[windows["kind"] == "alone"]).empty

@@ -11,7 +11,7 @@ from castmates.analysis.statistics import change_points
 from castmates.report.figures import evolution, phases
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results, read_results
-from castmates.results.columns.block import STEPS
+from castmates.results.columns.launch import STEPS
 from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
 
@@ -22,15 +22,15 @@ needs_ruptures = pytest.mark.needs("ruptures")
 
 
 def results(
-    folder, blocks: int = 3, rounds: int = 4, warm_up: float = 1.0, antagonists: tuple[str, ...] = ("stream", "chase")
+    folder, launches: int = 3, rounds: int = 4, warm_up: float = 1.0, antagonists: tuple[str, ...] = ("stream", "chase")
 ) -> Results:
     """Synthetic results whose lead reports phases, with one that is slower beside others, and a slow first round."""
-    make(folder, leads=["dlrm-train"], antagonists=antagonists, blocks=blocks, rounds=rounds)
+    make(folder, leads=["dlrm-train"], antagonists=antagonists, launches=launches, rounds=rounds)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
     windows["valid"] = True
     windows.to_parquet(folder / "tables" / "windows.parquet", index=False)
     rng = np.random.default_rng(3)
-    for (company, block), own in windows.groupby(["company", "block"]):
+    for (cohort, launch), own in windows.groupby(["cohort", "launch"]):
         steps, units = [], 0
         for window in own.sort_values("window").to_dict("records"):
             t_ns = window["open_ns"]
@@ -40,11 +40,11 @@ def results(
                 spent["forward"] *= FORWARD if window["kind"] == "corun" else 1.0
                 begin, t_ns = t_ns, t_ns + round(1e9 * (sum(spent.values()) + 0.1 * step))
                 units += 1
-                row = {key: window[key] for key in ("study", "company", "block", "window", "member", "platform")}
+                row = {key: window[key] for key in ("study", "cohort", "launch", "window", "member", "platform")}
                 row |= {"t_ns": t_ns, "units": units, "begin_ns": begin if place else None, "slice": window["window"]}
                 steps.append(row | ({f"{name}_s": one for name, one in spent.items()} if place else {}))
-        table = frame(steps, STEPS | {f"{name}_s": "float64" for name in PARTS})
-        table.to_parquet(folder / "blocks" / str(company) / str(block) / "steps.parquet", index=False)
+        table = frame(steps, dict(STEPS) | {f"{name}_s": "float64" for name in PARTS})
+        table.to_parquet(folder / "launches" / str(cohort) / str(launch) / "steps.parquet", index=False)
     return read_results(folder)
 
 
@@ -54,7 +54,7 @@ def test_leads_that_do_not_fit_are_told_of(usual, monkeypatch):
     monkeypatch.setattr(phases, "losses", lambda _: pd.concat(leads, ignore_index=True))
     figure, _ = phases.draw(usual)
     assert sum(word.startswith("lead-") for word in texts(figure)) == 6
-    assert any(word.startswith("2 more programs in the CSV") for word in texts(figure))
+    assert any(word.startswith("2 more leads in the CSV") for word in texts(figure))
 
 
 def texts(figure) -> list[str]:
@@ -79,7 +79,7 @@ def test_the_figure_of_phases_says_which_loses(usual):
 
 
 def test_with_two_launches_the_interval_is_the_one_within_launch_and_says_so(tmp_path):
-    told = results(tmp_path / "study", blocks=2)
+    told = results(tmp_path / "study", launches=2)
     figure, source = phases.draw(told)
     assert source["loss_low"].isna().all()
     assert source["within_low"].notna().all()
@@ -99,8 +99,8 @@ def test_without_phases_the_figure_says_so(tmp_path):
 def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
     told = results(tmp_path / "study", warm_up=1.3)
     figure, source = evolution.draw(told)
-    assert {"warm-up", "level changes", "step", "solo", "beside stream"} <= set(texts(figure))
-    for _, launch in source.groupby("block"):
+    assert {"warm-up", "level changes", "step", "alone", "beside stream"} <= set(texts(figure))
+    for _, launch in source.groupby("launch"):
         last = launch.loc[launch["warm_up"].astype(bool), "iteration"].max()
         assert last == pytest.approx(5 * 40, abs=6), "the first round has five windows of forty steps"
         assert launch["change"].sum() == 1
@@ -113,12 +113,12 @@ def test_what_others_cost_is_no_change(usual):
     _, source = evolution.draw(usual)
     assert not source["change"].any()
     slower = source.groupby("what")["seconds"].median()
-    assert slower["beside stream"] / slower["solo"] == pytest.approx(1.1, abs=0.02)
+    assert slower["beside stream"] / slower["alone"] == pytest.approx(1.1, abs=0.02)
 
 
 def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(change_points, "find_spec", lambda _: None)
-    told = results(tmp_path / "study", blocks=1, warm_up=1.3)
+    told = results(tmp_path / "study", launches=1, warm_up=1.3)
     figure, source = evolution.draw(told)
     assert not source["change"].any()
     assert source["level"].isna().all()
@@ -130,15 +130,15 @@ def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monk
 
 
 def test_of_many_launches_six_are_shown_and_the_caption_says_so(tmp_path):
-    told = results(tmp_path / "study", blocks=9, rounds=1)
+    told = results(tmp_path / "study", launches=9, rounds=1)
     figure, source = evolution.draw(told)
-    assert sorted(source["block"].unique()) == [1, 3, 4, 6, 7, 9]
+    assert sorted(source["launch"].unique()) == [1, 3, 4, 6, 7, 9]
     assert sum(word.startswith("dlrm-train, launch ") for word in texts(figure)) == 6
     assert "(6 of 9 launches" in texts_for("evolution", told).caption
 
 
 def test_a_long_launch_is_thinned_but_keeps_its_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(evolution, "DRAWN", 100)
-    _, source = evolution.draw(results(tmp_path / "study", blocks=1, warm_up=1.3))
+    _, source = evolution.draw(results(tmp_path / "study", launches=1, warm_up=1.3))
     steps = 4 * 5 * 39
     assert 100 * 0.8 <= len(source) <= math.ceil(steps / math.ceil(steps / 100)) + 3

@@ -1,4 +1,4 @@
-"""Version 2 of the phases file: every range is kept, with its thread, nesting, domain, epoch and payload."""
+"""Every range is kept, with its thread, nesting, domain, epoch and payload."""
 
 import struct
 import threading
@@ -13,15 +13,14 @@ from castmates.workloads import phase_file, phases
 from castmates.workloads.phase_file import Reader
 from castmates.workloads.phase_writer import Writer
 from castmates.workloads.phases import end, epoch, instant, mark, phase, start
-from castmates.workloads.range_writer import RangeWriter
-from tests.unit.phases.written_ranges import CALLS, CAPACITY, create, heard, make, said
+from tests.unit.phases.written_ranges import CALLS, CAPACITY, create, heard, make, phases_of, said
 
 
 @pytest.fixture
 def listening(tmp_path, monkeypatch):
     """A runner that keeps ranges."""
     reader = create(tmp_path / "file", capacity=64)
-    monkeypatch.setenv(phase_file.SECOND_VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(phase_file.VARIABLE, str(tmp_path / "file"))
     monkeypatch.setattr(phases._state, "writer", phases._unopened)
     return reader
 
@@ -79,18 +78,17 @@ def test_what_ends_twice_or_never_is_counted_and_a_sentence_comes_once(listening
 
 @settings(max_examples=60)
 @given(CALLS)
-def test_phases_are_those_of_version_1_whatever_else_is_written(tmp_path_factory, calls):
-    """The sums of a block cannot change with the version that its ranges are kept in."""
+def test_phases_are_the_same_whether_ranges_are_kept_or_not(tmp_path_factory, calls):
+    """The sums of a launch cannot change with what else is kept."""
     folder = tmp_path_factory.mktemp("phases")
-    phase_file.create(folder / "first", capacity=64)
-    second = create(folder / "second", capacity=64)
-    make(Writer(folder / "first"), calls)
-    make(RangeWriter(folder / "second"), calls)
-    first = Reader(folder / "first")
-    plain = [(one.name, one.step) for one in phase_file.phases_in(first.read().data, first.names, 0)]
-    own = [one for one in heard(second) if one.type == "phase" and not one.domain]
-    short = [(one.path, one.step) for one in own if len(one.path.encode()) <= 63]
-    assert short == plain
+    phase_file.create(folder / "phases", capacity=64, ranges=False)
+    everything = create(folder / "everything", capacity=64)
+    for name in ("phases", "everything"):
+        make(Writer(folder / name), calls)
+    only = Reader(folder / "phases")
+    assert {(one.type, one.domain, one.payload) for one in heard(only)} <= {("phase", "", "")}
+    assert [(one.name, one.step) for one in phases_of(only)] == [(one.name, one.step) for one in phases_of(everything)]
+    own = [one for one in heard(everything) if one.type == "phase" and not one.domain]
     for one in own:  # and they lie in each other
         around = one.path.rpartition("/")[0]
         outer = [other for other in own if other.path == around and other.end_ns >= one.end_ns]
@@ -102,12 +100,12 @@ def test_phases_are_those_of_version_1_whatever_else_is_written(tmp_path_factory
 def test_a_reader_that_is_late_and_a_process_that_goes_on_in_the_file(tmp_path_factory, calls, more):
     path = tmp_path_factory.mktemp("phases") / "file"
     reader = create(path)
-    make(RangeWriter(path), calls)
+    make(Writer(path), calls)
     before = reader.head
-    make(RangeWriter(path), more)
+    make(Writer(path), more)
     whole = create(path.with_name("whole"), capacity=256)
-    make(RangeWriter(path.with_name("whole")), [*calls])
-    make(RangeWriter(path.with_name("whole")), [*more])
+    make(Writer(path.with_name("whole")), [*calls])
+    make(Writer(path.with_name("whole")), [*more])
     lost = reader.read().lost
     assert lost == max(0, reader.head - CAPACITY + 1)
     assert said(reader)[1:] == said(whole)[1:]
@@ -117,12 +115,12 @@ def test_a_reader_that_is_late_and_a_process_that_goes_on_in_the_file(tmp_path_f
 
 def test_the_layout_is_the_one_that_is_documented(tmp_path):
     create(tmp_path / "file", capacity=2, counters=["page-faults"])
-    writer = RangeWriter(tmp_path / "file")
+    writer = Writer(tmp_path / "file")
     writer.record("é", 5, 7, 3)
     writer.range("load", 8, 9, 4, domain="input")
     content = (tmp_path / "file").read_bytes()
     assert len(content) == 67136 + 2 * (64 + 8 + 64)
-    assert struct.unpack_from("8sII", content) == (b"CASTPHAS", 2, 2)
+    assert struct.unpack_from("8sII", content) == (b"CASTPHAS", 1, 2)
     assert struct.unpack_from("QII", content, 24) == (2, 2, 2)
     assert content[1600 - 15 * 64 : 1600 - 15 * 64 + 6] == b"input\0"
     assert struct.unpack_from("HH3s", content, 1600) == (0, 1, "é".encode() + b"\0")
@@ -132,22 +130,9 @@ def test_the_layout_is_the_one_that_is_documented(tmp_path):
     assert struct.unpack_from("4q6I", content, 67136 + 136) == (8, 9, 4, -1, 1, 2, 0, 0, 0, 0)
 
 
-def test_a_job_that_knows_version_1_alone_is_heard_and_its_phases_are_rows(tmp_path):
-    log = RangeLog.of(tmp_path / "file", [], most=10)
-    assert log.variables == {
-        "CASTMATES_PHASES": str(tmp_path / "file"),
-        "CASTMATES_PHASES_2": str(tmp_path / "file2"),
-    }
-    Writer(log.variables["CASTMATES_PHASES"]).record("forward", 1, 2, 3)
-    log.read()
-    assert log.heard.names == ["forward"]
-    assert [(one.type, one.path, one.step, one.thread) for one in log.ranges()] == [("phase", "forward", 3, None)]
-    assert log.about() == {"names": ["forward"], "lost": 0, "not_recorded": 0, "version": 1}
-
-
 def test_between_windows_only_what_is_longer_than_one_is_kept(tmp_path):
     log = RangeLog.of(tmp_path / "file", [], most=10)
-    writer = RangeWriter(log.variables["CASTMATES_PHASES_2"])
+    writer = Writer(log.variables["CASTMATES_PHASES"])
     handle, around = writer.start("load", payload="n=1"), writer.epoch(2)
     writer.record("between", 1, 2)
     writer.instant("between")
@@ -161,16 +146,16 @@ def test_between_windows_only_what_is_longer_than_one_is_kept(tmp_path):
         ("phase", "inside", ""), ("range", "load", "n=1"), ("epoch", "epoch", "")
     ]  # fmt: skip
     assert [[one.name for one in part] for part, _ in log.parts()] == [["inside"]]
-    assert log.about() == {"names": ["between", "inside"], "lost": 0, "not_recorded": 0, "version": 2, "not_ended": 1}
+    assert log.about() == {"names": ["between", "inside"], "lost": 0, "not_recorded": 0, "not_ended": 1}
 
 
 @pytest.mark.parametrize("take", [RangeLog.forget, RangeLog.read])
 def test_a_job_that_writes_nonsense_spoils_its_own_ranges_alone(tmp_path, take):
     log = RangeLog.of(tmp_path / "file", [], most=10)
-    writer = RangeWriter(log.variables["CASTMATES_PHASES_2"])
+    writer = Writer(log.variables["CASTMATES_PHASES"])
     writer.record("inside", 1, 2)
     log.read()
-    with (tmp_path / "file2").open("r+b") as file:
+    with (tmp_path / "file").open("r+b") as file:
         file.seek(24)
         file.write(struct.pack("QII", 0, 2**31, 2**31))  # records, names, domains
     take(log)
@@ -181,7 +166,7 @@ def test_a_job_that_writes_nonsense_spoils_its_own_ranges_alone(tmp_path, take):
 
 def test_records_that_cannot_be_whole_are_left_out(tmp_path):
     reader = create(tmp_path / "file")
-    writer = RangeWriter(tmp_path / "file")
+    writer = Writer(tmp_path / "file")
     for number in range(4):
         writer.record("good", number, number + 1)
     with (tmp_path / "file").open("r+b") as file:

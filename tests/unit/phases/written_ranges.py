@@ -1,4 +1,4 @@
-"""What a phases file of version 2 holds, and calls that the writers in Python and in C make alike."""
+"""What a phases file holds, and calls that the writers in Python and in C make alike."""
 
 import threading
 from collections.abc import Sequence
@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import Reader
-from castmates.workloads.phase_handle import Handle
-from castmates.workloads.range_file import Names, Range, ranges_in, without_payloads
-from castmates.workloads.range_writer import RangeWriter
+from castmates.workloads.phase_records import Names, Phase, Range, phases_in, ranges_in, without_payloads
+from castmates.workloads.phase_writer import Handle, Writer
 
 CAPACITY = 16  # of the files in which a call sequence may lap the reader
 Call = tuple[str, str, str, int, str]  # what, domain, name, step (or handle, or epoch), payload
@@ -32,7 +31,7 @@ CALLS = st.lists(
 
 def create(path: Path, capacity: int = CAPACITY, counters: Sequence[str] = ()) -> Reader:
     """An empty file, and its reader."""
-    phase_file.create(path, counters, capacity, version=2)
+    phase_file.create(path, counters, capacity)
     return Reader(path)
 
 
@@ -42,6 +41,12 @@ def heard(reader: Reader, since: int = 0) -> list[Range]:
     return list(ranges_in(*without_payloads(chunk.data, counters), Names.of(reader), counters))
 
 
+def phases_of(reader: Reader, since: int = 0) -> list[Phase]:
+    """The phases of no domain."""
+    heads, _ = without_payloads(reader.read(since).data, len(reader.counters))
+    return list(phases_in(heads, Names.of(reader), len(reader.counters)))
+
+
 def said(reader: Reader) -> tuple[object, ...]:
     """Everything that a file says but for times and threads."""
     rows = [(one.type, one.path, one.domain, one.step, one.epoch, one.payload) for one in heard(reader)]
@@ -49,7 +54,7 @@ def said(reader: Reader) -> tuple[object, ...]:
     return rows, names, reader.domains, reader.head, reader.open, reader.cut, reader.dropped
 
 
-def make(writer: RangeWriter, calls: Sequence[Call]) -> None:
+def make(writer: Writer, calls: Sequence[Call]) -> None:
     """Make these calls; handles are ended in the order of their numbers, which may be out of range."""
     handles: list[Handle | None] = []
 

@@ -529,7 +529,9 @@ def test_a_plain_user_with_too_few_groups_or_none(monkeypatch):
     delegate(bench, 1001, 4)
     with (
         as_user(bench, 1000, monkeypatch),
-        pytest.raises(CastmatesError, match=r"EACCES.*gave this user 1 empty groups and 2 are needed.*castmates grant"),
+        pytest.raises(
+            CastmatesError, match=r"EACCES.*gave this user 1 empty groups and 2 are needed.*castmates doctor --grant"
+        ),
     ):
         bench.prepared()
     other = Bench()

@@ -95,11 +95,6 @@ def test_clusters_divide_once_whether_or_not_the_kernel_has_done_it(tmp_path, sh
     assert read_cache(tmp_path).way_bytes == (18 << 20) // 12
 
 
-def test_a_plan_of_a_cache_that_nothing_divides_has_no_word_for_it():
-    assert "clusters" not in XEON.model_dump()
-    assert XEON.model_copy(update={"clusters": 3}).model_dump()["clusters"] == 3
-
-
 def test_arm(tmp_path):
     trees.record(tmp_path, trees.MPAM)
     cache = read_cache(tmp_path)
@@ -191,7 +186,3 @@ def test_groups_need_monitoring_ids_too():
         fake.make(f"g{number}")
     assert refused(fake.make, "one-more") == "ENOSPC"
     assert status(fake) == "Out of RMIDs"
-
-
-def test_plans_that_call_mebibytes_megabytes_are_still_read():
-    assert Bandwidth.model_validate({"unit": "MB/s", "least": 1, "step": 1, "most": 9}).unit == "MiB/s"

@@ -69,7 +69,7 @@ def test_shares_are_refused_at_once_where_root_has_granted_no_group(mounted, mon
     mounted(trees.XEON)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*sudo castmates grant"):
+    with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*sudo castmates doctor --grant"):
         refuse_hopeless(CacheRequest(shares=True))
 
 
@@ -103,7 +103,7 @@ def test_a_user_who_may_not_write(mounted, monkeypatch):
     here = mounted(trees.XEON)
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "sudo castmates grant" in choose_allocator().about()["allocation"]
+    assert "sudo castmates doctor --grant" in choose_allocator().about()["allocation"]
     given = here / "castmates-1000-0"
     given.mkdir()
     (given / "tasks").write_text("")

@@ -9,7 +9,6 @@ from castmates.machine import resctrl_state
 from castmates.machine.doctor.doctor import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
-from castmates.preview.schemata import rows
 from castmates.project import layout_of
 from castmates.rdt.fake import GRANITE_RAPIDS_SNC3, SAPPHIRE_RAPIDS, V6_1, FakeResctrl, SetNumbers
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
@@ -17,6 +16,7 @@ from castmates.rdt.resctrl.schemata import parse
 from castmates.study import mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
+from castmates.terminal.preview.schemata import rows
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench
@@ -302,15 +302,15 @@ def test_a_study_is_planned_for_it(name, tmp_path):
     host = mixes.Host(layout_of(here.topology), here.cache)
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), host, "study.yaml")
     plan = planning.extend(one, cast, {"x": "", "a": ""}, "k")
-    company = plan.blocks[0].company
-    under = [scene for scene in company.scenes if scene.partition == "split-2"]
+    cohort = plan.launches[0].cohort
+    under = [scene for scene in cohort.scenes if scene.partition == "split-2"]
     if name == "hybrid-client":
         assert not under
         assert plan.notes  # what was left out is listed
         return
     way = FACTS[name][1]
-    lead = rows(company, under, here.cache, host.layout)[0]
-    assert lead[0] == f"lead {company.lead.name}"
+    lead = rows(cohort, under, here.cache, host.layout)[0]
+    assert lead[0] == f"lead {cohort.lead.name}"
     assert lead[2] == f"2 ways, {2 * way / MIB:.4g} MiB"
 
 

@@ -93,7 +93,7 @@ def test_a_cache_whose_cpus_are_not_known_is_not_taken_for_compared():
     allocator.apply(SPLIT)
     readings = allocator.processor()
     assert not readings.under
-    assert readings.how.startswith("not read: ")
+    assert (readings.how, bool(readings.lacking)) == ("", True)
 
 
 def test_the_rest_of_the_machine_is_compared_too():
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_reported_and_nothing_is_claimed(refused):
     allocator = prepared(Bench(TIED), read)
     allocator.apply(SPLIT)
     readings = allocator.processor()
-    assert readings.how.startswith(f"not read: the processor's registers cannot be read ({os.strerror(refused)})")
+    assert readings.lacking.startswith(f"the processor's registers cannot be read ({os.strerror(refused)})")
     assert not readings.under
 
 
@@ -137,14 +137,14 @@ def test_a_group_is_left_alone_where_no_register_can_be_read():
     bench = Bench(TIED)
     registers = Registers(read, bench.fake, bench.allocator().cache, bench.domains)
     registers.find_class("g", lambda schemata: pytest.fail(f"{schemata} was written"))
-    assert registers.about().startswith("not read: ")
+    assert registers.lacking
 
 
 def test_a_group_that_root_made_is_not_changed_to_find_its_class():
     bench = Bench(TIED)
     registers = Registers(bench.fake.msr, bench.fake, bench.allocator().cache, bench.domains)
     registers.find_class("g", None)
-    assert "mount resctrl with -o debug" in registers.about()
+    assert "mount resctrl with -o debug" in registers.lacking
 
 
 def test_a_class_that_cannot_be_told_apart_is_not_guessed():
@@ -156,7 +156,7 @@ def test_a_class_that_cannot_be_told_apart_is_not_guessed():
 
     allocator = prepared(bench, wandering)
     allocator.apply(SPLIT)
-    assert "could not be found" in allocator.processor().how
+    assert "could not be found" in allocator.processor().lacking
     assert not allocator.processor().under
 
 
@@ -226,7 +226,7 @@ def test_registers_are_compared_on_every_machine_that_has_some(name):
     allocator.apply(share)
     readings = allocator.processor()
     if machine.shape.is_arm:
-        assert readings.how.startswith("not read: the processor's registers cannot be read (No such file or directory)")
+        assert readings.lacking.startswith("the processor's registers cannot be read (No such file or directory)")
     else:
         assert readings.under[share] == []
 

@@ -3,6 +3,7 @@
 import pytest
 
 from castmates.runner.rounds.pace import LONGEST_FIRST, SETTLE_STEPS, Steps, first_settle
+from castmates.study.reasons import Reason, ReasonKind
 from tests.unit.rounds.makers import LEAD, MS, slice_of, window_of
 from tests.unit.rounds.test_pace import AUTO
 
@@ -20,7 +21,7 @@ def test_a_rate_that_falls_within_slices_is_below_one_in_their_later_halves():
     steps = [20, 30, 40, 50, 60, 80, 100]
     slowing.since_switch[LEAD] = [(t * MS, number) for number, t in enumerate(steps)]
     rejected = slice_of(200)
-    rejected.reasons = ["steal: much"]
+    rejected.reasons = [Reason(ReasonKind.STEAL, "much")]
     assert window_of([slowing, rejected]).later(LEAD) == pytest.approx(0.5)
     assert window_of([slice_of(0), slice_of(200)]).later(LEAD) == pytest.approx(1)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.modelled.cast import Played, processes
-from castmates.modelled.hardware import modelled_hardware
-from castmates.modelled.stage import ModelledStage
-from castmates.modelled.world import World
+from castmates.runner.modelled.cast import Played, processes
+from castmates.runner.modelled.hardware import modelled_hardware
+from castmates.runner.modelled.stage import ModelledStage
+from castmates.runner.modelled.world import World
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.measure import measure_rounds
@@ -28,32 +28,34 @@ def test_nobody_runs_while_a_stretch_is_judged(rounds, monkeypatch):
 
 @pytest.fixture
 def rounds(tmp_path):
-    return rounds_of(project_of(tmp_path, STUDY + QUIET).plan().blocks[0])
+    return rounds_of(project_of(tmp_path, STUDY + QUIET).plan().launches[0])
 
 
 def test_slices_have_enough_steps_under_the_narrowest_mask_too(tmp_path):
     """Else the lead lacks steps where it has little cache, and its windows are rejected where it loses most."""
-    made = rounds_of(project_of(tmp_path, STUDY + SWEEPS + QUIET).plan().blocks[0])
-    lead = made.outcome.block.company.lead.name
+    made = rounds_of(project_of(tmp_path, STUDY + SWEEPS + QUIET).plan().launches[0])
+    lead = made.outcome.launch.cohort.lead.name
     warm = made.steps.of_member[lead]
     made.steps = replace(made.steps, of_member={**made.steps.of_member, lead: 0.3 * warm})  # as if quick without masks
     made.learn(made.measure(1))
     made.prepare()
-    assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.block.company.scenes}
-    masked = [step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("alone")]
+    assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.launch.cohort.scenes}
+    masked = [
+        step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("antagonist-alone")
+    ]
     narrow = max(masked)
     assert made.steps.of_member[lead] == narrow > 0.5 * warm
     assert made.pace.length_s - made.pace.settle_s >= STEPS * narrow
 
 
-def rounds_of(block):
-    world = World(block.design.model, processes(block.company, {}), block.seed)
+def rounds_of(launch):
+    world = World(launch.design.model, processes(launch.cohort, {}), launch.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=1000)]
-    hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
+    hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, launch.design.monitor)
     stage = ModelledStage(world, cast, hardware, lambda: None, {})
-    hardware.attach(stage.held(), [member.name for member in block.company.members])
-    outcome = Outcome(block, settling=Settling(0.005, 5.0, block.company.lead.name))
-    return Rounds(outcome, stage, warm_up(stage, block))
+    hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
+    outcome = Outcome(launch, settling=Settling(0.005, 5.0, launch.cohort.lead.name))
+    return Rounds(outcome, stage, warm_up(stage, launch))
 
 
 def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatch):
@@ -68,7 +70,7 @@ def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatc
 
     monkeypatch.setattr(settling, "learn", learn)
     assert not rounds.learn(windows)
-    lead = rounds.outcome.block.company.lead.name
+    lead = rounds.outcome.launch.cohort.lead.name
     assert not [each.reasons for window in windows for each in window.slices if each.reasons]
     for each in (each for window in windows for each in window.slices if lead in each.since_switch):
         assert each.begin_ns(lead) - each.switch_ns == pytest.approx(MOST_LEFT_OUT * before * 1e9, rel=0.01)
@@ -96,7 +98,7 @@ def test_the_record_has_the_lengths_that_rounds_were_measured_with(rounds, monke
     monkeypatch.setattr("castmates.runner.rounds.measure.progress.round_ended", lambda *_: None)
     outcome.paces.clear()
     measure_rounds(outcome, rounds.stage, lambda _: None)
-    assert len(used) == outcome.block.design.rounds
+    assert len(used) == outcome.launch.design.rounds
     for each in (each for window in outcome.windows for each in window.all_slices):
         assert each.length_s == outcome.paces[each.round].length_s
         assert each.length_s >= SETTLES * outcome.paces[each.round].settle_s

@@ -14,7 +14,7 @@ AUTO = DESIGN.model_copy(update={"slice": None, "window": 0.55, "steps": 10, "lo
 
 
 def pace(step=0.001, switch=0.0005, settle=0.005, design=AUTO, beside=0.001, watch=0.3):
-    steps = Steps({"solo": step, "corun:m": step}, {LEAD: step, BESIDE: beside}, switch)
+    steps = Steps({"alone": step, "corun:m": step}, {LEAD: step, BESIDE: beside}, switch)
     return pace_of(design, steps, LEAD, settle, watch)
 
 
@@ -105,14 +105,19 @@ def test_slices_of_a_window_make_its_length_and_hardly_more(window, step, settle
 
 def test_somebody_elses_long_steps_do_not_stretch_the_windows_of_all():
     """A command that is run again and again is alone in one scene, whose steps are its runs."""
-    steps = Steps({"solo": 0.001, "alone:x": 4.0}, {LEAD: 0.001, BESIDE: 4.0}, 0.0005)
+    steps = Steps({"alone": 0.001, "antagonist-alone:x": 4.0}, {LEAD: 0.001, BESIDE: 4.0}, 0.0005)
     assert pace_of(AUTO, steps, LEAD, 0.005, 0.3).cycles == pace().cycles
 
 
 def test_what_is_known_of_a_scene_says_when_its_slices_end():
-    steps = Steps({"solo": 0.01, "corun:m": 0.04, "alone:x": 0.0}, {LEAD: 0.04}, 0.001)
+    steps = Steps({"alone": 0.01, "corun:m": 0.04, "antagonist-alone:x": 0.0}, {LEAD: 0.04}, 0.001)
     found = pace_of(AUTO, steps, LEAD, 0.005, 0.0)
-    assert [found.step_of(scene_of(name)) for name in ("solo", "corun:m", "alone:x", "new")] == [0.01, 0.04, 0.04, 0.04]
+    assert [found.step_of(scene_of(name)) for name in ("alone", "corun:m", "antagonist-alone:x", "new")] == [
+        0.01,
+        0.04,
+        0.04,
+        0.04,
+    ]
 
 
 def test_single_slices_have_their_own_length_and_nobody_is_slow_in_them():

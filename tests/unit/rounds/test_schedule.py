@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from castmates.study.schedule import MANY, Orders, Stretch, stretches
 from castmates.study.spec import REST, UNMANAGED, Scene, Share
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import cohort, mix, plan
 
 SEEDS = st.integers(0, 2**32 - 1).map(str)
 
@@ -41,13 +41,13 @@ def test_each_scene_follows_each_other_one_about_equally_often(count, cycles, se
 
 
 @given(st.integers(1, 9), st.integers(1, 30), SEEDS)
-def test_a_solo_that_many_scenes_are_held_against_comes_twice_in_all_cycles_but_the_watched_one(count, cycles, seed):
-    solo = scenes(1, kind="solo")[0].model_copy(update={"name": "solo"})
-    stretch = Stretch((), (solo, *scenes(count)), seed)
+def test_a_alone_that_many_scenes_are_held_against_comes_twice_in_all_cycles_but_the_watched_one(count, cycles, seed):
+    alone = scenes(1, kind="alone")[0].model_copy(update={"name": "alone"})
+    stretch = Stretch((), (alone, *scenes(count)), seed)
     found = [[scene.name for scene in cycle] for cycle in Orders().draw(stretch, cycles)]
     times = [2 if count >= MANY else 1] * (cycles - 1) + [1]
-    assert [cycle.count("solo") for cycle in found] == times
-    assert all(set(cycle) == {"solo", *(f"s{number}" for number in range(count))} for cycle in found)
+    assert [cycle.count("alone") for cycle in found] == times
+    assert all(set(cycle) == {"alone", *(f"s{number}" for number in range(count))} for cycle in found)
     assert stretch.turns == count + times[0] or cycles == 1
     assert all(one != other for one, other in pairwise([name for cycle in found for name in cycle]))
 
@@ -59,7 +59,7 @@ SHAPES = {
     "six": [[f"{name}@1"] for name in "abcdef"],
     "several at once": [["a@1"], ["b@2"], ["a@1", "b@2"]],
 }
-BASELINES = {"solo", "solo-again", "placebo", "alone"}
+BASELINES = {"alone", "alone-again", "placebo", "antagonist-alone"}
 
 
 def after_frozen(shape, seed, rounds):
@@ -67,11 +67,11 @@ def after_frozen(shape, seed, rounds):
 
     `rounds` are the cycles of each, which change from round to round as the runner learns, and in spare rounds.
     """
-    (block,) = plan([company("c", *(mix("lead@0", *beside) for beside in SHAPES[shape]))], blocks=1).blocks
-    block, orders = block.model_copy(update={"seed": seed}), Orders()
+    (launch,) = plan([cohort("c", *(mix("lead@0", *beside) for beside in SHAPES[shape]))], launches=1).launches
+    launch, orders = launch.model_copy(update={"seed": seed}), Orders()
     met = Counter()
     for number, cycles in enumerate(rounds, start=1):
-        for stretch in stretches(block, number):
+        for stretch in stretches(launch, number):
             slices = [scene for cycle in orders.draw(stretch, cycles) for scene in cycle]
             for before, scene in pairwise(slices):
                 met.update((name, scene.kind, scene.name, name in before.active) for name in scene.active)
@@ -81,7 +81,7 @@ def after_frozen(shape, seed, rounds):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_in_a_launch_every_scene_of_a_member_comes_as_often_after_it_was_frozen(shape):
-    """In every launch within one slice and a half, and on average within 2.5 points (solo once had 5 more)."""
+    """In every launch within one slice and a half, and on average within 2.5 points (alone once had 5 more)."""
     excess = []
     for seed in range(60):
         found = after_frozen(shape, seed, [(4, 4, 4), (3, 5, 2, 2), (12,)][seed % 3])
@@ -90,7 +90,7 @@ def test_in_a_launch_every_scene_of_a_member_comes_as_often_after_it_was_frozen(
                 others = [one for (who, of, _), (_, one) in found.items() if who == member and of in BASELINES]
                 assert max(abs(share - other) for other in others) * slices < 1.5
             if kind == "corun" and member == "lead@0":
-                excess.append(found["lead@0", "solo", "solo"][1] - share)
+                excess.append(found["lead@0", "alone", "alone"][1] - share)
     assert abs(fmean(excess)) < 0.025
 
 
@@ -108,27 +108,27 @@ def test_places_in_a_cycle_are_nobodys_own():
     assert len({tuple(cycle) for cycle in order(5, 40, "7")}) > 20
 
 
-def block_of(made=None):
-    """A block with scenes under no partition and under two."""
-    block = plan([company("c", mix("lead@0", "stream@1"))], blocks=2).blocks[0]
+def launch_of(made=None):
+    """A launch with scenes under no partition and under two."""
+    launch = plan([cohort("c", mix("lead@0", "stream@1"))], launches=2).launches[0]
     shares = {name: (Share(member="lead@0", ways=ways),) for name, ways in (("a", 0xF), ("b", 0x3))}
     more = [
         one.model_copy(update={"name": f"{one.name}@{name}", "shares": own, "partition": name})
         for name, own in shares.items()
-        for one in block.company.scenes
+        for one in launch.cohort.scenes
     ]
-    together = block.company.model_copy(update={"scenes": (*block.company.scenes, *more)})
-    return block.model_copy(update={"company": together} | (made or {}))
+    together = launch.cohort.model_copy(update={"scenes": (*launch.cohort.scenes, *more)})
+    return launch.model_copy(update={"cohort": together} | (made or {}))
 
 
 def test_a_round_has_one_stretch_for_each_partition_and_every_scene_once():
-    block = block_of()
+    launch = launch_of()
     for number in range(1, 6):
-        found = stretches(block, number)
+        found = stretches(launch, number)
         # Who is alone has the same under each partition of the lead's, and so needs no further stretch.
         assert sorted(len(stretch.scenes) for stretch in found) == [4, 4, 7]
         everyone = [scene.name for stretch in found for scene in stretch.scenes]
-        assert sorted(everyone) == sorted(scene.name for scene in block.company.scenes)
+        assert sorted(everyone) == sorted(scene.name for scene in launch.cohort.scenes)
 
 
 AMOUNTS = st.sampled_from([None, 0x3, 0xF])
@@ -137,7 +137,7 @@ AMOUNTS = st.sampled_from([None, 0x3, 0xF])
 @given(st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.booleans()), min_size=1, max_size=8))
 def test_whoever_runs_in_a_stretch_has_what_its_scene_gives(given_ways):
     """And members on one CPU have the same, because pqos gives it to the CPU; the rest of the machine never stops."""
-    block = plan([company("c", mix("lead@0", "stream@1"), mix("lead@0", "chase@1"))], blocks=1).blocks[0]
+    launch = plan([cohort("c", mix("lead@0", "stream@1"), mix("lead@0", "chase@1"))], launches=1).launches[0]
     scenes = []
     for number, (lead, stream, chase, rest, beside_chase) in enumerate(given_ways):
         ways = {
@@ -150,8 +150,8 @@ def test_whoever_runs_in_a_stretch_has_what_its_scene_gives(given_ways):
         scenes.append(
             Scene(name=f"s{number}", kind="corun", mix="m", active=active, placebos=(), partition="p", shares=shares)
         )
-    block = block.model_copy(update={"company": block.company.model_copy(update={"scenes": tuple(scenes)})})
-    found = stretches(block, 1)
+    launch = launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"scenes": tuple(scenes)})})
+    found = stretches(launch, 1)
     assert sorted(scene.name for stretch in found for scene in stretch.scenes) == [scene.name for scene in scenes]
     for stretch in found:
         given_to = {share.member: share.ways for share in stretch.shares}
@@ -165,13 +165,13 @@ def test_whoever_runs_in_a_stretch_has_what_its_scene_gives(given_ways):
 
 
 def test_rounds_have_their_own_orders_and_the_seed_decides_them():
-    block, other = block_of(), block_of({"seed": 99})
-    partitions = [[stretch.scenes[0].partition for stretch in stretches(block, number)] for number in range(1, 30)]
+    launch, other = launch_of(), launch_of({"seed": 99})
+    partitions = [[stretch.scenes[0].partition for stretch in stretches(launch, number)] for number in range(1, 30)]
     assert len(set(map(tuple, partitions))) == 6
 
     def whole(of, number):
         return [[s.name for s in cycle] for stretch in stretches(of, number) for cycle in Orders().draw(stretch, 3)]
 
-    assert whole(block, 1) == whole(block, 1)
-    assert whole(block, 1) != whole(block, 2)
-    assert whole(block, 1) != whole(other, 1)
+    assert whole(launch, 1) == whole(launch, 1)
+    assert whole(launch, 1) != whole(launch, 2)
+    assert whole(launch, 1) != whole(other, 1)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.modelled.cast import Played, processes
-from castmates.modelled.hardware import modelled_hardware
-from castmates.modelled.stage import ModelledStage
-from castmates.modelled.world import World
+from castmates.runner.modelled.cast import Played, processes
+from castmates.runner.modelled.hardware import modelled_hardware
+from castmates.runner.modelled.stage import ModelledStage
+from castmates.runner.modelled.world import World
 from castmates.runner.rounds.pace import Pace, Steps
 from castmates.runner.rounds.slices import LONGEST_WAIT, POLLS, Progress, _closed, measure_slice, measure_watched
 from castmates.runner.rounds.window import Total
@@ -48,34 +48,34 @@ def test_what_was_not_yet_steady_is_no_progress_and_the_evidence_stays_whole():
 
 @pytest.fixture
 def studied(tmp_path):
-    return project_of(tmp_path, STUDY.replace("[flood]", "[flood, slow]") + QUIET + SLOW).plan().blocks[0]
+    return project_of(tmp_path, STUDY.replace("[flood]", "[flood, slow]") + QUIET + SLOW).plan().launches[0]
 
 
 @pytest.fixture
 def stage(studied):
     machine = studied.design.model
-    world = World(machine, processes(studied.company, {}), studied.seed)
+    world = World(machine, processes(studied.cohort, {}), studied.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=1000)]
     hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, studied.design.monitor)
     made = ModelledStage(world, cast, hardware, lambda: None, {})
-    hardware.attach(made.held(), [member.name for member in studied.company.members])
+    hardware.attach(made.held(), [member.name for member in studied.cohort.members])
     return made
 
 
-def scene(block, name) -> Scene:
-    return next(one for one in block.company.scenes if one.name.startswith(name))
+def scene(launch, name) -> Scene:
+    return next(one for one in launch.cohort.scenes if one.name.startswith(name))
 
 
-def pace(block, length=0.1, settle=0.02, watch=0.0, slow=()):
-    steps = Steps({one.name: 0.01 for one in block.company.scenes}, {}, 0.0)
+def pace(launch, length=0.1, settle=0.02, watch=0.0, slow=()):
+    steps = Steps({one.name: 0.01 for one in launch.cohort.scenes}, {}, 0.0)
     return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
 
 
-@pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "alone:flood"])
+@pytest.mark.parametrize("name", ["alone", "placebo", "corun:ranking+flood", "antagonist-alone:flood"])
 def test_a_slice_ends_with_the_first_step_after_its_length(studied, stage, name):
     """Of the lead, or of who is alone: cut at a moment instead, slow steps would be lost more often than quick ones."""
     who, paced = scene(studied, name).active[0], pace(studied)
-    measure_slice(stage, scene(studied, "solo"), paced)
+    measure_slice(stage, scene(studied, "alone"), paced)
     for _ in range(5):
         before = stage.now_ns()
         each = measure_slice(stage, scene(studied, name), paced)
@@ -119,13 +119,13 @@ def test_who_makes_few_steps_that_vary_has_the_same_rate_beside_others_as_alone(
 
 def test_nobody_waits_for_ever_for_the_step_that_ends_a_slice(studied, stage):
     paced = pace(studied, length=0.05)
-    each = measure_slice(stage, scene(studied, "alone:slow"), paced)
+    each = measure_slice(stage, scene(studied, "antagonist-alone:slow"), paced)
     assert each.close_ns - each.switch_ns == pytest.approx(LONGEST_WAIT * paced.length_ns, rel=0.05)
     assert list(each.progress(each.scene.active[0]).records) == []
 
 
 def test_a_watched_slice_is_open_for_what_is_read_and_reads_it(studied, stage):
-    members = {member.name: member for member in studied.company.members}
+    members = {member.name: member for member in studied.cohort.members}
     each = measure_watched(
         stage, scene(studied, "corun:ranking+flood"), pace(studied, watch=0.5), members, studied.design, 1
     )
@@ -139,7 +139,7 @@ def test_a_watched_slice_is_open_for_what_is_read_and_reads_it(studied, stage):
 @pytest.mark.parametrize(("longest", "shortest", "most"), [(20.0, 4.0, 6.0), (1.0, 1.0, 1.1)])
 def test_a_watched_slice_is_kept_open_for_slow_members_up_to_a_limit(studied, stage, longest, shortest, most):
     """Ten steps of 0.4 s and more, and the one with which the first of them begins."""
-    members = {member.name: member for member in studied.company.members}
+    members = {member.name: member for member in studied.cohort.members}
     design = studied.design.model_copy(update={"longest_window": longest, "steps": 10})
     together = scene(studied, "corun:ranking+slow")
     slow = together.active[1]
@@ -152,7 +152,7 @@ def test_a_watched_slice_is_kept_open_for_slow_members_up_to_a_limit(studied, st
 
 def test_a_silent_slow_member_is_waited_for_once_and_who_is_at_its_end_is_not(studied, stage, monkeypatch):
     """Each watched slice would else take the longest window, in every scene of every round."""
-    members = {member.name: member for member in studied.company.members}
+    members = {member.name: member for member in studied.cohort.members}
     design = studied.design.model_copy(update={"longest_window": 3.0, "steps": 10})
     together = scene(studied, "corun:ranking+slow")
     slow = together.active[1]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.protocols import Count, Sample
+from castmates.study.reasons import Reason, ReasonKind
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, cpu_time, scene_of, slice_of, window_of
 
 
@@ -34,7 +35,11 @@ def test_the_rate_is_of_all_units_and_not_the_mean_of_rates():
     assert total.rate == pytest.approx(9 / 0.12)
 
 
-@pytest.mark.parametrize("spoil", [{"reasons": ["steal: much"]}, {"dropped": True}])
+STEAL, NO_PROGRESS = Reason(ReasonKind.STEAL, "much"), Reason(ReasonKind.NO_PROGRESS, "x")
+FEW = Reason(ReasonKind.TOO_FEW_CYCLES, "0 of 2 are left")
+
+
+@pytest.mark.parametrize("spoil", [{"reasons": [STEAL]}, {"dropped": True}])
 def test_what_does_not_count_is_in_no_sum(spoil):
     slices = three()
     slices[1] = slice_of(500, step=50, cycle=2, samples=cpu_time(600, 9.0), **spoil)
@@ -63,16 +68,16 @@ def test_a_slow_member_is_measured_in_the_watched_slice_alone():
 
 
 def test_a_slow_member_loses_its_window_with_the_watched_slice_and_the_lead_does_not():
-    watched = slice_of(2000, length=1000, reasons=["steal: much"])
+    watched = slice_of(2000, length=1000, reasons=[STEAL])
     window = window_of(three(), watched, slow=[BESIDE])
-    assert window.reasons_of(BESIDE) == ["steal: much"]
+    assert window.reasons_of(BESIDE) == [STEAL]
     assert window.reasons_of(LEAD) == []
     assert math.isnan(window.total(BESIDE).rate)
     assert window.total(LEAD).rate == pytest.approx(100)
 
 
 def test_a_scene_with_no_usual_slice_has_its_watched_one():
-    alone = scene_of("alone:beside@1", (BESIDE,), "alone")
+    alone = scene_of("antagonist-alone:beside@1", (BESIDE,), "antagonist-alone")
     window = window_of([], slice_of(0, alone, step=100, length=1000), slow=[BESIDE])
     assert window.all_slices_of(BESIDE) == [window.watched]
     assert window.total(BESIDE).rate == pytest.approx(10)
@@ -80,10 +85,14 @@ def test_a_scene_with_no_usual_slice_has_its_watched_one():
 
 
 def test_reasons_of_the_window_come_first_and_none_twice():
-    slices = [slice_of(begin, reasons=["steal: much", "no progress: x"]) for begin in (0, 500)]
+    slices = [slice_of(begin, reasons=[STEAL, NO_PROGRESS]) for begin in (0, 500)]
     window = window_of(slices)
-    window.reasons = ["too few cycles: 0 of 2 are left"]
-    assert window.reasons_of(LEAD) == ["too few cycles: 0 of 2 are left", "steal: much", "no progress: x"]
+    window.reasons = [FEW]
+    assert window.reasons_of(LEAD) == [
+        FEW,
+        STEAL,
+        NO_PROGRESS,
+    ]
 
 
 def _leave_out(window, seconds):
@@ -138,7 +147,7 @@ def test_what_only_a_rejected_slice_has_read_is_no_result():
     usual[-1].samples.append(dear)
     usual[-1].counts = [Count(LEAD, "Retiring", 0.5, "counted", "toplev", "metric")]
     window = window_of(usual)
-    window.watched.reasons.append("steal: much")
+    window.watched.reasons.append(STEAL)
     assert {sample.metric for sample in window.samples()} == {"cpu_s"}
     (share,) = window.counts()
     assert (share.value, share.status) == (None, "not counted")

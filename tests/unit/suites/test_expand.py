@@ -5,13 +5,13 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.study.model import Catalogue
-from castmates.study.reading import read
-from castmates.suites.expand import expanded
+from castmates.study.reading import read_keys
+from castmates.workloads.suites.expand import expanded
 from tests.unit.suites import trees
 
 
 def workloads(text):
-    return expanded(read(Catalogue, text, "suites.yaml"), "suites.yaml").workloads
+    return expanded(read_keys(Catalogue, text, "suites.yaml"), "suites.yaml").workloads
 
 
 def refused(text):
@@ -33,7 +33,7 @@ def test_every_benchmark_that_is_set_up_is_a_workload(spec):
     made = workloads(f"spec2017: {{root: {spec}}}")
     assert sorted(made) == ["spec2017.cactubssn_r", "spec2017.mcf_r"]
     one = made["spec2017.mcf_r"]
-    assert one.words[:5] == ["{python}", "-P", "-m", "castmates.suites.run", "spec2017"]
+    assert one.words[:5] == ["{python}", "-P", "-m", "castmates.workloads.suites.run", "spec2017"]
     assert one.words[one.words.index("--at") + 1] == "benchspec/CPU/505.mcf_r/run/run_base_test_mine-m64.0000"
     assert (one.progress, one.unit, one.cores) == ("heartbeat", "run", 1)
 

@@ -100,7 +100,7 @@ def start(*words: object, beats: Path, scratch: Path) -> "subprocess.Popen[str]"
         "OMP_NUM_THREADS": "1",
         heartbeat.VARIABLE: str(beats),
     }
-    command = [sys.executable, "-m", "castmates.suites.run", *map(str, words)]
+    command = [sys.executable, "-m", "castmates.workloads.suites.run", *map(str, words)]
     root = Path(__file__).resolve().parents[3]
     return subprocess.Popen(
         command, cwd=root, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -57,7 +57,7 @@ const readable = (drawing) => {
     const place = marks.indexOf(read);
     show(marks[read ? (place + step + marks.length) % marks.length : step > 0 ? 0 : marks.length - 1]);
     spoken.textContent = words.get(read);
-    read.scrollIntoView({ block: "nearest", inline: "nearest" });
+    read.scrollIntoView({ launch: "nearest", inline: "nearest" });
   });
 };
 

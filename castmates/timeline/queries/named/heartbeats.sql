@@ -1,5 +1,5 @@
 -- Progress of members
--- How fast each member was while it was recorded, alone beside others. A trace is one launch under observation: losses are
+-- How fast each member was while it was recorded, alone and beside others. A trace is one launch under observation: losses are
 -- measured by the rounds of the study.
 --
 -- member [*]: members to show, by a pattern

@@ -1,11 +1,11 @@
 -- Time on CPU, per member
 -- What the threads of each member did, all together: milliseconds of a second that was recorded, and of a step of the
--- lead; alone beside others. NULL where no state of the member was recorded, or steps of the lead are not known.
+-- lead; alone and beside others. NULL where no state of the member was recorded, or steps of the lead are not known.
 -- Unknown without a reason is the time before a thread's first event in a recording; with one, a wait that ended without a
 -- wake-up that was seen: the thread was blocked there, and then waited for a CPU. Running and preempted are always known.
 --
 -- member [*]: members to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH times AS (
     SELECT trace, scene, member, state, reason, sum(ms) AS ms FROM states WHERE member GLOB $member GROUP BY ALL
 ), rates AS (

@@ -1,11 +1,11 @@
 -- What operations wait for
--- Of a call of each operation: how long its thread ran, waited for a CPU, was blocked and on what; alone beside others.
+-- Of a call of each operation: how long its thread ran, waited for a CPU, was blocked and on what; alone and beside others.
 -- Only calls that lie whole in a recording; what no state accounts for is unknown. The largest differences come first.
 -- NULL where the operation has no call.
 --
 -- member [*]: members to show, by a pattern
 -- operation [*]: operations to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH parts AS (
     SELECT trace, scene, member, operation, type, state, reason, sum(ns) / 1e6 AS ms
     FROM operation_states

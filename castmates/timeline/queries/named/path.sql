@@ -1,9 +1,9 @@
 -- Path of the schedule, by what threads did
 -- What a step of the lead consists of along the path of its schedule, and what the thread that carried it did meanwhile, in
--- milliseconds of a step; alone beside others. The differences add up to that of the step.
+-- milliseconds of a step; alone and beside others. The differences add up to that of the step.
 --
 -- operation [*]: operations to show, by a pattern; what lies before and after the path has none
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH steps AS (
     SELECT trace, scene, count(DISTINCT (recording, step)) AS steps FROM paths GROUP BY ALL
 ), means AS (

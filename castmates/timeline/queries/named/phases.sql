@@ -1,11 +1,11 @@
 -- Phases with what threads did and what was read
--- How long each phase and each step of a member takes, and what it was like, on average; alone beside others. How many
+-- How long each phase and each step of a member takes, and what it was like, on average; alone and beside others. How many
 -- threads of the member run, wait for a CPU or are in a state that is not known comes from their states, which are exact:
 -- of the executions (`readings`) in which no event was lost. Readings (occupancy, bandwidth ...) cover the time since the
 -- reading before: one that does not lie whole in the phase belongs to no phase, and fewer than three show nothing (NULL).
 --
 -- member [*]: members to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH parts AS (
     SELECT trace, scene, member, phase AS part, t0_ns, t1_ns, ms FROM phases WHERE scene IS NOT NULL AND member GLOB $member
     UNION ALL BY NAME

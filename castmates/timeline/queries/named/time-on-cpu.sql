@@ -1,12 +1,12 @@
 -- Time on CPU, per thread
 -- What each thread did of a second that was recorded: running, runnable (woken, not yet running), preempted, blocked and
--- on what; alone beside others. The largest differences come first. NULL where no state of the thread was recorded.
+-- on what; alone and beside others. The largest differences come first. NULL where no state of the thread was recorded.
 -- Unknown without a reason is the time before a thread's first event in a recording; with one, a wait that ended without a
 -- wake-up that was seen: the thread was blocked there, and then waited for a CPU. Running and preempted are always known.
 --
 -- member [*]: members to show, by a pattern
 -- thread [*]: threads to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH times AS (
     SELECT trace, scene, member, track, thread, tid, state, reason, sum(ms) AS ms
     FROM states

@@ -1,9 +1,9 @@
--- Which scenes are compared with the lead alone: every one but solo; a trace with one scene has that one alone.
+-- Which scenes are compared with the lead alone: every one but alone; a trace with one scene has only that one.
 --
 -- trace: the trace
 -- scene: a scene in which others run too
--- alone: solo; NULL where it was not recorded
+-- alone: alone; NULL where it was not recorded
 WITH there AS (SELECT DISTINCT trace, scene FROM recordings)
-SELECT trace, scene, (SELECT max(s.scene) FROM there s WHERE s.trace = t.trace AND s.scene = 'solo') AS alone
+SELECT trace, scene, (SELECT max(s.scene) FROM there s WHERE s.trace = t.trace AND s.scene = 'alone') AS alone
 FROM there t
-WHERE scene <> 'solo' OR trace NOT IN (SELECT trace FROM there WHERE scene <> 'solo')
+WHERE scene <> 'alone' OR trace NOT IN (SELECT trace FROM there WHERE scene <> 'alone')

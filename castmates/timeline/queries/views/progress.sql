@@ -25,7 +25,7 @@ WITH stretches AS (
     FROM stretches s
     JOIN ranges r ON r.trace = s.trace AND r.first_ns < s.t1_ns AND r.last_ns > s.t0_ns
     JOIN files.traces t ON t.trace = s.trace
-    WHERE t.lead = '' OR r.member = t.lead OR NOT regexp_full_match(s.scene, '(solo|solo-again|placebo)([:@].*)?')
+    WHERE t.lead = '' OR r.member = t.lead OR NOT regexp_full_match(s.scene, '(alone|alone-again|placebo)([:@].*)?')
 ), edges AS (
     SELECT trace, scene, is_seen, member, t0_ns AS t_ns, -1 AS sign FROM ours
     UNION ALL BY NAME

@@ -69,9 +69,9 @@ def test_facts_are_noted_anew_when_the_machine_was_tried_and_not_elsewhere(tmp_p
 
 
 def test_only_a_sweep_is_stamped():
-    assert masks_stamp({"unmanaged"}, {"measured"}, {}) is None
-    assert masks_stamp({"unmanaged", "split-4"}, {"modelled"}, {}) is None
-    assert masks_stamp({"unmanaged", "split-4"}, {"measured"}, {})[0] == UNVERIFIED
+    assert masks_stamp(set(), {"measured"}, {}) is None
+    assert masks_stamp({"split-4"}, {"modelled"}, {}) is None
+    assert masks_stamp({"split-4"}, {"measured"}, {})[0] == UNVERIFIED
 
 
 @pytest.mark.parametrize(

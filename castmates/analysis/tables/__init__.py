@@ -1,0 +1,1 @@
+"""A table and its estimate in each module; as jobs that only read columns import these, heavy imports are inside."""

@@ -1,0 +1,187 @@
+"""From a plan to the files of one launch, measured or modelled, ending in good order however it is ended."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+
+from castmates.errors import CastmatesError
+from castmates.files import make_folder
+from castmates.linux.processes import read_process
+from castmates.pipeline.failures import ENDED
+from castmates.pipeline.on_node import built_for_us
+from castmates.protocols import Say
+from castmates.results.columns.launch import RECORD
+from castmates.results.folder import StudyFolder
+from castmates.results.records import record_or_why, too_busy
+from castmates.runner import progress, record
+from castmates.runner.node_check import refuse_other_node
+from castmates.runner.outcome import Outcome
+from castmates.study.adaptive import as_launched
+from castmates.study.decisions import undecided
+from castmates.study.plan_text import Task, task_in
+from castmates.study.rounds import FIRST_LAUNCHES
+from castmates.study.spec import Launch, Plan
+from castmates.study.trace_launches import trace_name
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal, or the end of the process that asked for the launch; nothing may swallow it."""
+
+
+def measure_launch(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
+    """Measure the launch of this name (COHORT/NUMBER), or play it where its machine is modelled."""
+    task = planned(task_in(plan, name), name, plan.study)
+    refuse_other_node(task.launch, task.machines)
+    measure(task, folder, cache, owner)
+
+
+def measure(
+    task: Task,
+    folder: Path,
+    cache: Path,
+    owner: int | None = None,
+    write: Callable[[Outcome, Path], None] = record.write,
+) -> None:
+    """Measure a launch on a node of its class, or play it where its machine is modelled.
+
+    Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
+    error.
+    """
+    launch = task.launch
+    run_launch, name = _runner_of(task), launch.path
+    logs = folder / "logs"
+    make_folder(logs)
+    profiles, traces = launch.design.profiling is not None, launch.design.tracing is not None
+    say = _printer(f"trace {trace_name(launch)}" if traces else f"{'profile launch' if profiles else 'launch'} {name}")
+    try:
+        with _signals_raise():
+            outcome = run_launch(as_launched(built_for_us(launch, cache)), logs, cache, say, _follow(owner))
+        outcome.launch = launch  # as planned; where its programs are built, `environments` of the record shows
+        if profiles or traces:
+            say("reading traces" if profiles else "putting the trace together")
+        # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
+        with _signals_raise() if profiles or traces else deaf():
+            write(outcome, folder)
+    except Interrupted as interruption:
+        say(f"{ENDED}: {interruption}")
+        sys.exit(130)
+    progress.ended(outcome)
+    if outcome.status == "failed":
+        say(f"failed: {outcome.reason}" + ("" if traces else f" (below {logs})"))
+    elif profiles:
+        say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
+    elif traces:
+        say(f"made {len(outcome.recorded)} recordings in {outcome.total_seconds:.0f} s")
+    elif not outcome.rounds:
+        say(
+            "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
+            "this again"
+        )
+    else:
+        rejected = sum(bool(window.reasons) for window in outcome.windows)
+        say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
+
+
+def refuse_busy_machine(folder: StudyFolder) -> None:
+    """Measure no more where nothing of the first launches counts because others ran: the next ones would end alike."""
+    files = list(islice(folder.launches.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
+    if len(files) == FIRST_LAUNCHES and too_busy([record_or_why(file) for file in files]):
+        raise CastmatesError(
+            f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
+            "ran (the lines of these launches above name them). Stop them, and measure these again: `castmates sweep "
+            "--retry` with this study."
+        )
+
+
+def _runner_of(task: Task) -> Callable[[Launch, Path, Path, Say, Callable[[], None]], Outcome]:
+    """Import what measures the launch, or what plays it; a launch need not wait for both."""
+    if task.launch.design.model is None:
+        from castmates.runner import launch as real
+
+        return partial(real.run_launch, needs=task.needs)
+    from castmates.runner.modelled import launch as modelled
+
+    return modelled.run_launch
+
+
+def planned(task: Task | None, name: str, study: str) -> Task:
+    """The launch, where the plan of the study has it and it can be measured now."""
+    task = in_plan_of(study, task, f"launch '{name}'")
+    if undecided([task.launch]):
+        raise CastmatesError(
+            f"how many rounds the launch '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+            "its cohort: run the sweep, or write a number for 'budget.rounds'."
+        )
+    return task
+
+
+def in_plan_of(study: str, task: Task | None, what: str) -> Task:
+    """The launch, where the plan of the study has it."""
+    if task is None:
+        raise CastmatesError(
+            f"the plan of the study '{study}' has no {what}; if the study was edited while the sweep was starting, "
+            "run the same command again; if its results were copied here, remove their plan.json before."
+        )
+    return task
+
+
+def _printer(prefix: str) -> Callable[[str], None]:
+    """Progress of a launch, one line a message, on standard error."""
+
+    def say(message: str) -> None:
+        with suppress(OSError):  # the listener may be gone; a full disk shows at what matters, the launch's own files
+            print(f"{datetime.now():%H:%M:%S} {prefix}: {message}", file=sys.stderr, flush=True)
+
+    return say
+
+
+def _follow(owner: int | None) -> Callable[[], None]:
+    """A check that ends the launch when the process that asked for it is gone (its number may be reused)."""
+    if owner is None:
+        return lambda: None
+    asked = read_process(owner)
+
+    def check() -> None:
+        now = read_process(owner)
+        if asked is None or now is None or not now.alive or now.born != asked.born:
+            raise Interrupted(f"process {owner}, which started this launch, is gone")
+
+    return check
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Ignore all requests to end."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Turn a request to end into an exception, so that everything is cleaned up on the way out."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+        raise Interrupted(f"{signal.Signals(number).name} came")
+
+    # What is ignored stays so: `nohup` means it.
+    ours = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in ours}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,237 @@
+"""One launch of a cohort, in which every scene is measured in several rounds."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from castmates.errors import CastmatesError
+from castmates.machine import prepare, trial_records
+from castmates.machine.emulation import platform_here
+from castmates.machine.journal import Journal
+from castmates.machine.lock import machine_lock
+from castmates.machine.topology import read_topology
+from castmates.protocols import Say
+from castmates.rdt.choose import CacheRequest, refuse_hopeless
+from castmates.results.columns.parquet import load_ahead
+from castmates.runner import progress
+from castmates.runner.after_rounds.measure import measure_after_rounds
+from castmates.runner.cleanup.restore import heal_or_refuse
+from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
+from castmates.runner.memory_room import refuse_too_little
+from castmates.runner.outcome import Outcome
+from castmates.runner.processes import isolation, prefetchers, starts
+from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.quotas import bounded_members
+from castmates.runner.profiles import asking
+from castmates.runner.profiles.roofs import Roofs, roofs_of
+from castmates.runner.profiles.rounds import TRACES, profile_rounds
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.prefetch_witness import PrefetchWitness
+from castmates.runner.rounds.processor_record import processor_record
+from castmates.runner.rounds.quota_witness import QuotaWitness
+from castmates.runner.staging import LiveStage, moved_aside, on_stage
+from castmates.runner.tracing import recorders
+from castmates.runner.tracing.rounds import RAW, trace_rounds
+from castmates.runner.tracing.stacks import map_of, remove_maps
+from castmates.study.counter_keys import MOST_RANGES
+from castmates.study.cpus import format_cpu_list
+from castmates.study.profile_launches import is_logged
+from castmates.study.spec import Launch
+from castmates.study.trace_launches import profiled_steps
+from castmates.workloads.heartbeat import HeartbeatError
+
+NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
+
+
+def run_launch(
+    launch: Launch,
+    logs: Path,
+    cache: Path,
+    say: Say,
+    check: Callable[[], None],
+    needs: Mapping[str, int] = MappingProxyType({}),
+) -> Outcome:
+    """Measure a launch; a workload that fails is an outcome, everything else an exception. Leaves nothing running.
+
+    `needs` has the bytes that each workload takes.
+    """
+
+    def wait(words: str) -> None:
+        say(words)
+        progress.waiting(launch, words)
+
+    with machine_lock(_purpose(launch), say=wait):
+        outcome = Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
+        begin = time.monotonic()
+        try:
+            _run(outcome, logs, cache, say, check)
+        except (WorkloadFailed, HeartbeatError) as failure:
+            outcome.fail(str(failure))
+        except NotCleanedUp as problem:
+            outcome.left_behind.append(str(problem))
+        except BaseException:
+            if launch.design.tracing:  # nobody will read their stacks
+                remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
+            raise
+        outcome.total_seconds = time.monotonic() - begin
+        return outcome
+
+
+def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+    launch = outcome.launch
+    refuse_hopeless(_cache_request(launch))
+    if launch.design.prepare.cpuset:
+        isolation.refuse_several_cpus(launch.cohort)
+    with (
+        guarded() as warden,
+        _knobs(launch, warden, say) as outcome.prepared,
+        prefetchers.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
+        _aside(launch) as outcome.runner_cpus,
+        on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
+        _noted(outcome, stage),
+    ):
+        begin, stage.prefetchers = time.monotonic(), switches
+        roofs = _launch(outcome, stage, logs, cache, say)
+        with _watched(outcome, stage, say):
+            outcome.hardware |= stage.hardware.about()
+            outcome.reading = stage.hardware.reading()
+            stage.await_ready()
+            stage.bound(launch.cohort)
+            outcome.launch_seconds = time.monotonic() - begin
+            say(f"all ready after {outcome.launch_seconds:.1f} s")
+            with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
+                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
+                if launch.design.profiling:
+                    profile_rounds(outcome, stage, logs.parent / TRACES, say, roofs)
+                elif launch.design.tracing:
+                    trace_rounds(outcome, stage, logs.parent / RAW, say)
+                else:
+                    measure_rounds(outcome, stage, say)
+                    outcome.processor = processor_record(stage.hardware.allocator, launch)
+                    measure_after_rounds(outcome, stage, say)
+            load_ahead()  # while members end; not before, because a launch wants a runner without threads
+            outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
+            if stage.hardware.counters:
+                outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
+            outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
+
+
+@contextmanager
+def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
+    """Note every process of a trace launch before it is killed: what it left for perf is removed then."""
+    try:
+        yield
+    finally:
+        if outcome.launch.design.tracing:
+            for name in stage.cast:
+                with suppress(OSError):
+                    outcome.pids.update(stage.freezer.stragglers(name))
+
+
+def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:
+    """Launch members, placebos and evictors, one after the other; return what measures roofs, where that is wanted."""
+    launch, cohort = outcome.launch, outcome.launch.cohort
+    outcome.freezer = stage.freezer.kind
+    outcome.environments = starts.environments_used(cohort, cache)
+    outcome.inputs = starts.inputs_used(cohort, cache)
+    evictors = eviction.evictors(read_topology(), cohort, outcome.runner_cpus)
+    stage.evictors = {each.name: each.bytes for each in evictors}
+    roofs = _roofs(launch, stage.scratch.files, cache)
+    refuse_too_little(cohort, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
+    everyone = starts.starts(cohort, stage.scratch.files, cache, evictors)
+    everyone = [replace(start, ranges=_ranges_of(start, launch)) for start in everyone]
+    profiling = launch.design.profiling
+    if launch.design.counters.profile or profiling or profiled_steps(launch):
+        traces = logs.parent / (TRACES if profiling else RAW) if profiling or launch.design.tracing else None
+        asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(launch))
+    if (tracing := launch.design.tracing) is not None:
+        for start in everyone[: len(cohort.members)]:
+            recorders.prepare(start, tracing.events)
+    everyone += roofs.starts if roofs else []
+    outcome.hardware = {"eviction": eviction.about(cohort, evictors)}
+    say(f"launching {', '.join(start.name for start in everyone)}")
+    progress.launching(launch)
+    stage.make_room_for_quotas(cohort, _purpose(launch))
+    for start in everyone:
+        outcome.cast.append(stage.launch(start, logs))
+        if tracing is not None:
+            stage.guard_orphan(map_of(outcome.cast[-1].pid))
+    stage.freeze_ready()
+    return roofs
+
+
+def _roofs(launch: Launch, scratch: Path, cache: Path) -> Roofs | None:
+    """What measures the roofs of the lead's CPUs, in launches under oneDNN's log."""
+    if not is_logged(launch):
+        return None
+    return roofs_of(launch.cohort.lead, read_topology(), starts.native_programs(launch.cohort, cache), scratch)
+
+
+def _ranges_of(start: Start, launch: Launch) -> int:
+    """How many annotations of a member are kept one by one; of a profile launch those of the lead alone."""
+    profiling = launch.design.profiling
+    if launch.design.tracing is not None:
+        return MOST_RANGES
+    if profiling is None:
+        return launch.design.counters.ranges
+    return profiling.ranges if start.name == launch.cohort.lead.name else 0
+
+
+def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
+    """Choose what watches the launch's CPUs; those of evictors are not among them: they run between windows only."""
+    launch = outcome.launch
+    cpus = sorted(
+        {cpu for process in stage.cast.values() if process.name not in stage.evictors for cpu in process.start.cpus}
+    )
+    rounds_before = (launch.number - 1) * launch.design.rounds
+    hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
+    if prefetchers.wanted(launch.cohort):
+        hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
+    if any(share.quota for scene in launch.cohort.scenes for share in scene.shares):
+        hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
+    return stage.watched(hardware, [member.name for member in launch.cohort.members])
+
+
+def _cache_request(launch: Launch) -> CacheRequest:
+    """Return what the launch wants of the cache."""
+    shares = [share for scene in launch.cohort.scenes for share in scene.shares if share.of_cache]
+    return CacheRequest(
+        shares=bool(shares),
+        cdp=any(share.code is not None for share in shares),
+        rate=launch.design.monitor,
+        driver=launch.design.driver,
+        beyond_site=launch.design.beyond_site,
+        purpose=_purpose(launch),
+    )
+
+
+def _knobs(launch: Launch, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
+    """Set the knobs that the study names; the warden puts them back if this process cannot."""
+    journal = Journal()
+    warden.guard_journal(journal)  # of what is shared out, too
+    return prepare.prepared(launch.design.prepare, _cpus(launch), prepare.Preparing(_purpose(launch), say, journal))
+
+
+def _aside(launch: Launch) -> AbstractContextManager[list[int]]:
+    """Move this process off the members' CPUs."""
+    allowed = os.sched_getaffinity(0)
+    if missing := _cpus(launch) - allowed:
+        raise CastmatesError(
+            f"launch {launch.path} was planned for CPU {min(missing)}, but only CPUs {format_cpu_list(allowed)} may be "
+            "used here; run the sweep where it was planned, or plan it anew here."
+        )
+    return moved_aside(_cpus(launch), launch.cohort.lead.cpus)
+
+
+def _cpus(launch: Launch) -> set[int]:
+    return {cpu for member in launch.cohort.members for cpu in member.cpus}
+
+
+def _purpose(launch: Launch) -> str:
+    return f"launch {launch.path} of study {launch.study}"

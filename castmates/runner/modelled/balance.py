@@ -1,0 +1,244 @@
+"""How fast everybody runs when nothing changes any more: caches and memories in balance.
+
+Who runs faster uses more of the cache and of the bandwidth, and so slows down the others and itself; rates are what is
+consistent with the misses and the waiting times that they cause.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from castmates.errors import CastmatesError
+from castmates.runner.modelled.cpu_time import cpu_time
+from castmates.runner.modelled.reuse import Reuse
+from castmates.runner.modelled.sharing import Floats, Held, User, share_out, spread
+from castmates.study.modelled import LINE, MachineModel, WorkloadModel
+
+CLOSE = 1e-9  # of a rate: the balance is found
+EXACT = 1e-13  # of a share of bandwidth
+STEPS = 2000
+SWEEPS = 30  # over the memories, where there are several
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a process may take."""
+
+    masks: tuple[int, ...]  # by cache
+    throttle: float = 1.0  # share of each memory's bandwidth
+    quota: float = 1.0  # share of the time of its CPUs
+    prefetching: bool = True
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A process on its CPUs, with what it may take."""
+
+    name: str
+    model: WorkloadModel
+    cpus: tuple[int, ...]
+    weights: tuple[float, ...]  # how its accesses, and its working sets, are divided among the caches: as its CPUs are
+    grant: Grant
+
+    @classmethod
+    def on(cls, machine: MachineModel, name: str, model: WorkloadModel, cpus: Sequence[int], grant: Grant) -> "Actor":
+        """Put it on these CPUs."""
+        domains = [machine.domain_of(cpu) for cpu in cpus]
+        weights = tuple(domains.count(number) / len(domains) for number in range(machine.domains))
+        return cls(name, model, tuple(cpus), weights, grant)
+
+    @cached_property
+    def uses(self) -> tuple[Reuse, ...]:
+        """Its use of each cache."""
+        sets = [(use.lines, use.share) for use in self.model.reuse if use.share]
+        streaming = self.model.streaming
+        return tuple(
+            Reuse(tuple((lines * weight, share) for lines, share in sets) if weight else (), streaming)
+            for weight in self.weights
+        )
+
+    @cached_property
+    def traffic(self) -> tuple[float, ...]:
+        """Bytes that a step would move between each memory and its cache, if every access missed."""
+        return tuple(self.model.accesses * weight * (1 + self.model.writes) * LINE for weight in self.weights)
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """How fast actors run, given how often they miss."""
+
+    rates: tuple[float, ...]  # steps per second
+    busy: tuple[float, ...]  # share of each memory's bandwidth
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A machine in balance."""
+
+    actors: tuple[Actor, ...]
+    rates: tuple[float, ...]
+    misses: tuple[tuple[float, ...], ...]  # by actor and cache, as a share of the accesses there
+    degrees: tuple[tuple[int, ...], ...]  # by actor and cache: ways that it fills
+    lines: Floats  # by actor, cache and way
+    busy: tuple[float, ...]
+
+    def truth(self) -> dict[str, dict[str, object]]:
+        """Return what is true of each actor, for launch.json."""
+        return {
+            actor.name: {
+                "steps_per_second": rate,
+                "rate": rate * actor.model.units,
+                "misses": list(misses),
+                "occupancy_bytes": [float(part) for part in self.lines[number].sum(axis=1) * LINE],
+            }
+            for number, (actor, rate, misses) in enumerate(zip(self.actors, self.rates, self.misses, strict=True))
+        }
+
+
+def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
+    """Return the rates at which the waiting for memory is what they cause; one answer, because waiting slows down."""
+    speed = machine.bytes_per_second
+    time = cpu_time(tuple((actor.cpus, actor.grant.quota) for actor in actors), machine)
+    parts = [
+        _Part.of(actor, missed, running, slowed, machine)
+        for actor, missed, running, slowed in zip(actors, misses, time.shares, time.slowed, strict=True)
+    ]
+    busy = [0.0] * machine.memories
+    latency = [waiting(0.0, machine)] * machine.memories
+    used = [memory for memory in range(machine.memories) if any(part.moved[memory] for part in parts)]
+    for _ in range(SWEEPS if len(used) > 1 else 1):
+        for memory in used:
+            busy[memory] = _load(parts, machine, latency, memory)
+            latency[memory] = waiting(busy[memory], machine)
+    return Speeds(tuple(part.rate(latency, speed) for part in parts), tuple(busy))
+
+
+def waiting(busy: float, machine: MachineModel) -> float:
+    """Seconds that a miss takes more than a hit: idle memory's, and the queue before a server of batches."""
+    service = machine.burst * LINE / machine.bytes_per_second
+    return machine.miss * 1e-9 + service * busy / (2 * (1 - busy))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What an actor's step takes, but for the waiting."""
+
+    seconds: float
+    misses: tuple[float, ...]  # one after another, by memory
+    moved: tuple[float, ...]  # bytes, by memory
+    throttle: float
+    running: float  # share of the time in which it runs
+
+    @classmethod
+    def of(cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel) -> "_Part":
+        model = actor.model
+        serial = model.accesses / model.at_once(actor.grant.prefetching)
+        return cls(
+            model.compute * slowed + serial * machine.hit * 1e-9,
+            _by_memory((serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)), machine),
+            _by_memory((most * share for most, share in zip(actor.traffic, missed, strict=True)), machine),
+            actor.grant.throttle,
+            running,
+        )
+
+    def rate(self, latency: Sequence[float], speed: float) -> float:
+        """Steps per second, on average."""
+        waited = sum(count * late for count, late in zip(self.misses, latency, strict=True))
+        return self.running / max(self.seconds + waited, max(self.moved) / (self.throttle * speed))
+
+
+def _by_memory(amounts: Iterable[float], machine: MachineModel) -> tuple[float, ...]:
+    """Add up what the caches have by the memory behind them."""
+    sums = [0.0] * machine.memories
+    for domain, amount in enumerate(amounts):
+        sums[machine.memory_of(domain)] += amount
+    return tuple(sums)
+
+
+def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], memory: int) -> float:
+    """Return the share of this memory's bandwidth in use: more use means longer waiting means less use."""
+    speed = machine.bytes_per_second
+    tried = list(latency)
+
+    def too_much(busy: float) -> float:
+        tried[memory] = waiting(busy, machine)
+        return sum(part.rate(tried, speed) * part.moved[memory] for part in parts) / speed - busy
+
+    return _zero_of_falling(too_much, 0.0, 1 - 1e-12)
+
+
+def _zero_of_falling(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a falling function is zero: false position, with the end that stays put weighed down (Illinois)."""
+    above, below, stayed = function(low), function(high), 0
+    for _ in range(STEPS):
+        middle = (low * below - high * above) / (below - above)
+        value = function(middle)
+        if abs(value) < EXACT or high - low < EXACT:
+            return middle
+        if value > 0:
+            low, above = middle, value
+            below, stayed = (below / 2, 1) if stayed == 1 else (below, 1)
+        else:
+            high, below = middle, value
+            above, stayed = (above / 2, -1) if stayed == -1 else (above, -1)
+    return (low + high) / 2
+
+
+def balance(actors: Sequence[Actor], machine: MachineModel) -> Balance:
+    """Everybody's rate, misses and place in the caches, in the long run."""
+    misses = [[1.0] * machine.domains for _ in actors]
+    rates = speeds(actors, misses, machine).rates
+    for step in range(STEPS):
+        shared = _shared(actors, rates, machine)
+        misses = [[part[1] for part in row] for row in shared]
+        now = speeds(actors, misses, machine)
+        change = max((abs(math.log(b / a)) for a, b in zip(rates, now.rates, strict=True)), default=0.0)
+        if change < CLOSE:
+            return _balanced(actors, now, shared, machine)
+        # Half a step on the log scale, and less where it swings, keeps two that press on each other from swinging.
+        part = 0.5 if step < STEPS // 4 else 0.1
+        rates = tuple(a * (b / a) ** part for a, b in zip(rates, now.rates, strict=True))
+    names = ", ".join(actor.name for actor in actors)
+    raise CastmatesError(f"the modelled machine finds no balance for {names}; change their models a little.")
+
+
+def _shared(
+    actors: Sequence[Actor], rates: Sequence[float], machine: MachineModel
+) -> list[list[tuple[Held | None, float]]]:
+    """Return, by actor and cache, what it holds (nothing where it never is) and the share of its accesses that miss."""
+    table: list[list[tuple[Held | None, float]]] = [[(None, 0.0)] * machine.domains for _ in actors]
+    for domain in range(machine.domains):
+        users = _users(actors, rates, domain)
+        held = share_out(list(users.values()), machine.way_lines)
+        for number, part in zip(users, held, strict=True):
+            table[number][domain] = (part, part.misses(users[number]))
+    return table
+
+
+def _users(actors: Sequence[Actor], rates: Sequence[float], domain: int) -> Mapping[int, User]:
+    users = {}
+    for number, (actor, rate) in enumerate(zip(actors, rates, strict=True)):
+        if speed := rate * actor.model.accesses * actor.weights[domain]:
+            users[number] = User(actor.uses[domain], speed, actor.grant.masks[domain])
+    return users
+
+
+def _balanced(
+    actors: Sequence[Actor], now: Speeds, shared: Sequence[Sequence[tuple[Held | None, float]]], machine: MachineModel
+) -> Balance:
+    lines = np.zeros((len(actors), machine.domains, machine.ways))
+    for domain in range(machine.domains):
+        users = _users(actors, now.rates, domain)
+        held = [own for number in users if (own := shared[number][domain][0]) is not None]
+        lines[list(users), domain] = spread(list(users.values()), held, machine.way_lines, machine.ways)
+    return Balance(
+        actors=tuple(actors),
+        rates=now.rates,
+        misses=tuple(tuple(part[1] for part in row) for row in shared),
+        degrees=tuple(tuple(part[0].degrees if part[0] else 1 for part in row) for row in shared),
+        lines=lines,
+        busy=now.busy,
+    )

@@ -1,0 +1,80 @@
+"""How a study will divide its losses: under which partition, and on how many launches."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from castmates.study.masks import union
+from castmates.study.partitions.sweeps import some_of
+from castmates.study.spec import REST, Plan
+
+
+def line(plan: Plan, named: str | None) -> str:
+    """A sentence for a terminal on the isolating partitions of the mixes; "" where no cache is shared out."""
+    return " ".join(filter(None, [_division(plan, named), _uncertain(plan, named)]))
+
+
+def _uncertain(plan: Plan, named: str | None) -> str:
+    """Which partitions are left out because the processor may join ways, or that the named one is such a one."""
+    from castmates.analysis.partitions.isolated import separating
+
+    table = separating(plan)
+    names = list(dict.fromkeys(table.loc[table["uncertain"], "partition"]))
+    if not names or (named is not None and named not in names):
+        return ""
+    shared = f"the ways {io_ways(plan)} that I/O fills too"
+    why = f"some but not all of {shared}, and some processors give these together only"
+    if named is not None:
+        return f"Masks of {named} have {why}: lead and antagonists may share ways under it."
+    return f"Left out is {some_of(names)}: masks there have {why}."
+
+
+def _division(plan: Plan, named: str | None) -> str:
+    from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
+    from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
+
+    if not any(mix.partitions for mix in plan.mixes if mix.antagonists):
+        return ""
+    known = candidates(plan, named)
+    counts = Counter(zip(known["mix"], known["member"], strict=True))
+    mixes = list(dict.fromkeys((mix.name, mix.lead) for mix in plan.mixes if mix.antagonists))
+    most, apart = max(counts.values(), default=0), sum(mix in counts for mix in mixes)
+    which = f"{apart} of {len(mixes)} mixes" if apart < len(mixes) else "every mix"
+    if not most:
+        return "How much cache ways give back stays unknown: no partition gives lead and antagonists separate ways."
+    if most == 1:
+        how = f"{named}, which the study names" if named else "the only partition that isolates"
+        return f"The loss of {which} is divided under {how}; all its launches are used for the estimate."
+    tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
+    cohorts = {cohort.id: cohort for cohort in plan.cohorts}
+    measuring: Counter[tuple[str, str]] = Counter()
+    for name, count in Counter(launch.cohort.id for launch in plan.launches).items():
+        there = (tried[mix.identity] for mix in cohorts[name].mixes if mix.identity in tried)
+        measuring.update(dict.fromkeys(there, count))
+    fewest = min(measuring[mix] for mix, partitions in counts.items() if partitions > 1)
+    chosen = round(CHOOSING_SHARE * fewest)
+    instead = "naming one in 'attribution.isolated' leaves all of them for the estimate"
+    if chosen < FEWEST_TO_CHOOSE or fewest - chosen < FEWEST_LAUNCHES:
+        return (
+            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_LAUNCHES} launches, and "
+            f"{fewest} are planned; {instead}."
+        )
+    return (
+        f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {fewest} launches "
+        f"and estimated on the others; {instead}."
+    )
+
+
+def shared(plan: Plan, others: Mapping[str, int]) -> Iterator[str]:
+    """Which partitions have ways that other programs on the machine have now, too."""
+    own: dict[str, int] = {}
+    for made in (made for mix in plan.mixes for made in mix.partitions):
+        shares = [share for share in made.shares if share.member != REST]
+        own[made.name] = union([own.get(made.name, 0), *((each.ways or 0) | (each.code or 0) for each in shares)])
+    for name, mask in others.items():
+        if names := [partition for partition, ways in own.items() if ways & mask]:
+            yield f"Ways of {some_of(names)} are shared with {name}: they isolate nobody until it is gone."
+
+
+def io_ways(plan: Plan) -> str:
+    """The mask of the ways that I/O fills too."""
+    return f"{plan.cache.shareable:#x}" if plan.cache else ""

@@ -1,0 +1,48 @@
+"""What `place` in a study means: jobs, caches, and which losses the study will know."""
+
+from castmates.english import counted
+from castmates.errors import CastmatesError
+from castmates.project import Project
+from castmates.study.place_domains import domains_of
+from castmates.study.spec import Plan
+from castmates.study.wanted import place_of
+
+NAMED = 4  # pairs
+NEAR = ("", "core", "llc")  # places around one last-level cache, on separate cores
+
+
+def line(project: Project, plan: Plan) -> str:
+    """A sentence; "" where the study places no jobs."""
+    keys = project.study.place
+    if not keys.jobs:
+        return ""
+    many = counted(sum(job.count for job in keys.jobs.values()), "job")
+    own = next((each for each in project.by_class if each.machine == keys.machine), project)
+    try:
+        sizes = [cores for _, cores in domains_of(own.layout(), keys, str(project.study_file))]
+    except CastmatesError as problem:
+        return f"{many}. {problem}"
+    size = str(sizes[0]) if len(set(sizes)) == 1 else f"{min(sizes)} to {max(sizes)}"
+    return f"{many} on {counted(len(sizes), 'last-level cache')} with {size} cores each; {_pairs(project, plan)}"
+
+
+def _pairs(project: Project, plan: Plan) -> str:
+    """Which of the pairs that may share a cache the study measures."""
+    jobs, machine = project.study.place.jobs, project.study.place.machine or ""
+    wanted = [(a, b) for a in jobs for b in jobs if a != b or jobs[a].count > 1]
+    workloads = {member.name: member.workload for launch in plan.launches for member in launch.cohort.members}
+    known: set[tuple[str, str]] = set()
+    for mix in plan.mixes:
+        if mix.machine != machine:  # losses of classes are never mixed
+            continue
+        if len(mix.antagonists) == 1 and not mix.partitions and place_of(mix.name) in NEAR:
+            lead, other = workloads[mix.lead], workloads[mix.antagonists[0]]
+            known |= {(lead, other), (other, lead)}
+    lacking = [f"{a} beside {b}" for a, b in wanted if (a, b) not in known]
+    if not lacking:
+        return f"the study measures all {len(wanted)} mixes"
+    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+    return (
+        f"the study does not measure {len(lacking)} of the {len(wanted)} mixes ({', '.join(lacking[:NAMED])}{more}), "
+        "which are predicted from the others, or left out where too few of these are known"
+    )

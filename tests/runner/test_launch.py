@@ -1,0 +1,435 @@
+"""A launch with real processes: what it records, how it fails, and that nothing is left running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.linux import cgroups
+from castmates.machine.probes import our_git_state
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results.columns.launch import SLICES, WINDOWS
+from castmates.runner import staging
+from castmates.runner.processes.freezer import SignalFreezer
+from castmates.runner.processes.launch import Start, WorkloadFailed, launch
+from castmates.runner.rounds.hardware import Hardware
+from castmates.study.model import Workload
+from castmates.study.plan_text import plan_text
+from castmates.study.spec import Plan
+from castmates.workloads.heartbeat import CAPACITY
+from tests.needs import lacks
+from tests.runner.stage import PYTHON, counter, plan_of
+from tests.waiting import PATIENCE, wait_for
+
+pytestmark = pytest.mark.needs("two-cpus")
+
+
+def measured(plan: Plan, cache: Path, folder: Path) -> dict:
+    measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((folder / "launch.json").read_text())
+
+
+# The script that measures a launch, where there are no control groups.
+WITH_SIGNALS = """
+import runpy
+from castmates.runner import staging
+from castmates.runner.processes.freezer import SignalFreezer
+staging.choose_freezer = lambda *words: SignalFreezer()
+runpy.run_path("scripts/measure_launch.py", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module", params=["cgroup", "signals"])
+def kind(request):
+    if request.param == "cgroup" and cgroups.find_home() is None:
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def good(cache, kind, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good")
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    before = os.sched_getaffinity(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "64")  # as a workflow engine would export it
+        if kind == "signals":
+            patch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
+        record = measured(plan, cache, folder)
+    assert record["freezer"] == kind
+    assert os.sched_getaffinity(0) == before
+    return plan, folder, record
+
+
+def test_every_scene_is_measured_in_every_round(good):
+    plan, folder, record = good
+    windows = pd.read_parquet(folder / "windows.parquet")
+    assert record["status"] == "measured"
+    assert record["rounds"] == 2
+    assert sum(record["ledger"]["windows"].values()) == record["windows"]
+    scenes = {scene.name for scene in plan.launches[0].cohort.scenes}
+    assert scenes == {"alone", "alone-again", "placebo:1", "corun:lead+beside", "antagonist-alone:beside@1"}
+    assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
+    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert (windows["rate"] > 0).all()
+    assert list(windows.columns) == list(WINDOWS)
+
+
+def test_rates_come_from_heartbeats_inside_the_window(good):
+    _, folder, _ = good
+    windows = pd.read_parquet(folder / "windows.parquet")
+    steps = pd.read_parquet(folder / "steps.parquet")
+    slices = pd.read_parquet(folder / "slices.parquet")
+    assert (slices["first_ns"] >= slices["open_ns"]).all()
+    assert (slices["last_ns"] <= slices["close_ns"]).all()
+    assert list(slices.columns) == list(SLICES)
+    assert (slices["open_ns"].diff().dropna() >= 0).all()
+    for row in windows.itertuples():
+        own = steps[(steps["window"] == row.window) & (steps["member"] == row.member)]
+        assert len(own) == row.beats
+        within = own.groupby("slice")[["t_ns", "units"]]
+        did = (within.last() - within.first()).sum()
+        assert set(own["slice"]) == set(slices.loc[slices["counted"] & (slices["window"] == row.window), "slice"])
+        assert row.rate == pytest.approx(did["units"] / did["t_ns"] * 1e9)
+
+
+def test_a_slice_ends_with_a_step_of_the_lead(good):
+    """Cut at a moment instead, long steps would be lost more often than short ones."""
+    _, folder, _ = good
+    slices = pd.read_parquet(folder / "slices.parquet")
+    lead = slices[(slices["role"] == "lead") & ~slices["watched"]]
+    after = lead["close_ns"] - lead["last_ns"]
+    assert (after.median() < (lead["close_ns"] - lead["open_ns"]).median() / 10) or len(lead) == 0
+
+
+def test_the_record_names_the_commit_in_a_checkout(good):
+    commit = good[2]["versions"].get("commit", "")
+    assert bool(commit) is (our_git_state() is not None)
+    assert not commit or commit.removesuffix("-dirty") in our_git_state()["described"]
+
+
+def test_members_sit_on_their_cpus_with_pools_to_match(good):
+    plan, folder, _ = good
+    for member in plan.launches[0].cohort.members:
+        first = (folder / "logs" / f"{member.name}.log").read_text().splitlines()[0]
+        assert first == f"cpus {list(member.cpus)} threads 1"
+
+
+def test_nothing_of_the_engine_leaks_into_a_workload(good):
+    environment = good[2]["members"]["lead@0"]["environment"]
+    assert environment["OMP_NUM_THREADS"] == "1"
+    assert not any(key.startswith(("SNAKEMAKE", "PYTEST", "VIRTUAL_ENV")) for key in environment)
+
+
+def test_samples_say_who_counted_what(good):
+    samples = pd.read_parquet(good[1] / "samples.parquet")
+    assert {"steal_s", "cpu_s", "minor_faults"} <= set(samples["metric"])
+    assert good[2]["hardware"].keys() >= {"allocator", "monitor", "procstat"}
+
+
+def holders(mark: str) -> Iterator[psutil.Process]:
+    """Find every process that has the mark somewhere on its command line or in its environment."""
+    for one in psutil.process_iter(["cmdline", "environ"]):
+        words = " ".join(one.info["cmdline"] or [])
+        if mark in words or any(mark in value for value in (one.info["environ"] or {}).values()):
+            yield one
+
+
+def nobody_left(mark: str) -> bool:
+    """Wait until nobody has the mark."""
+    return wait_for(lambda: not any(holders(mark)), f"nobody has {mark}", lambda: [one.info for one in holders(mark)])
+
+
+def scratch_of(mark: str) -> set[Path]:
+    """Find the folders that the running members of a launch were given."""
+    environments = [one.info["environ"] or {} for one in holders(mark)]
+    beats = {Path(one["CASTMATES_HEARTBEAT"]).parent for one in environments if "CASTMATES_HEARTBEAT" in one}
+    return beats | {Path(one["TMPDIR"]) for one in environments if "TMPDIR" in one}
+
+
+def test_the_search_for_those_left_finds_them(mark):
+    said = ["sh", "-c", f"sleep 600; : {mark}"]  # only a part of a word
+    sleepers = [subprocess.Popen(said, start_new_session=True)]
+    sleepers.append(subprocess.Popen(["sleep", "600"], env=os.environ | {"TMPDIR": mark + "x"}))
+    try:
+        wanted = {one.pid for one in sleepers}  # the shell's child has its words too, until it is sleep
+        wait_for(lambda: {one.pid for one in holders(mark)} == wanted, f"only {wanted} have {mark}")
+    finally:
+        os.killpg(sleepers[0].pid, signal.SIGKILL)
+        sleepers[1].kill()
+        for one in sleepers:
+            one.wait()
+    assert nobody_left(mark)
+
+
+@pytest.mark.parametrize(
+    ("command", "keys", "said"),
+    [
+        (["false"], {}, "false ended with status 1"),
+        (["no-such-program-at-all"], {}, "no-such-program-at-all"),
+        ([PYTHON, "-c", "raise SystemExit('out of memory, or so')"], {"progress": "heartbeat"}, "out of memory, or so"),
+        (["sleep", "60.25"], {"progress": "heartbeat", "ready_within": 0.3}, "was not ready within 0.3 s"),
+    ],
+)
+def test_a_workload_that_never_gets_ready_is_a_result(cache, tmp_path, mark, command, keys, said):
+    bad = Workload.model_validate({"command": command, **keys})
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "bad@1" in record["reason"]
+    assert said in record["reason"]
+    assert pd.read_parquet(tmp_path / "windows.parquet").empty
+    assert nobody_left(mark)
+
+
+def test_a_text_file_that_no_interpreter_is_named_for_is_a_result(cache, tmp_path, mark):
+    program = tmp_path / "program"
+    program.write_text("echo hello\n")
+    program.chmod(0o755)
+    bad = Workload(command=[str(program)], progress="heartbeat", unit="step")
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert record["reason"] == f"bad@1: {program} cannot be started: Exec format error"
+    assert nobody_left(mark)
+
+
+@pytest.mark.parametrize("then", ["sys.exit(1)", "signal.pause()"])
+def test_a_workload_that_finds_its_own_result_wrong_is_a_result(cache, tmp_path, mark, then):
+    check = f"""
+import signal, sys
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+def verify(number, frame):
+    beat.failed()
+    print("the sum is 3, not 4", flush=True)
+    {then}
+signal.signal(signal.SIGTERM, verify)
+beat.ready()
+while True:
+    sum(range(20000))
+    beat.beat()
+"""
+    wrong = Workload(command=[PYTHON, "-c", check], progress="heartbeat", unit="step")
+    record = measured(plan_of({"lead": counter(), "wrong": wrong}, ["wrong"], cache, rounds=1), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert 'wrong@1 found its own result to be wrong; it last wrote "the sum is 3, not 4"' in record["reason"]
+    assert pd.read_parquet(tmp_path / "windows.parquet").empty
+    assert nobody_left(mark)
+
+
+def test_a_workload_that_dies_in_the_middle_ends_the_launch_with_its_reason(cache, tmp_path):
+    plan = plan_of({"lead": counter(0.6), "beside": counter()}, ["beside"], cache, rounds=20)
+    record = measured(plan, cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "lead@0 ended by itself with status 7" in record["reason"]
+    assert record["windows"] == 0
+
+
+def only_alone(plan: Plan) -> Plan:
+    """Cut the plan down to one scene."""
+    one = plan.launches[0]
+    cohort = one.cohort.model_copy(update={"scenes": one.cohort.scenes[:1]})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
+
+
+@pytest.mark.parametrize("longest", [0.4, 0.8])
+def test_a_death_in_the_very_last_window_is_noticed(cache, tmp_path, mark, monkeypatch, longest):
+    program = """
+import os, sys
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+beat.ready()
+while not os.path.exists(sys.argv[1]):
+    beat.beat()
+sys.exit(7)
+"""
+    end = tmp_path / "end"
+    lead = Workload(command=[PYTHON, "-c", program, str(end)], progress="heartbeat", unit="step")
+    budget = {"rounds": 2, "spare_rounds": 0, "window": 0.4, "longest_window": longest}
+    plan = only_alone(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
+    opened = []
+    really_open = Hardware.open_window
+
+    def open_and_end_the_second(hardware: Hardware, active: list[str]) -> None:
+        really_open(hardware, active)
+        opened.append(active)
+        if len(opened) == 2:
+            end.touch()
+
+    monkeypatch.setattr(Hardware, "open_window", open_and_end_the_second)
+    record = measured(plan, cache, tmp_path)
+    assert len(opened) == 2
+    assert record["status"] == "failed"
+    assert "lead@0 ended by itself with status 7" in record["reason"]
+    assert record["windows"] == 0
+    assert nobody_left(mark)
+
+
+# The ring of 65536 records lasts for two seconds where a beat comes every 30 microseconds. A window of 2.5 s is longer,
+# unless this machine is so busy that a longer one is needed.
+def test_a_window_longer_than_the_ring_loses_no_heartbeat(cache, tmp_path):
+    program = """
+from time import monotonic_ns
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+beat.ready()
+due = monotonic_ns()
+while True:
+    now = monotonic_ns()
+    if now >= due:
+        due = max(due + 30_000, now - 10_000_000)
+        beat.beat()
+"""
+    lead = Workload(command=[PYTHON, "-c", program], progress="heartbeat", unit="step")
+    for window in (2.5, 10, 40):
+        budget = {"rounds": 1, "spare_rounds": 0, "window": window, "slice": window, "longest_window": window}
+        plan = only_alone(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
+        record = measured(plan, cache, tmp_path / str(window))
+        assert record["windows_rejected"] == 0
+        steps = pd.read_parquet(tmp_path / str(window) / "steps.parquet")
+        assert (steps.groupby("slice")["units"].diff().dropna() == 1).all()
+        if len(steps) > CAPACITY:
+            return
+    pytest.fail("no window was longer than the ring")
+
+
+def start_runner(
+    plan: Plan, cache: Path, folder: Path, *more: str, kind: str = "", nohup: bool = False
+) -> subprocess.Popen:
+    (folder / "plan.json").write_text(plan_text(plan))
+    script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_launch.py"]
+    words = [plan.launches[0].path, "--plan", str(folder / "plan.json"), "--output", str(folder / "out/launch.json")]
+    return subprocess.Popen(
+        [*(["nohup"] if nohup else []), sys.executable, *script, *words, *more],
+        env=os.environ | {"CASTMATES_CACHE": str(cache)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_round(runner: subprocess.Popen, number: int = 1) -> None:
+    for line in runner.stderr:
+        if f"round {number}:" in line:
+            return
+    raise AssertionError(f"the runner ended before round {number}")
+
+
+def endless(cache: Path, mark: str, before: str = "") -> Plan:
+    beside = Workload(command=["sh", "-c", f"sleep 0.01 # {mark}"])
+    lead = counter()
+    lead = lead.model_copy(update={"command": [PYTHON, "-c", before + lead.command[2], "1e9", mark]})
+    return plan_of({"lead": lead, "beside": beside}, ["beside"], cache, rounds=1000)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_launch_cleanly_and_records_nothing(cache, tmp_path, mark, kind, number):
+    runner = start_runner(endless(cache, mark), cache, tmp_path, kind=kind)
+    wait_for_round(runner)
+    scratch = scratch_of(mark)
+    runner.send_signal(number)
+    said = runner.communicate(timeout=PATIENCE)[1]
+    assert runner.returncode == 130
+    assert "ended early, nothing recorded" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out/launch.json").exists()
+    assert len(scratch) == 2
+    assert not any(folder.exists() for folder in scratch)
+    assert nobody_left(mark)
+
+
+# A child in its own session, and one whose parent has ended too: only its environment shows where it came from.
+STRAY = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+ORPHAN = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STRAY!r}])\n"
+
+
+@pytest.mark.parametrize("before", ["", STRAY, ORPHAN], ids=["plain", "stray", "orphan"])
+def test_sigkill_of_the_runner_leaves_nobody(cache, tmp_path, mark, kind, before):
+    runner = start_runner(endless(cache, mark, before), cache, tmp_path, kind=kind)
+    wait_for_round(runner)
+    scratch = scratch_of(mark)
+    strays = [one.pid for one in holders(mark) if one.info["cmdline"] == ["sleep", "600"]]
+    runner.kill()
+    runner.communicate(timeout=PATIENCE)
+    assert len(scratch) == 2
+    assert len(strays) == bool(before)
+    assert nobody_left(mark)
+    wait_for(lambda: not any(folder.exists() for folder in scratch), f"nothing is left of {scratch}")
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(cache, tmp_path, mark):
+    runner = start_runner(endless(cache, mark), cache, tmp_path, nohup=True)
+    wait_for_round(runner)
+    runner.send_signal(signal.SIGHUP)
+    wait_for_round(runner, 3)
+    runner.send_signal(signal.SIGTERM)
+    assert "SIGTERM came" in runner.communicate(timeout=PATIENCE)[1]
+    assert runner.returncode == 130
+    assert nobody_left(mark)
+
+
+def test_a_launch_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mark):
+    owner = subprocess.Popen(["sleep", "600"])
+    runner = start_runner(endless(cache, mark), cache, tmp_path, "--owner", str(owner.pid))
+    wait_for_round(runner)
+    owner.kill()
+    owner.wait()
+    assert "is gone" in runner.communicate(timeout=PATIENCE)[1]
+    assert runner.returncode != 0
+    assert nobody_left(mark)
+
+
+def test_a_launch_ends_when_its_warden_is_dead(cache, tmp_path, mark):
+    runner = start_runner(endless(cache, mark), cache, tmp_path)
+    wait_for_round(runner)
+    # What a program that runs nothing left behind, such as perf's `true`, is the runner's too, and has no command line.
+    below = [one for one in psutil.Process(runner.pid).children() if one.status() != psutil.STATUS_ZOMBIE]
+    (warden,) = [one for one in below if "castmates.runner.cleanup.outliving" in one.cmdline()]
+    warden.kill()
+    assert "castmates: the warden has ended" in runner.communicate(timeout=PATIENCE)[1]
+    assert runner.returncode == 1
+    assert nobody_left(mark)
+
+
+def test_a_member_that_is_killed_by_a_signal_without_a_name_is_a_result(cache, tmp_path):
+    words = [PYTHON, "-c", "import os; os.kill(os.getpid(), 40)"]
+    bad = Workload.model_validate({"command": words, "progress": "heartbeat", "unit": "step"})
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "was killed by signal 40" in record["reason"]
+
+
+def test_a_cpu_that_cannot_be_had_is_a_result(tmp_path):
+    environment = {"PATH": os.environ["PATH"]}
+    start = Start("lead", cpus=(4000,), nodes=(), command=["sleep", "1"], environment=environment, ready_within=1)
+    with pytest.raises(WorkloadFailed, match=r"lead: .* cannot be put on CPU 4000"):
+        launch(start, tmp_path, tmp_path, print)
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_a_sentence(cache, tmp_path, monkeypatch):
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(CastmatesError, match="no scratch folder can be made in TMPDIR or /tmp"):
+        measure_launch(plan, plan.launches[0].path, tmp_path / "out", cache)
+
+
+def test_a_launch_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    (tmp_path / "plan.json").write_text(plan_text(plan))
+    done = subprocess.run(
+        [sys.executable, "scripts/measure_launch.py", "x/1", "--plan", str(tmp_path / "plan.json"), "--output", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "has no launch 'x/1'" in done.stderr
+    assert "Traceback" not in done.stderr
