@@ -1,4 +1,4 @@
-"""Takes the picture of README.md, a report's first screen: `make demo browser`, then `python -m docs_site.picture`."""
+"""Takes the picture of README.md, a report's first screen: `make sweep browser`, then `python -m docs_site.picture`."""
 
 import sys
 import tempfile
@@ -13,7 +13,7 @@ WIDTH, SCALE = 1280, 1.5
 HEIGHT = "Math.ceil(document.querySelector('.cards').getBoundingClientRect().bottom) + 16"  # down to the last card
 
 
-def main(results: str = "results/demo") -> None:
+def main(results: str = "results/first-look") -> None:
     """Photograph the report of a study."""
     program = chromium.fetch(print)
     with (
