@@ -373,9 +373,7 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     def change(effects):
         here = (effects["antagonists"] == "stream") & (effects["baseline"] == "alone")
-        here &= (
-            effects["workload"].eq("dlrm-train") if "workload" in effects else effects["member"].str.startswith("dlrm")
-        )
+        here &= (effects["role"] == "lead") & (effects["lead"] == "dlrm-train")
         effects.loc[here, ["rejection_rate", "baseline_rejection_rate"]] = 0.2, 0.0
         effects.loc[here, "possibly_biased"] = True
 

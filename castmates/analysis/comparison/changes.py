@@ -4,11 +4,11 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import POINTS, RATIO, Changes
 from castmates.analysis.comparison.launches import plain_members
+from castmates.analysis.effects.system import ALONE
 from castmates.analysis.explanations.resources import MEMBER
 from castmates.study.spec import Plan
 
 CORUN = "corun"
-ALONE = "alone"
 
 
 def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
