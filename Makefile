@@ -7,16 +7,9 @@ CORES ?= all
 STUDY ?= config/config.yaml
 LAUNCHES ?=
 TIMES ?= 50
-# Pure tests run in parallel, on all CPUs that this process may use.
-WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 PYTEST = python -m pytest
-QUICK := pure and not simulation and not landing and not nightly
-PURE = $(PYTEST) -q -n $(WORKERS) --dist loadfile -m
-# The others do not even collect the pure tests: that alone takes half a minute.
-PROCESSES := tests/real tests/runner tests/workflow tests/browser tests/chaos tests/lab
-REAL = $(PYTEST) $(PROCESSES) --once-more -m
-# Sweeps of a modelled machine measure nothing that other load could change.
-MODELLED = $(PYTEST) tests/workflow --once-more -n $(WORKERS) --dist loadfile -m
+# What is asked for fails if it cannot run here.
+REQUIRED = CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required}
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # uv trusts what pip trusts: the system's certificates, where there are any.
@@ -29,7 +22,7 @@ MORE = $(if $(LAUNCHES),'launches=$(LAUNCHES)')
 PROFILE ?=
 WHERE = $(if $(PROFILE),--workflow-profile profiles/$(PROFILE),--cores $(CORES))
 
-.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test test-slurm \
+.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak mutants figures-check lab lab-test test-slurm \
   browser twins compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
@@ -55,35 +48,26 @@ doctor: $(VENV)/run.stamp ## show what this machine can and cannot measure
 dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 minute)
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
-check: lint ## while you work: format, lint, types and the pure tests (6 minutes)
-	@$(PURE) "$(QUICK)"
+check: $(VENV)/dev.stamp $(VENV)/docs.stamp ## while you work: format, lint, types and the pure tests (6 minutes)
+	@python -m tests.tiers check
 
 test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (11 minutes)
 	@python -c 'from castmates.workloads.native import build; raise SystemExit(not build.find_compiler())' || $(MAKE) compilers
-	@$(PURE) "$(QUICK)"
-	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
+	@python -m tests.tiers test
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
 test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
-test-all: lint $(VENV)/dev.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (an hour)
-	@$(PURE) "pure and not nightly"
-	@$(REAL) "real and not landing and not tensorflow and not nightly"
-	@$(MODELLED) "modelled and not nightly"
-	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
-	  $(REAL) "(sweep and not modelled or browser or lab or chaos or real and (landing or tensorflow)) and not nightly"
+test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (an hour)
+	@$(REQUIRED) python -m tests.tiers all
 
 test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)
 	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \
-	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && \
-	  CASTMATES_RANDOM=1 $(PURE) pure && \
-	  CASTMATES_LAB=$${CASTMATES_LAB:-all} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
-	  $(REAL) "nightly and not pure or lab or chaos" -o faulthandler_timeout=7200
+	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && CASTMATES_RANDOM=1 CASTMATES_LAB=$${CASTMATES_LAB:-all} \
+	  CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
+	  python -m tests.tiers nightly
 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
-
-durations: $(VENV)/dev.stamp ## record in tests/durations.json how long the tests of each tier take (on a quiet machine)
-	@CASTMATES_LAB=required CASTMATES_BROWSER=required $(PYTEST) -q --write-durations -m "not nightly"
 
 mutants: $(VENV)/dev.stamp ## count how many of 300 small faults the pure tests notice, now and before (30 minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/mutation/environment.lock
@@ -91,7 +75,7 @@ mutants: $(VENV)/dev.stamp ## count how many of 300 small faults the pure tests 
 	  --renames tests/mutation/renames.txt && python -m tests.mutation compare tests/mutation/before.json .cache/mutation/after.json
 
 figures-check: $(VENV)/dev.stamp ## compare the simulated figures in docs/ with the output of their tests (nightly; minutes)
-	@$(PYTEST) -n $(WORKERS) tests/unit/test_documented_figures.py
+	@$(PYTEST) -n auto tests/unit/test_documented_figures.py
 
 lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, for tests of the drivers (once, 4 minutes; Debian 12)
 	@python -m tests.lab.kit.build

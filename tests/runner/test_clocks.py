@@ -10,6 +10,8 @@ import pytest
 from tests.runner.stage import PYTHON, counter, plan_of
 from tests.runner.test_launch import start_runner
 
+pytestmark = pytest.mark.quiet
+
 # The wall clock is an hour ahead and an hour behind in turn. (The machine's own is not for a test to set.)
 JUMPY = """
 #define _GNU_SOURCE

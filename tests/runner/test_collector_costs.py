@@ -13,7 +13,7 @@ from castmates.study.after_rounds import cost_windows
 from castmates.study.spec import Launch
 from tests.runner.stage import PYTHON, counter, plan_of
 
-pytestmark = pytest.mark.needs("two-cpus")
+pytestmark = [pytest.mark.needs("two-cpus"), pytest.mark.quiet]
 PAIRS = 2
 
 

@@ -9,6 +9,8 @@ import pytest
 from castmates.workloads.heartbeat import Reader, State, create
 from tests.runner.programs import PATIENCE, run, start, wait_until
 
+pytestmark = pytest.mark.quiet
+
 
 def best_rate(records, seconds=0.1):
     """Return the highest rate of any stretch that lasts at least so long, in units a second."""

@@ -102,6 +102,7 @@ def test_rates_come_from_heartbeats_inside_the_window(good):
         assert row.rate == pytest.approx(did["units"] / did["t_ns"] * 1e9)
 
 
+@pytest.mark.quiet
 def test_a_slice_ends_with_a_step_of_the_lead(good):
     """Cut at a moment instead, long steps would be lost more often than short ones."""
     _, folder, _ = good

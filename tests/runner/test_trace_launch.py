@@ -80,6 +80,7 @@ def traced(
 
 
 @needs_two
+@pytest.mark.quiet
 def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     before = set(numbers())
     timeline = traced(tmp_path, cache)

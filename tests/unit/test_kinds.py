@@ -1,11 +1,13 @@
 """Where a test is decides its kind; every folder of tests has one."""
 
-import re
+import itertools
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from tests.kinds import KINDS, kind_of
+from tests.tiers import STEPS
 
 HERE = Path(__file__).parents[1]
 
@@ -27,7 +29,14 @@ def test_every_folder_with_tests_has_a_kind():
     assert {file.relative_to(HERE).parts[0] for file in HERE.rglob("test_*.py")} == set(KINDS)
 
 
-def test_make_names_every_folder_with_processes():
-    (named,) = re.findall(r"^PROCESSES := (.*)$", (HERE.parent / "Makefile").read_text(), re.MULTILINE)
-    folders = {f"tests/{folder}" for folder, kind in KINDS.items() if kind not in ("pure", "slurm")}  # make test-slurm
-    assert set(named.split()) == folders
+def test_every_folder_is_part_of_a_landing():
+    folders = {folder for step in STEPS["all"] for part in step for folder in part.folders}
+    assert folders == set(KINDS) - {"slurm"}  # make test-slurm
+
+
+def test_no_test_is_lost_between_the_parts_of_a_landing():
+    parts = [Expression.compile(part.marks) for step in STEPS["all"] for part in step if part.marks]
+    for quiet, nightly, lab in itertools.product([False, True], repeat=3):
+        given = {"quiet": quiet, "nightly": nightly, "lab": lab}
+        run = [marks for marks in parts if marks.evaluate(lambda name, given=given, **_: given.get(name, False))]
+        assert len(run) == (not nightly) or (quiet and lab)  # a machine of its own is quiet

@@ -1,5 +1,9 @@
 """Finished sweeps, one for each shape of study, which the tests look at, or copy and go on from."""
 
+import fcntl
+import os
+import shutil
+
 import pytest
 
 from tests.needs import insist
@@ -34,18 +38,41 @@ ARRANGED = {
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """An empty cache: the first sweep builds the kernels in it, as that of a user does."""
-    return tmp_path_factory.mktemp("cache")
+def shared(tmp_path_factory):
+    """A folder that all workers of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory, cache):
+def cache(shared):
+    """An empty cache: the first sweep builds the kernels in it, as that of a user does."""
+    folder = shared / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _once(folder, cache, study):
+    """A sweep from an empty folder to its page; the first worker that asks measures it, and the others look at it."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sweeps, shown = Sweeps(folder / "project", cache), folder / "shown"
+        if not shown.exists():
+            shutil.rmtree(sweeps.folder, ignore_errors=True)  # of a worker that failed
+            sweeps = Sweeps.make(folder / "project", cache)
+            sweeps.write_study(study)
+            shown.write_text(sweeps.sweep().stderr)
+        sweeps.shown = shown.read_text()
+    return sweeps
+
+
+@pytest.fixture(scope="session")
+def finished(shared, cache):
     """A measured study of two launches, from an empty folder to its page."""
     insist("two-cpus")
-    sweeps = Sweeps.make(tmp_path_factory.mktemp("project") / "first", cache)
-    done = sweeps.sweep()
-    assert f" Report {(sweeps.results / 'report/index.html').as_uri()}" in done.stderr
+    sweeps = _once(shared / "finished", cache, {})
+    assert f" Report {(sweeps.results / 'report/index.html').as_uri()}" in sweeps.shown
     return sweeps
 
 
@@ -56,20 +83,12 @@ def project(finished, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def modelled(tmp_path_factory):
+def modelled(shared):
     """A modelled study with a sweep of partitions, from an empty folder to its page."""
-    folder = tmp_path_factory.mktemp("modelled")
-    sweeps = Sweeps.make(folder / "project", folder / "cache")
-    sweeps.write_study(MODELLED)
-    sweeps.shown = sweeps.sweep().stderr
-    return sweeps
+    return _once(shared / "modelled", shared / "modelled/cache", MODELLED)
 
 
 @pytest.fixture(scope="session")
-def arranged(tmp_path_factory):
+def arranged(shared):
     """A modelled study of distances and mitigations, from an empty folder to its page."""
-    folder = tmp_path_factory.mktemp("arranged")
-    sweeps = Sweeps.make(folder / "project", folder / "cache")
-    sweeps.write_study(ARRANGED)
-    sweeps.sweep()
-    return sweeps
+    return _once(shared / "arranged", shared / "arranged/cache", ARRANGED)

@@ -15,8 +15,6 @@ from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
 from tests.workflow.sweeps import Sweeps
 
-pytestmark = pytest.mark.modelled
-
 BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_launches": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
           "mixes_per_launch": 64, "longest_launch": 3600}  # fmt: skip
 STUDY = {

@@ -8,8 +8,6 @@ import pytest
 from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
-pytestmark = pytest.mark.modelled
-
 CLASSES = {"small": {"model": {"cores": 4, "ways": 8}}, "large": {"model": {"cores": 8, "ways": 16}}}
 LEADS = {"chase~small", "chase~large"}
 

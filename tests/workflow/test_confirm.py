@@ -12,8 +12,6 @@ import yaml
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.test_interruptions import wait_until_nobody_is_left
 
-pytestmark = pytest.mark.modelled
-
 
 def advice(sweeps):
     (row,) = pd.read_parquet(sweeps.results / "tables/recommendations.parquet").to_dict("records")

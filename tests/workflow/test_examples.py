@@ -8,8 +8,6 @@ import pytest
 
 from tests.workflow.sweeps import ROOT
 
-pytestmark = pytest.mark.modelled
-
 PAGE = ROOT / "docs" / "api.md"
 
 

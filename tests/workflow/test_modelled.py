@@ -11,8 +11,6 @@ from castmates.machine import trial_records
 from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
-pytestmark = pytest.mark.modelled
-
 
 @pytest.mark.core
 def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):

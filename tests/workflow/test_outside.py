@@ -8,8 +8,6 @@ import yaml
 
 from tests.workflow.sweeps import ROOT, STUDY, TABLES, Sweeps
 
-pytestmark = pytest.mark.modelled
-
 SMALL = STUDY | {"platform": "modelled"}
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.org")
 KEEP = ("--rerun-triggers", "mtime", "params")

@@ -10,8 +10,6 @@ from benchmarks.common import Report
 from benchmarks.studies import describe
 from tests.workflow.sweeps import Sweeps
 
-pytestmark = pytest.mark.modelled
-
 STUDY = {
     "platform": "modelled",
     "model": {"domains": 2, "cores": 2},

@@ -11,8 +11,6 @@ import yaml
 
 from tests.workflow.sweeps import ROOT, STUDY, Sweeps
 
-pytestmark = pytest.mark.modelled
-
 EXAMPLE = ROOT / "examples" / "plugin"
 METRIC = '[project.entry-points."castmates.metrics"]\nbroken = "castmates_broken:metric"\n'
 

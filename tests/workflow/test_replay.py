@@ -17,8 +17,6 @@ from castmates.report.comparison.replay import ALL_AGREE, SOME_DIFFER, UNDECIDED
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import Sweeps
 
-pytestmark = pytest.mark.modelled
-
 LONGEST = 300  # seconds of one command, on a machine that does other things too
 MARGIN = ("--margin", "50%")  # three launches of two rounds show no less
 

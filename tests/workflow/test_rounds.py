@@ -8,8 +8,6 @@ import pytest
 from castmates.study.rounds import Cost, best_rounds, expected_ratio
 from tests.workflow.sweeps import TABLES, Sweeps
 
-pytestmark = pytest.mark.modelled
-
 BUDGET = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 # With this seed the first launches decide on another number than the one that they had.
 STUDY = {"seed": 4, "platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}

@@ -10,8 +10,6 @@ from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import PROFILE, Sweeps
 from tests.workflow.terminals import Terminal
 
-pytestmark = pytest.mark.modelled
-
 SNAKEMAKES = (
     "Select jobs",
     "jobid",

@@ -1,0 +1,159 @@
+"""Runs the tests of a tier, and shows how long each part took by the clock: `python -m tests.tiers all`.
+
+Parts of one step run side by side. Tests that need a quiet machine run last, alone, one after the other. pytest leaves
+the seconds of each test in .cache/tests/PART.xml; a tier has a budget for all that it starts.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import IO, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = ROOT / ".cache" / "tests"
+BUDGETS = {
+    "check": 180,
+    "test": 360,
+    "all": 1500,
+    "nightly": 3 * 3600,
+}  # seconds on two quiet cores, all builds in the cache
+CPUS = len(os.sched_getaffinity(0))
+PROCESSES = ("workflow", "chaos", "browser", "runner", "real")  # what takes longest comes first
+SLOWEST = 12  # files that are listed
+
+
+class Part(NamedTuple):
+    """A command, or a run of pytest."""
+
+    name: str
+    marks: str = ""
+    folders: tuple[str, ...] = ()
+    workers: int = 0  # 0: in one process
+    command: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def words(self) -> list[str]:
+        """What is started."""
+        if self.command:
+            return list(self.command)
+        words = [sys.executable, "-m", "pytest", "-q", f"--junitxml={self.report}", "-m", self.marks, *self.options]
+        if self.folders != ("unit", "golden"):
+            words.append("--once-more")
+        if self.workers:
+            # Some tests wait most of the time: there is one worker more than CPUs.
+            words += ["-n", str(self.workers), "--dist", "loadfile", "--no-loadscope-reorder"]
+        return words + [f"tests/{folder}" for folder in self.folders]
+
+    @property
+    def report(self) -> Path:
+        """Where pytest writes what it ran."""
+        return REPORTS / f"{self.name}.xml"
+
+
+class Took(NamedTuple):
+    """How a part ended."""
+
+    part: Part
+    status: int
+    seconds: float
+
+
+PURE = "pure and not nightly"
+QUICK = "pure and not simulation and not landing and not nightly"
+LINT = Part("lint", command=("make", "--no-print-directory", "lint"))
+ALL = "not quiet and not nightly and not slurm and not lab"
+TEST = f"({QUICK} or (real or core) and not quiet and not landing and not tensorflow and not nightly)"
+LONG = ("-o", "faulthandler_timeout=7200")
+STEPS: dict[str, list[list[Part]]] = {
+    "check": [[LINT], [Part("pure", QUICK, ("unit", "golden"), CPUS)]],
+    "test": [
+        [Part("most", TEST, (*PROCESSES, "unit", "golden"), CPUS + 1)],
+        [Part("quiet", "quiet and not landing and not tensorflow and not nightly", PROCESSES)],
+    ],
+    "all": [
+        [LINT],
+        [Part("lab", "lab and not nightly", ("lab",)), Part("most", ALL, (*PROCESSES, "unit", "golden"), CPUS + 1)],
+        [Part("quiet", "quiet and not nightly", PROCESSES)],
+    ],
+    "nightly": [
+        [Part("pure", "pure", ("unit", "golden"), CPUS)],
+        [Part("nightly", "nightly and not pure or lab or chaos", (*PROCESSES, "lab"), options=LONG)],
+    ],
+}
+
+
+def run(tier: str) -> int:
+    """Run all parts, the next step also where one failed, and return 1 where any did."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    began, took = time.monotonic(), list[Took]()
+    for step in STEPS[tier]:
+        took += _side_by_side(step)
+    _tell(tier, took, time.monotonic() - began)
+    return int(any(one.status for one in took))
+
+
+def _side_by_side(parts: list[Part]) -> list[Took]:
+    """Run the parts of a step; the last one's output is seen at once, that of the others when they have ended."""
+    began, took = time.monotonic(), list[Took]()
+    running = [(part, *_start(part, seen=part is parts[-1])) for part in parts]
+    try:
+        while running:
+            time.sleep(0.2)
+            for one in [one for one in running if one[1].poll() is not None]:
+                running.remove(one)
+                part, process, output = one
+                took.append(Took(part, process.returncode, time.monotonic() - began))
+                if output:
+                    output.seek(0)
+                    print(f"\n{part.name}:\n{output.read()}", flush=True)
+    finally:
+        for _, process, _ in running:
+            process.terminate()
+        for _, process, _ in running:
+            process.wait()
+    return took
+
+
+def _start(part: Part, seen: bool) -> tuple[subprocess.Popen[str], IO[str] | None]:
+    part.report.unlink(missing_ok=True)
+    output = None if seen else tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+    return subprocess.Popen(part.words(), cwd=ROOT, stdout=output, stderr=output, text=True), output
+
+
+def _tell(tier: str, took: list[Took], seconds: float) -> None:
+    """Print the seconds of each part, the slowest files, and the sum against the budget."""
+    files, outcomes = Counter[str](), Counter[str]()
+    for part in (one.part for one in took if one.part.report.exists()):
+        for case in ET.parse(part.report).iter("testcase"):
+            files[case.get("classname", "").removeprefix("tests.")] += float(case.get("time", 0))
+            outcomes[_outcome({child.tag for child in case})] += 1
+    print(f"\nThe tests of '{tier}', on {CPUS} CPUs:")
+    for part, status, lasted in took:
+        print(f"  {part.name:8}{lasted:6.0f} s{f', failed with status {status}' if status else ''}")
+    if files:
+        print(f"  slowest: {', '.join(f'{name} {lasted:.0f} s' for name, lasted in files.most_common(SLOWEST))}")
+    over = ", OVER its budget: was the machine busy, or did it build something?" if seconds > BUDGETS[tier] else ""
+    print(f"  whole   {seconds:6.0f} s of {BUDGETS[tier]} s{over}")
+    print(f"{outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} skipped")
+
+
+def _outcome(tags: set[str]) -> str:
+    return "failed" if tags & {"failure", "error"} else "skipped" if "skipped" in tags else "passed"
+
+
+def _stop(signum: int, frame: object) -> None:
+    raise SystemExit(128 + signum)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _stop)
+    parser = argparse.ArgumentParser(description="Run the tests of a tier.")
+    parser.add_argument("tier", choices=STEPS)
+    sys.exit(run(parser.parse_args().tier))
