@@ -1,0 +1,91 @@
+"""A simulation at full length that passed does not run again with the same sources: its outcome cannot change.
+
+The sources are those of every module that the test can import, the YAML that ships, the locked versions and the seed.
+What has passed is remembered in .cache/tests/simulated; the nightly run, which searches at random, runs them all.
+"""
+
+import ast
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT
+from tests.seeds import SEED
+
+PASSED = ROOT / ".cache" / "tests" / "simulated"
+OURS = ("castmates", "tests", "benchmarks")
+SHARED = [*sorted((ROOT / "config").rglob("*.yaml")), ROOT / "envs" / "dev.lock", ROOT / "tests" / "conftest.py"]
+
+
+@pytest.hookimpl(trylast=True)  # after those that deselect
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("CASTMATES_RANDOM"):
+        return
+    again = [item for item in items if item.get_closest_marker("simulation") and _note_of(item).exists()]
+    if len(again) < len(items):  # who names a simulation alone wants to see it run
+        config.hook.pytest_deselected(items=again)
+        items[:] = [item for item in items if item not in again]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.when == "call" and report.passed and item.get_closest_marker("simulation"):
+        PASSED.mkdir(parents=True, exist_ok=True)
+        _note_of(item).touch()
+    return report
+
+
+def _note_of(item: pytest.Item) -> Path:
+    return PASSED / hashlib.sha256(f"{item.nodeid} {digest_of(item.path)}".encode()).hexdigest()
+
+
+@cache
+def digest_of(file: Path) -> str:
+    """Return the digest of all sources that a file of tests rests on."""
+    digest = hashlib.sha256(f"{SEED} {platform.python_version()}".encode())
+    for each in [*sorted(sources_of(file)), *SHARED]:
+        digest.update(f"{each.relative_to(ROOT)}\n".encode() + _contents(each))
+    return digest.hexdigest()
+
+
+def sources_of(file: Path) -> set[Path]:
+    """Return a file and all modules of ours that it imports, directly or not."""
+    found, left = set[Path](), [file]
+    while left:
+        if (one := left.pop()) not in found:
+            found.add(one)
+            left += _imported_by(one)
+    return found
+
+
+@cache
+def _imported_by(file: Path) -> list[Path]:
+    text = _contents(file).decode()
+    names = set[str]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    files = [file for name in names if name.partition(".")[0] in OURS and (file := _file_of(name))]
+    if "import_module(" in text:  # by a name that is put together: any module of the packages that the text mentions
+        folders = {ROOT.joinpath(*name.split(".")) for name in re.findall(r"\bcastmates\.[\w.]*\w", text)}
+        files += [inner for folder in folders - {ROOT / "castmates"} if folder.is_dir() for inner in folder.rglob("*.py")]
+    return files
+
+
+def _file_of(name: str) -> Path | None:
+    path = ROOT.joinpath(*name.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+@cache
+def _contents(file: Path) -> bytes:
+    return file.read_bytes()

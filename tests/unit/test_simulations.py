@@ -1,0 +1,30 @@
+"""A simulation that passed is not run again until one of its sources changes."""
+
+from tests.house import ROOT
+from tests.plugins import simulations
+
+
+def test_the_sources_are_what_is_imported_also_by_name():
+    sources = simulations.sources_of(ROOT / "tests" / "unit" / "test_dataflow.py")
+    assert ROOT / "castmates/analysis/dataflow/effects.py" in sources
+    assert ROOT / "castmates/analysis/tables/thread_pools.py" in sources  # which estimates.py imports by its name
+
+
+def test_another_source_is_another_digest(tmp_path, monkeypatch):
+    test, module = tmp_path / "tests" / "test_one.py", tmp_path / "castmates" / "one.py"
+    for file, text in ((test, "from castmates import one"), (module, "A = 1"), (tmp_path / "castmates/two.py", "B = 1")):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    monkeypatch.setattr(simulations, "ROOT", tmp_path)
+    monkeypatch.setattr(simulations, "SHARED", [])
+
+    def digest():
+        for cached in (simulations.digest_of, simulations._imported_by, simulations._contents):
+            cached.cache_clear()
+        return simulations.digest_of(test)
+
+    first = digest()
+    (tmp_path / "castmates/two.py").write_text("B = 2")
+    assert digest() == first
+    module.write_text("A = 2")
+    assert digest() != first
