@@ -61,10 +61,8 @@ test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sw
 	@$(REQUIRED) python -m tests.tiers all
 
 test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)
-	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \
-	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && CASTMATES_RANDOM=1 CASTMATES_LAB=$${CASTMATES_LAB:-all} \
-	  CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
-	  python -m tests.tiers nightly
+	@CASTMATES_LAB=$${CASTMATES_LAB:-all} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
+	  CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 python -m tests.tiers nightly
 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests import needs
+from tests.house import ROOT
 from tests.kinds import kind_of
 from tests.seeds import SEED
 
@@ -14,13 +15,19 @@ pytest_plugins = ["pytester", "tests.plugins.unsteady", "tests.plugins.order", "
 
 with suppress(ImportError):  # a guest that runs some of the tests may lack it
     from hypothesis import HealthCheck, settings
+    from hypothesis.database import DirectoryBasedExampleDatabase
 
-    # No assertion on times: the machines are shared. The same 50 examples each time; the nightly run draws 500 others.
+    # No assertion on times: the machines are shared. The same 50 examples each time; a landing and the nightly run draw
+    # others, and what failed once is tried first from then on.
     settings.register_profile(
         "same", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
     )
-    settings.register_profile("random", settings.get_profile("same"), derandomize=False, max_examples=500)
-    settings.load_profile("random" if os.environ.get("CASTMATES_RANDOM") else "same")
+    if examples := int(os.environ.get("CASTMATES_RANDOM") or 0):
+        kept = DirectoryBasedExampleDatabase(ROOT / ".cache" / "hypothesis")
+        settings.register_profile(
+            "random", settings.get_profile("same"), derandomize=False, max_examples=examples, database=kept
+        )
+    settings.load_profile("random" if examples else "same")
 
 
 def pytest_configure():

@@ -1,7 +1,6 @@
 """Whatever is killed, whenever: nothing remains, nothing is half, and the same command completes the study.
 
-Three kills at each landing, always the same; CASTMATES_CHAOS_KILLS asks for more and CASTMATES_SEED for others, as
-`make test-nightly` does.
+Three kills, one of them of a sweep. CASTMATES_SEED asks for others, as each landing does; CASTMATES_CHAOS_KILLS for more.
 """
 
 import os

@@ -1,12 +1,11 @@
 """A simulation at full length that passed does not run again with the same sources: its outcome cannot change.
 
-The sources are those of every module that the test can import, the YAML that ships, the locked versions and the seed.
-What has passed is remembered in .cache/tests/simulated; the nightly run, which searches at random, runs them all.
+The sources are those of every module that the test can import, the YAML that ships, and the locked versions. What has
+passed is remembered in .cache/tests/simulated.
 """
 
 import ast
 import hashlib
-import os
 import platform
 import re
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.house import ROOT
-from tests.seeds import SEED
 
 PASSED = ROOT / ".cache" / "tests" / "simulated"
 OURS = ("castmates", "tests", "benchmarks")
@@ -25,8 +23,6 @@ SHARED = [*sorted((ROOT / "config").rglob("*.yaml")), ROOT / "envs" / "dev.lock"
 
 @pytest.hookimpl(trylast=True)  # after those that deselect
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("CASTMATES_RANDOM"):
-        return
     again = [item for item in items if item.get_closest_marker("simulation") and _note_of(item).exists()]
     if len(again) < len(items):  # who names a simulation alone wants to see it run
         config.hook.pytest_deselected(items=again)
@@ -49,7 +45,7 @@ def _note_of(item: pytest.Item) -> Path:
 @cache
 def digest_of(file: Path) -> str:
     """Return the digest of all sources that a file of tests rests on."""
-    digest = hashlib.sha256(f"{SEED} {platform.python_version()}".encode())
+    digest = hashlib.sha256(platform.python_version().encode())
     for each in [*sorted(sources_of(file)), *SHARED]:
         digest.update(f"{each.relative_to(ROOT)}\n".encode() + _contents(each))
     return digest.hexdigest()
@@ -77,7 +73,9 @@ def _imported_by(file: Path) -> list[Path]:
     files = [file for name in names if name.partition(".")[0] in OURS and (file := _file_of(name))]
     if "import_module(" in text:  # by a name that is put together: any module of the packages that the text mentions
         folders = {ROOT.joinpath(*name.split(".")) for name in re.findall(r"\bcastmates\.[\w.]*\w", text)}
-        files += [inner for folder in folders - {ROOT / "castmates"} if folder.is_dir() for inner in folder.rglob("*.py")]
+        files += [
+            inner for folder in folders - {ROOT / "castmates"} if folder.is_dir() for inner in folder.rglob("*.py")
+        ]
     return files
 
 

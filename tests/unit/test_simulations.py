@@ -12,7 +12,11 @@ def test_the_sources_are_what_is_imported_also_by_name():
 
 def test_another_source_is_another_digest(tmp_path, monkeypatch):
     test, module = tmp_path / "tests" / "test_one.py", tmp_path / "castmates" / "one.py"
-    for file, text in ((test, "from castmates import one"), (module, "A = 1"), (tmp_path / "castmates/two.py", "B = 1")):
+    for file, text in (
+        (test, "from castmates import one"),
+        (module, "A = 1"),
+        (tmp_path / "castmates/two.py", "B = 1"),
+    ):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     monkeypatch.setattr(simulations, "ROOT", tmp_path)
