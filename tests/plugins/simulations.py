@@ -72,10 +72,8 @@ def _imported_by(file: Path) -> list[Path]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     files = [file for name in names if name.partition(".")[0] in OURS and (file := _file_of(name))]
     if "import_module(" in text:  # by a name that is put together: any module of the packages that the text mentions
-        folders = {ROOT.joinpath(*name.split(".")) for name in re.findall(r"\bcastmates\.[\w.]*\w", text)}
-        files += [
-            inner for folder in folders - {ROOT / "castmates"} if folder.is_dir() for inner in folder.rglob("*.py")
-        ]
+        for name in set(re.findall(r"\bcastmates\.[\w.]*\w", text)):
+            files += ROOT.joinpath(*name.split(".")).rglob("*.py")
     return files
 
 

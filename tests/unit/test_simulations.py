@@ -11,12 +11,8 @@ def test_the_sources_are_what_is_imported_also_by_name():
 
 
 def test_another_source_is_another_digest(tmp_path, monkeypatch):
-    test, module = tmp_path / "tests" / "test_one.py", tmp_path / "castmates" / "one.py"
-    for file, text in (
-        (test, "from castmates import one"),
-        (module, "A = 1"),
-        (tmp_path / "castmates/two.py", "B = 1"),
-    ):
+    test, module, other = (tmp_path / name for name in ("tests/test_one.py", "castmates/one.py", "castmates/two.py"))
+    for file, text in ((test, "from castmates import one"), (module, "A = 1"), (other, "B = 1")):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     monkeypatch.setattr(simulations, "ROOT", tmp_path)
@@ -28,7 +24,7 @@ def test_another_source_is_another_digest(tmp_path, monkeypatch):
         return simulations.digest_of(test)
 
     first = digest()
-    (tmp_path / "castmates/two.py").write_text("B = 2")
+    other.write_text("B = 2")
     assert digest() == first
     module.write_text("A = 2")
     assert digest() != first
