@@ -1,6 +1,6 @@
 """Whatever is killed, whenever: nothing remains, nothing is half, and the same command completes the study.
 
-Three kills, one of them of a sweep. CASTMATES_SEED asks for others, as each landing does, CASTMATES_CHAOS_KILLS for more.
+Three kills, one of them of a sweep. CASTMATES_SEED asks for others (a landing does), CASTMATES_CHAOS_KILLS for more.
 """
 
 import os
