@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare, trial_records
@@ -20,7 +21,8 @@ from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
-from castmates.runner.kinds import LaunchKind, kind_of
+from castmates.runner.kinds import kind_of
+from castmates.runner.launch_kind import LaunchKind
 from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
@@ -72,7 +74,7 @@ def run_launch(
         return outcome
 
 
-def _run(kind: LaunchKind, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
     outcome, launch = kind.outcome, kind.launch
     refuse_hopeless(_cache_request(launch))
     if launch.design.prepare.cpuset:
@@ -104,7 +106,7 @@ def _run(kind: LaunchKind, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
-def _launch(kind: LaunchKind, stage: LiveStage, logs: Path, cache: Path, say: Say) -> None:
+def _launch(kind: LaunchKind[Any], stage: LiveStage, logs: Path, cache: Path, say: Say) -> None:
     """Launch members, placebos, evictors and the helpers of the kind, one after the other."""
     outcome, launch, cohort, scratch = kind.outcome, kind.launch, kind.launch.cohort, stage.scratch
     outcome.freezer = stage.freezer.kind

@@ -10,7 +10,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from castmates.study.reasons import Reason, ReasonKind
 
@@ -50,7 +50,7 @@ def ended(outcome: "Outcome") -> None:
     """The launch is over and recorded."""
     if VARIABLE in os.environ:
         facts = {"status": outcome.status, "reason": outcome.reason, "seconds": outcome.total_seconds}
-        counted = _so_far(outcome) if hasattr(outcome, "windows") else {}
+        counted = _so_far(cast("Measured", outcome)) if hasattr(outcome, "windows") else {}
         _send(outcome.launch, {"state": "ended"} | facts | counted, PATIENCE)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.runner.kinds import LaunchKind
+from castmates.runner.launch_kind import LaunchKind
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Start
 from castmates.runner.profiles import asking, record
