@@ -5,8 +5,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_launch import in_plan_of
-from castmates.pipeline.profile_launch import profile_launch
+from castmates.pipeline.measure_launch import in_plan_of, measure
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_profile_task
@@ -24,7 +23,7 @@ def main() -> None:
     folder = StudyFolder(given.plan.parent)
     task = in_plan_of(folder.path.name, read_profile_task(given.plan, given.launch), f"profile launch '{given.launch}'")
     refuse_wrong_node(folder, task, f"{PROFILES}{given.launch}")
-    profile_launch(task, given.output.parent, cache_folder(), given.owner)
+    measure(task, given.output.parent, cache_folder(), given.owner)
 
 
 castmates.pipeline.script.run(main)

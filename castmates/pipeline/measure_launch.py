@@ -19,7 +19,8 @@ from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import record_or_why, too_busy
-from castmates.runner import progress, record
+from castmates.runner import progress
+from castmates.runner.kinds import kind_of
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
 from castmates.study.adaptive import as_launched
@@ -27,7 +28,6 @@ from castmates.study.decisions import undecided
 from castmates.study.plan_text import Task, task_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Launch, Plan
-from castmates.study.trace_launches import trace_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -48,46 +48,34 @@ def measure(
     folder: Path,
     cache: Path,
     owner: int | None = None,
-    write: Callable[[Outcome, Path], None] = record.write,
 ) -> None:
-    """Measure a launch on a node of its class, or play it where its machine is modelled.
+    """Make a launch of any kind on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
     launch = task.launch
-    run_launch, name = _runner_of(task), launch.path
+    kind, run_launch = kind_of(launch), _runner_of(task)
     logs = folder / "logs"
     make_folder(logs)
-    profiles, traces = launch.design.profiling is not None, launch.design.tracing is not None
-    say = _printer(f"trace {trace_name(launch)}" if traces else f"{'profile launch' if profiles else 'launch'} {name}")
+    say = _printer(kind.name_of(launch))
     try:
         with _signals_raise():
             outcome = run_launch(as_launched(built_for_us(launch, cache)), logs, cache, say, _follow(owner))
         outcome.launch = launch  # as planned; where its programs are built, `environments` of the record shows
-        if profiles or traces:
-            say("reading traces" if profiles else "putting the trace together")
+        if kind.reading:
+            say(kind.reading)
         # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
-        with _signals_raise() if profiles or traces else deaf():
-            write(outcome, folder)
+        with _signals_raise() if kind.reading else deaf():
+            kind.write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
         sys.exit(130)
     progress.ended(outcome)
     if outcome.status == "failed":
-        say(f"failed: {outcome.reason}" + ("" if traces else f" (below {logs})"))
-    elif profiles:
-        say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
-    elif traces:
-        say(f"made {len(outcome.recorded)} recordings in {outcome.total_seconds:.0f} s")
-    elif not outcome.rounds:
-        say(
-            "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
-            "this again"
-        )
+        say(f"failed: {outcome.reason}" + (f" (below {logs})" if kind.keeps_logs else ""))
     else:
-        rejected = sum(bool(window.reasons) for window in outcome.windows)
-        say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
+        say(kind.words(outcome))
 
 
 def refuse_busy_machine(folder: StudyFolder) -> None:

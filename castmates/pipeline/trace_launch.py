@@ -9,7 +9,6 @@ from castmates.pipeline.measure_launch import measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk, remove
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
-from castmates.runner.tracing import record
 from castmates.study.plan_text import Task, task_for
 from castmates.study.spec import Launch, Plan
 from castmates.study.trace_launches import trace_name
@@ -24,7 +23,7 @@ def trace_launch(task: Task, folder: Path, cache: Path, owner: int | None = None
     refuse_full_disk(task.launch, folder)
     new = begin(folder)
     try:
-        measure(task, new, cache, owner, record.write)
+        measure(task, new, cache, owner)
     except (SystemExit, KeyboardInterrupt):  # we were asked to end: no log is of any use
         remove(new)
         raise

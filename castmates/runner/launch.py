@@ -2,11 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare, trial_records
@@ -18,32 +19,22 @@ from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
-from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
+from castmates.runner.kinds import kind_of
+from castmates.runner.launch_kind import LaunchKind
 from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
-from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
-from castmates.runner.profiles import asking
-from castmates.runner.profiles.roofs import Roofs, roofs_of
-from castmates.runner.profiles.rounds import TRACES, profile_rounds
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
-from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.prefetch_witness import PrefetchWitness
-from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
-from castmates.runner.tracing import recorders
-from castmates.runner.tracing.rounds import RAW, trace_rounds
-from castmates.runner.tracing.stacks import map_of, remove_maps
-from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
-from castmates.study.profile_launches import is_logged
 from castmates.study.spec import Launch
-from castmates.study.trace_launches import profiled_steps
 from castmates.workloads.heartbeat import HeartbeatError
 
 NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
@@ -67,24 +58,24 @@ def run_launch(
         progress.waiting(launch, words)
 
     with machine_lock(_purpose(launch), say=wait):
-        outcome = Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
-        begin = time.monotonic()
+        kind_here = kind_of(launch)
+        outcome = kind_here.Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
+        kind, begin = kind_here(outcome, logs.parent), time.monotonic()
         try:
-            _run(outcome, logs, cache, say, check)
+            _run(kind, logs, cache, say, check)
         except (WorkloadFailed, HeartbeatError) as failure:
             outcome.fail(str(failure))
         except NotCleanedUp as problem:
             outcome.left_behind.append(str(problem))
         except BaseException:
-            if launch.design.tracing:  # nobody will read their stacks
-                remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
+            kind.abandon()
             raise
         outcome.total_seconds = time.monotonic() - begin
         return outcome
 
 
-def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
-    launch = outcome.launch
+def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+    outcome, launch = kind.outcome, kind.launch
     refuse_hopeless(_cache_request(launch))
     if launch.design.prepare.cpuset:
         isolation.refuse_several_cpus(launch.cohort)
@@ -94,10 +85,10 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         prefetchers.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
         _aside(launch) as outcome.runner_cpus,
         on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
-        _noted(outcome, stage),
+        kind.guarded(stage),
     ):
         begin, stage.prefetchers = time.monotonic(), switches
-        roofs = _launch(outcome, stage, logs, cache, say)
+        _launch(kind, stage, logs, cache, say)
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             outcome.reading = stage.hardware.reading()
@@ -107,14 +98,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
                 outcome.prepared |= {isolation.KNOB: partition} if partition else {}
-                if launch.design.profiling:
-                    profile_rounds(outcome, stage, logs.parent / TRACES, say, roofs)
-                elif launch.design.tracing:
-                    trace_rounds(outcome, stage, logs.parent / RAW, say)
-                else:
-                    measure_rounds(outcome, stage, say)
-                    outcome.processor = processor_record(stage.hardware.allocator, launch)
-                    measure_after_rounds(outcome, stage, say)
+                kind.observe(stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
@@ -122,65 +106,28 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
-@contextmanager
-def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
-    """Note every process of a trace launch before it is killed: what it left for perf is removed then."""
-    try:
-        yield
-    finally:
-        if outcome.launch.design.tracing:
-            for name in stage.cast:
-                with suppress(OSError):
-                    outcome.pids.update(stage.freezer.stragglers(name))
-
-
-def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:
-    """Launch members, placebos and evictors, one after the other; return what measures roofs, where that is wanted."""
-    launch, cohort = outcome.launch, outcome.launch.cohort
+def _launch(kind: LaunchKind[Any], stage: LiveStage, logs: Path, cache: Path, say: Say) -> None:
+    """Launch members, placebos, evictors and the helpers of the kind, one after the other."""
+    outcome, launch, cohort, scratch = kind.outcome, kind.launch, kind.launch.cohort, stage.scratch
     outcome.freezer = stage.freezer.kind
     outcome.environments = starts.environments_used(cohort, cache)
     outcome.inputs = starts.inputs_used(cohort, cache)
     evictors = eviction.evictors(read_topology(), cohort, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
-    roofs = _roofs(launch, stage.scratch.files, cache)
-    refuse_too_little(cohort, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
-    everyone = starts.starts(cohort, stage.scratch.files, cache, evictors)
-    everyone = [replace(start, ranges=_ranges_of(start, launch)) for start in everyone]
-    profiling = launch.design.profiling
-    if launch.design.counters.profile or profiling or profiled_steps(launch):
-        traces = logs.parent / (TRACES if profiling else RAW) if profiling or launch.design.tracing else None
-        asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(launch))
-    if (tracing := launch.design.tracing) is not None:
-        for start in everyone[: len(cohort.members)]:
-            recorders.prepare(start, tracing.events)
-    everyone += roofs.starts if roofs else []
+    helpers = kind.helpers(scratch.files, cache)
+    refuse_too_little(cohort, outcome.needs, stage.evictors, roofs=kind.needed_bytes())
+    everyone = starts.starts(cohort, scratch.files, cache, evictors)
+    everyone = [replace(start, ranges=kind.ranges_of(start)) for start in everyone]
+    kind.prepare(everyone[: len(cohort.members)], scratch.channels)
+    everyone += helpers
     outcome.hardware = {"eviction": eviction.about(cohort, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(launch)
     stage.make_room_for_quotas(cohort, _purpose(launch))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
-        if tracing is not None:
-            stage.guard_orphan(map_of(outcome.cast[-1].pid))
+        kind.started(stage, start.name)
     stage.freeze_ready()
-    return roofs
-
-
-def _roofs(launch: Launch, scratch: Path, cache: Path) -> Roofs | None:
-    """What measures the roofs of the lead's CPUs, in launches under oneDNN's log."""
-    if not is_logged(launch):
-        return None
-    return roofs_of(launch.cohort.lead, read_topology(), starts.native_programs(launch.cohort, cache), scratch)
-
-
-def _ranges_of(start: Start, launch: Launch) -> int:
-    """How many annotations of a member are kept one by one; of a profile launch those of the lead alone."""
-    profiling = launch.design.profiling
-    if launch.design.tracing is not None:
-        return MOST_RANGES
-    if profiling is None:
-        return launch.design.counters.ranges
-    return profiling.ranges if start.name == launch.cohort.lead.name else 0
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:

@@ -10,12 +10,12 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from castmates.study.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:  # a listener need not load the runner
-    from castmates.runner.outcome import Outcome
+    from castmates.runner.outcome import Measured, Outcome
     from castmates.runner.rounds.window import Window
     from castmates.study.spec import Launch
 
@@ -39,7 +39,7 @@ def rounds_begin(outcome: "Outcome") -> None:
     _send(outcome.launch, {"state": "measuring", "rounds": outcome.launch.design.rounds})
 
 
-def round_ended(outcome: "Outcome", number: int) -> None:
+def round_ended(outcome: "Measured", number: int) -> None:
     """A round is over; the next one begins at once."""
     if VARIABLE in os.environ:
         numbers = {"round": number, "rounds": outcome.launch.design.rounds}
@@ -50,10 +50,11 @@ def ended(outcome: "Outcome") -> None:
     """The launch is over and recorded."""
     if VARIABLE in os.environ:
         facts = {"status": outcome.status, "reason": outcome.reason, "seconds": outcome.total_seconds}
-        _send(outcome.launch, {"state": "ended"} | facts | _so_far(outcome), PATIENCE)
+        counted = _so_far(cast("Measured", outcome)) if hasattr(outcome, "windows") else {}
+        _send(outcome.launch, {"state": "ended"} | facts | counted, PATIENCE)
 
 
-def _so_far(outcome: "Outcome") -> dict[str, object]:
+def _so_far(outcome: "Measured") -> dict[str, object]:
     because, who = grouped(outcome.windows)
     rejected = sum(bool(window.reasons) for window in outcome.windows)
     return {

@@ -29,7 +29,7 @@ from castmates.results.columns.launch import (
 )
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured, Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds import eviction, lead_in, ranges
 from castmates.runner.rounds.ledger import summary
@@ -45,7 +45,7 @@ FILES = [RECORD, *map(table_file, [*LAUNCH_TABLES, *RANGE_TABLES])]
 TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, FILES))})\.(\d+)(?:@(.*))?")
 
 
-def write(outcome: Outcome, folder: Path) -> None:
+def write(outcome: Measured, folder: Path) -> None:
     """Write the launch's files into `folder`."""
     try:
         _write(outcome, folder)
@@ -56,7 +56,7 @@ def write(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def _write(outcome: Outcome, folder: Path) -> None:
+def _write(outcome: Measured, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
     _remove_leftovers(folder)
@@ -74,7 +74,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     replace_text(folder / RECORD, record_text(_about(outcome), tables))
 
 
-def _write_ranges(outcome: Outcome, file: Path) -> None:
+def _write_ranges(outcome: Measured, file: Path) -> None:
     """Write what members annotated, one by one, where that is kept; nothing is left of another launch's."""
     if ranges.are_kept(outcome.cast):
         rows = ranges.launch_rows(outcome.cast, outcome.windows)
@@ -97,7 +97,7 @@ def _is_written(pid: int, node: str | None) -> bool:
     return node in (None, platform.node()) and born_of(pid) is not None
 
 
-def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def _windows(outcome: Measured) -> Iterator[dict[str, Any]]:
     node = {
         # A model is the same wherever it is played.
         "host": platform.node() if outcome.launch.design.model is None else "",
@@ -150,7 +150,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
             )
 
 
-def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def _slices(outcome: Measured) -> Iterator[dict[str, Any]]:
     members, services = {member.name: member for member in outcome.launch.cohort.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
@@ -185,7 +185,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
             yield _key(outcome) | row | services.of_slice(each, name)
 
 
-def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
+def _steps(outcome: Measured, phases: Joined) -> Iterator[dict[str, Any]]:
     key = _key(outcome)
     for number, window in enumerate(outcome.windows, start=1):
         for name in window.scene.active:
@@ -196,7 +196,7 @@ def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
                 yield key | row | phase
 
 
-def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def _samples(outcome: Measured) -> Iterator[dict[str, Any]]:
     for number, window in enumerate(outcome.windows, start=1):
         for sample in window.samples():
             yield _key(outcome) | {
@@ -210,7 +210,7 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
+def _counts(outcome: Measured, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
     """Yield what was counted, as rows of `counters` or of `topdown`."""
     for number, window in enumerate(outcome.windows, start=1):
         for count in (*window.counts(), *phases.counts.get(number, ())):
@@ -237,7 +237,7 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
                 )
 
 
-def _key(outcome: Outcome) -> dict[str, Any]:
+def _key(outcome: Measured) -> dict[str, Any]:
     launch = outcome.launch
     return {
         "study": launch.study,
@@ -247,7 +247,7 @@ def _key(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _about(outcome: Outcome) -> dict[str, Any]:
+def _about(outcome: Measured) -> dict[str, Any]:
     return {
         "status": outcome.status,
         "reason": outcome.reason,
@@ -286,7 +286,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
     } | {name: facts for name, facts in _sometimes(outcome).items() if facts}
 
 
-def _sometimes(outcome: Outcome) -> dict[str, Any]:
+def _sometimes(outcome: Measured) -> dict[str, Any]:
     """What only some records have; `scenes` are those that were measured, where looks left some out."""
     launch = outcome.launch
     scenes = [scene.name for scene in scenes_measured(launch)] if launch.skipped else []
@@ -298,7 +298,7 @@ def processor_of(outcome: Outcome) -> str | None:
     return cpu_model(Path("/")) if outcome.platform == "measured" else None
 
 
-def _paces(outcome: Outcome) -> list[dict[str, Any]]:
+def _paces(outcome: Measured) -> list[dict[str, Any]]:
     """The length of slices and the settle time that every round was measured with."""
     return [
         {"round": number, "slice": round(pace.length_s, 4), "settle": round(pace.settle_s, 4), "cycles": pace.cycles}

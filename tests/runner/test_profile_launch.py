@@ -8,7 +8,7 @@ import pytest
 
 from castmates.analysis.dataflow.per_trace import path_traces
 from castmates.analysis.dataflow.summary import critical_path
-from castmates.pipeline.profile_launch import profile_launch
+from castmates.pipeline.measure_launch import measure
 from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.profiles import read_graph
@@ -116,7 +116,7 @@ def launched(
     whole = plan.model_copy(update={"profiles": (launch.model_copy(update={"design": design}),)})
     task = task_of(plan_text(whole), launch.path, "profiles")
     assert task is not None
-    profile_launch(task, folder, cache)
+    measure(task, folder, cache)
     return json.loads((folder / "profile.json").read_text())
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from castmates.protocols import Collector, Counter, Held, Sample, Say
 from castmates.rdt.nothing import NoMonitor
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.rounds.hardware import Hardware, HasSeries
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.slices import measure_watched
@@ -68,7 +68,7 @@ class Timed:
         return samples
 
 
-def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
+def measure_costs(outcome: Measured, stage: Stage, say: Say) -> None:
     """Measure what each collector costs, and note it in the outcome."""
     launch = outcome.launch
     if not (pairs := launch.design.counters.cost_pairs):
@@ -162,7 +162,7 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
             part.rejected += 1
 
 
-def _alone_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
+def _alone_rate(outcome: Measured, stage: Stage, say: Say) -> Rate:
     """Return a function that measures the lead alone for a short window."""
     cohort, design = outcome.launch.cohort, outcome.launch.design
     lead = cohort.lead.name

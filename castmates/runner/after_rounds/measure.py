@@ -2,13 +2,13 @@
 
 from castmates.protocols import Say
 from castmates.runner.after_rounds import collector_costs, profiling
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds.stage import Stage
 from castmates.workloads.heartbeat import HeartbeatError, State
 
 
-def measure_after_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
+def measure_after_rounds(outcome: Measured, stage: Stage, say: Say) -> None:
     """Measure costs and profile; a member that is lost there, unless it found its result wrong, loses no rounds."""
     try:
         collector_costs.measure_costs(outcome, stage, say)

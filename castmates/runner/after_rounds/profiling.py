@@ -12,7 +12,7 @@ from typing import Any
 from castmates.analysis.explanations import layers
 from castmates.protocols import Say
 from castmates.runner.after_rounds.collector_costs import pairs_about
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.profiles.asking import NoAnswer, answer_of, mean_step, page_of, patience, usual_beats
@@ -30,14 +30,14 @@ OF = "rate of the lead in the steps that are profiled, which enter no rate"
 
 
 @dataclass(frozen=True)
-class Profiled:
+class SceneLayers:
     """What a scene came to."""
 
     rows: list[dict[str, Any]]  # of columns.launch.LAYERS
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
-def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
+def profile(outcome: Measured, stage: Stage, say: Say) -> None:
     """Profile the lead in every alone and co-run scene, and note what its layers took."""
     lead = outcome.launch.cohort.lead.name
     if not outcome.launch.design.counters.profile:
@@ -52,7 +52,7 @@ def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
         ) from None
 
 
-def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> None:
+def _profile_scenes(outcome: Measured, stage: Stage, page: Page, say: Say) -> None:
     launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     logs: list[float] = []
     for scene in round_order(launch, 0):
@@ -70,7 +70,7 @@ def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> Non
         say(f"profiled {launch.design.counters.profile} steps of {lead} in {len(logs)} scenes")
 
 
-def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> Profiled:
+def _profile_scene(outcome: Measured, stage: Stage, page: Page, scene: Scene) -> SceneLayers:
     """Set the scene, watch some usual steps, have as many profiled, and watch usual ones again."""
     launch = outcome.launch
     steps, lead = launch.design.counters.profile, launch.cohort.lead.name
@@ -86,10 +86,10 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     except UNREADABLE:
         raise NoAnswer("its answer is not what `castmates help layers` describes") from None
     after = mean_step(usual_beats(stage, lead, steps, seconds))
-    return Profiled(rows, math.log(math.sqrt(before * after) / profiled))
+    return SceneLayers(rows, math.log(math.sqrt(before * after) / profiled))
 
 
-def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
+def _understood(outcome: Measured, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of an answer, and the mean seconds of its steps."""
     lead = outcome.launch.cohort.lead.name
     if not answer["step_seconds"]:
@@ -105,14 +105,14 @@ def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple
     return rows, seconds
 
 
-def _step_seconds(outcome: Outcome, lead: str) -> float:
+def _step_seconds(outcome: Measured, lead: str) -> float:
     """Return the median length of the lead's steps."""
     rates = [window.total(lead).rate for window in outcome.windows if lead in window.scene.active]
     rates = [rate for rate in rates if rate > 0]
     return 1 / median(rates) if rates else 1.0
 
 
-def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(outcome: Measured, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of columns.launch.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [

@@ -10,7 +10,7 @@ from castmates.runner.modelled.cast import FIRST_PID, Played, evictors, processe
 from castmates.runner.modelled.hardware import grant_of, modelled_hardware
 from castmates.runner.modelled.stage import Freezing, ModelledStage
 from castmates.runner.modelled.world import World
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.processor_record import processor_record
@@ -19,7 +19,7 @@ from castmates.study.spec import Launch, Scene
 PLATFORM = "modelled"
 
 
-def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
+def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Callable[[], None]) -> Measured:
     """Play a launch; nothing is started and nothing of this machine is touched, so that no lock is needed either."""
     machine = launch.design.model
     if machine is None:
@@ -32,7 +32,7 @@ def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Calla
     hardware = modelled_hardware(world, pids, design.monitor, design.beyond_site)
     stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
     hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
-    outcome = Outcome(launch, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
+    outcome = Measured(launch, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
     outcome.reading = hardware.reading()
     outcome.cast.extend(cast)
     say("a modelled launch: nothing is started")

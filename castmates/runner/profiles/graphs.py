@@ -11,14 +11,15 @@ from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.parquet import write_rows
-from castmates.runner.outcome import Outcome
+from castmates.runner.profiles.taken import Profiled
+from castmates.runner.tracing.recorded import Traced
 from castmates.traces.graphs import CONTROL, StepGraph, read_graph, words_of
 
 NONE_LEFT = "the lead leaves no graph of its step (castmates help tracing-graph)"
 Row = dict[str, Any]
 
 
-def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
+def write(outcome: Profiled | Traced, folder: Path) -> dict[str, Any]:
     """Write the tables of the graph, or remove those of another launch; what the record has of it."""
     try:
         if outcome.graph is None:

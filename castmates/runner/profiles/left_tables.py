@@ -11,9 +11,9 @@ from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILED_
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
-from castmates.runner.outcome import Outcome
 from castmates.runner.profiles import ranges, tables
 from castmates.runner.profiles.primitives import primitive_rows
+from castmates.runner.profiles.taken import Profiled
 from castmates.study.profile_launches import is_logged
 from castmates.traces.onednn import Log
 from castmates.traces.reading import Found
@@ -32,7 +32,7 @@ OF_LOGS: dict[str, Columns] = {"primitives": PRIMITIVES}
 class LeftTables:
     """Rows by table."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Profiled) -> None:
         self._log = ranges.log_of(outcome)
         self._annotated = list(self._log.ranges()) if self._log else []
         self._logged = is_logged(outcome.launch)

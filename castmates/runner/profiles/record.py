@@ -17,11 +17,10 @@ from castmates.files import reason, replace, replace_text, size_of
 from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
 from castmates.results.columns.operations import PROFILE_RECORD
-from castmates.runner.outcome import Outcome
 from castmates.runner.profiles import graphs, tables
 from castmates.runner.profiles.left_tables import LeftTables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
-from castmates.runner.profiles.taken import Taken
+from castmates.runner.profiles.taken import Profiled, Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log
@@ -43,7 +42,7 @@ class Read:
     bytes: int = 0
 
 
-def write(outcome: Outcome, folder: Path) -> None:
+def write(outcome: Profiled, folder: Path) -> None:
     """Read the traces and write the launch's files into `folder`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +55,7 @@ def write(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def _write(outcome: Outcome, folder: Path) -> None:
+def _write(outcome: Profiled, folder: Path) -> None:
     about: list[dict[str, Any]] = []
     left, logged = LeftTables(outcome), is_logged(outcome.launch)
 
@@ -163,7 +162,7 @@ def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
             shutil.rmtree(scene, ignore_errors=True)
 
 
-def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _record(outcome: Profiled, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
     launch = outcome.launch
     kind = {"first_epoch": True} if is_of_first_epoch(launch) else {}
     return (
@@ -200,7 +199,7 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
     )
 
 
-def _about_logging(outcome: Outcome) -> dict[str, Any]:
+def _about_logging(outcome: Profiled) -> dict[str, Any]:
     """What the record of a launch under oneDNN's log has beside; the lead's own output begins with oneDNN's version."""
     flags = cpu_flags()
     try:

@@ -13,12 +13,11 @@ from typing import Any
 from castmates.files import reason
 from castmates.protocols import Say
 from castmates.runner import progress
-from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.profiles.asking import LOOK, NoAnswer, answer_of, page_of, patience, usual_beats
 from castmates.runner.profiles.roofs import Roofs, measure
-from castmates.runner.profiles.taken import Taken
+from castmates.runner.profiles.taken import Profiled, Taken
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.pace import Steps, first_settle
 from castmates.runner.rounds.stage import Stage
@@ -38,7 +37,7 @@ LITTLE = 1 << 19  # bytes that a process may read meanwhile for another reason, 
 UNREADABLE = (LookupError, TypeError, ValueError)
 
 
-def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
+def profile_rounds(outcome: Profiled, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
     """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
     launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
@@ -100,12 +99,11 @@ def profiling_of(launch: Launch) -> Profiling:
     return launch.design.profiling
 
 
-def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Steps, traces: Path) -> Taken:
+def _taken(outcome: Profiled, stage: Stage, page: Page, taken: Taken, steps: Steps, traces: Path) -> Taken:
     """Set the scene, watch usual steps, have as many traced, and watch usual ones again."""
     launch, scene = outcome.launch, taken.scene
     lead, wanted = launch.cohort.lead, profiling_of(launch).steps
-    emptied = eviction.change_shares(stage, scene.shares, anew=True)
-    outcome.emptied += [emptied] if emptied else []
+    eviction.change_shares(stage, scene.shares, anew=True)
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
     settle = first_settle(launch.design, steps, lead.name, lead.requests)
     stage.sleep_until(stage.now_ns() + int(settle * 1e9))

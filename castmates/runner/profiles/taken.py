@@ -1,8 +1,10 @@
-"""A trace that was taken in a profile launch, before it is read."""
+"""What a profile launch comes to: traces, before they are read."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from castmates.runner.outcome import Outcome
 from castmates.study.spec import Scene
 from castmates.workloads.tfmodels.profile_page import Input
 
@@ -25,3 +27,17 @@ class Taken:
     versions: dict[str, str] = field(default_factory=dict)  # of the frameworks of a program that is not ours
     before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
     after: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Profiled(Outcome):
+    """What a profile launch comes to."""
+
+    taken: list[Taken] = field(default_factory=list)
+    graph: bytes | None = None  # that the lead left of its step
+    roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, where oneDNN logs
+
+    def fail(self, reason: str) -> None:
+        """Note that a workload failed."""
+        super().fail(reason)
+        self.taken.clear()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from castmates.protocols import Say
 from castmates.runner import progress
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.rounds.pace import first_settle
 from castmates.runner.rounds.round import Rounds
 from castmates.runner.rounds.settling import Settling
@@ -13,7 +13,7 @@ from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.rounds.window import Window
 
 
-def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
+def measure_rounds(outcome: Measured, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     launch, design = outcome.launch, outcome.launch.design
     progress.rounds_begin(outcome)

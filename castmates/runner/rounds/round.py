@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
@@ -29,7 +29,7 @@ MOST_LEFT_OUT = 0.5  # of a slice, where more is found to be unsteady after it w
 class Rounds:
     """What the rounds of a launch have in common."""
 
-    outcome: Outcome
+    outcome: Measured
     stage: Stage
     steps: Steps
     pace: Pace = field(init=False)

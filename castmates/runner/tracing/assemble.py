@@ -6,7 +6,6 @@ from typing import Any
 from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.errors import CastmatesError
 from castmates.protocols import Sample
-from castmates.runner.outcome import Outcome
 from castmates.runner.tracing.programs import (
     Source,
     add_annotations,
@@ -14,7 +13,7 @@ from castmates.runner.tracing.programs import (
     add_profile,
 )
 from castmates.runner.tracing.readings import series
-from castmates.runner.tracing.recorded import Events, Recorded, Span
+from castmates.runner.tracing.recorded import Events, Recorded, Span, Traced
 from castmates.runner.tracing.recorders import PERF
 from castmates.study.tracing_design import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
@@ -30,7 +29,7 @@ Facts = dict[str, Any]
 class Assembly:
     """A timeline in the making, and what each scene's sources gave to it."""
 
-    def __init__(self, outcome: Outcome, done: Callable[[Recorded], None]) -> None:
+    def __init__(self, outcome: Traced, done: Callable[[Recorded], None]) -> None:
         """`done` is called with each recording once its files are read, before those of the next."""
         self.making = Making()
         self.by_scene: list[list[Source]] = []

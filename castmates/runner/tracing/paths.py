@@ -24,10 +24,9 @@ from castmates.linux.tracing_rights import SCHEDULER
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.trace import PATHS, PATHS_FILE
-from castmates.runner.outcome import Outcome
 from castmates.runner.profiles import graphs
 from castmates.runner.profiles.tables import Aligned
-from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorded import Recorded, Traced
 from castmates.timeline.model import Timeline
 
 Facts = Mapping[str, Any]
@@ -55,7 +54,7 @@ def traced_steps(aligned: Aligned, tracks: Sequence[int], recorded: Recorded) ->
     return TracedSteps(recorded.scene.name, recorded.round, pd.DataFrame(called | times | threads), pd.DataFrame(steps))
 
 
-def write(outcome: Outcome, traced: Sequence[TracedSteps], timeline: Timeline, folder: Path) -> dict[str, Any]:
+def write(outcome: Traced, traced: Sequence[TracedSteps], timeline: Timeline, folder: Path) -> dict[str, Any]:
     """Write the graph of the lead's step and the paths through it; what the record has of both."""
     about = graphs.write(outcome, folder)
     if about["reason"]:

@@ -11,13 +11,12 @@ import numpy as np
 from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.analysis.explanations.layers import NO_THREAD
 from castmates.errors import CastmatesError
-from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.paths import traced_steps
 from castmates.runner.tracing.rates import checked
-from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorded import Recorded, Traced
 from castmates.study.spec import Member
 from castmates.timeline.model import Making
 from castmates.timeline.nesting import depths, in_order
@@ -152,7 +151,7 @@ def _number(number: int | None) -> float:
 
 
 def add_profile(
-    making: Making, registry: Registry, outcome: Outcome, recorded: Recorded, traced: list[TracedSteps]
+    making: Making, registry: Registry, outcome: Traced, recorded: Recorded, traced: list[TracedSteps]
 ) -> Source | None:
     """Steps, operations, kernels and copies of the lead's framework, on the threads that executed them.
 
@@ -212,7 +211,7 @@ def _add_steps(making: Making, track: int, aligned: Aligned) -> None:
 
 
 def _tracks_of(
-    making: Making, registry: Registry, outcome: Outcome, recorded: Recorded, trace: Trace
+    making: Making, registry: Registry, outcome: Traced, recorded: Recorded, trace: Trace
 ) -> tuple[list[int], int]:
     """By thread of the trace, its track; and how many could not be found among the system's threads."""
     lead = outcome.launch.cohort.lead.name

@@ -16,14 +16,13 @@ from castmates.linux.tracing_rights import FAMILIES, Rights, rights
 from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Count, Sample
 from castmates.runner.cleanup.warden import guarded
-from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
 from castmates.runner.tracing.assemble import NUMBERS, Assembly, together
 from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
-from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorded import Recorded, Traced
 from castmates.runner.tracing.recorders import PERF
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import map_of, remove_maps
@@ -40,7 +39,7 @@ Facts = dict[str, Any]
 Lacks = dict[str, Sequence[str]]  # sentences, and the sources that each is about
 
 
-def write(outcome: Outcome, folder: Path) -> None:
+def write(outcome: Traced, folder: Path) -> None:
     """Put the timeline together and write the launch's files into `folder`.
 
     Stacks are read with the maps that members left for perf, which go at the end, and also if this process is killed.
@@ -55,7 +54,7 @@ def write(outcome: Outcome, folder: Path) -> None:
             remove_maps(pids)
 
 
-def _write(outcome: Outcome, folder: Path) -> None:
+def _write(outcome: Traced, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         kept = _Kept(folder / RAW, tracing_of(outcome.launch).keep)
@@ -74,7 +73,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> Lacks:
+def _export(timeline: Timeline, folder: Path, outcome: Traced) -> Lacks:
     """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
     try:
         write_all(timeline, folder)
@@ -89,7 +88,7 @@ def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> Lacks:
     return {}
 
 
-def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
+def _draw(timeline: Timeline, folder: Path, outcome: Traced) -> None:
     """Draw where the lead spends more CPU time beside others, if stacks were sampled."""
     if outcome.status == "measured":
         write_beside(timeline, folder, outcome.launch.study, trace_name(outcome.launch))
@@ -119,7 +118,7 @@ class _Kept:
             self._raw.rmdir()
 
 
-def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
+def _about(outcome: Traced, assembly: Assembly, folder: Path) -> Facts:
     launch, tracing, can = outcome.launch, tracing_of(outcome.launch), rights()
     mix, members = launch.cohort.mixes[0], {member.name: member for member in launch.cohort.members}
     return {
@@ -185,7 +184,7 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
     }
 
 
-def _threads(outcome: Outcome) -> Facts:
+def _threads(outcome: Traced) -> Facts:
     """How many threads the lead's framework has by its settings; nothing where it does not report them."""
     reported = [each.profile.threads for each in outcome.recorded if each.profile is not None]
     intra, inter = next((each for each in reported if any(each)), (0, 0))
@@ -193,7 +192,7 @@ def _threads(outcome: Outcome) -> Facts:
     return {"threads": known} if known else {}
 
 
-def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], folder: Path) -> Facts:
+def _scene(outcome: Traced, recorded: Recorded, sources: Sequence[Source], folder: Path) -> Facts:
     """What the record has of one recording."""
     profile = next((source for source in sources if source.name == PROFILE), None)
     span = profile.more.get("span_ns") if profile else None
@@ -231,7 +230,7 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> Lacks:
+def missing(outcome: Traced, by_scene: Sequence[Sequence[Source]], can: Rights) -> Lacks:
     """What the trace has not, each in a sentence with the reason, and what helps."""
     launch, wanted = outcome.launch, set(tracing_of(outcome.launch).events)
     found: Lacks = {}
@@ -260,7 +259,7 @@ def not_counted(counts: Sequence[Count]) -> list[str]:
     return [f"Counts of {names}: {reason.rstrip('.')}." for reason, names in without]
 
 
-def _of_hardware(outcome: Outcome) -> list[str]:
+def _of_hardware(outcome: Traced) -> list[str]:
     """What the machine does not give."""
     samples = [sample for recorded in outcome.recorded for sample in recorded.samples]
     there = {sample.metric for sample in samples if sample.value is not None}

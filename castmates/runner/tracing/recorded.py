@@ -1,10 +1,11 @@
-"""What was recorded of one scene in a trace launch, before it is put together."""
+"""What a trace launch comes to: what was recorded of its scenes, before it is put together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.protocols import Count, Sample
+from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import Scene
 
@@ -48,3 +49,17 @@ class Recorded:
     masks: list[tuple[int, str, str]] = field(default_factory=list)  # moment, partition, who has what
     clocks: list[tuple[str, Pair]] = field(default_factory=list)  # at its begin and its end
     reason: str = ""  # why it was given up
+
+
+@dataclass
+class Traced(Outcome):
+    """What a trace launch comes to."""
+
+    recorded: list[Recorded] = field(default_factory=list)
+    pids: set[int] = field(default_factory=set)  # every process of a member that was seen
+    graph: bytes | None = None  # that the lead left of its step
+
+    def fail(self, reason: str) -> None:
+        """Note that a workload failed."""
+        super().fail(reason)
+        self.recorded.clear()

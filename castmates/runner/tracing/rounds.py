@@ -18,7 +18,6 @@ from castmates.linux.thread_blocks import tids_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample, Say
 from castmates.runner import progress
-from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, page_of, patience
 from castmates.runner.profiles.rounds import first_steps, understood
 from castmates.runner.profiles.taken import Taken
@@ -29,7 +28,7 @@ from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.numbers import Numbers
 from castmates.runner.tracing.perf_recorder import PerfRecorder
-from castmates.runner.tracing.recorded import Recorded, Span
+from castmates.runner.tracing.recorded import Recorded, Span, Traced
 from castmates.runner.tracing.remote import near_nodes, remote_sample
 from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
@@ -45,7 +44,7 @@ IN_TURN = 0.2  # seconds between two looks at recorders
 LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until the lead's profile is there
 
 
-def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
+def trace_rounds(outcome: Traced, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
     launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
@@ -92,7 +91,7 @@ def _words(recorded: Recorded) -> str:
 class _Recording:
     """One recording of a scene, from its switch on."""
 
-    def __init__(self, outcome: Outcome, stage: Stage, scene: Scene, number: int, raw: Path) -> None:
+    def __init__(self, outcome: Traced, stage: Stage, scene: Scene, number: int, raw: Path) -> None:
         self._outcome, self._stage, self._raw = outcome, stage, raw
         self._launch = outcome.launch
         self._lead = outcome.launch.cohort.lead
@@ -124,8 +123,7 @@ class _Recording:
 
     def _set_scene(self) -> None:
         stage, scene = self._stage, self._out.scene
-        emptied = eviction.change_shares(stage, scene.shares, anew=True)
-        self._outcome.emptied += [emptied] if emptied else []
+        eviction.change_shares(stage, scene.shares, anew=True)
         allocator = stage.hardware.allocator
         held = "; ".join(f"{name} {schemata}" for name, schemata in allocator.read_back().items())
         self._out.masks.append((stage.now_ns(), scene.partition, held))

@@ -8,7 +8,7 @@ from castmates.runner.modelled.cast import Played, processes
 from castmates.runner.modelled.hardware import modelled_hardware
 from castmates.runner.modelled.stage import ModelledStage
 from castmates.runner.modelled.world import World
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.pace import SETTLES, STEPS
@@ -54,7 +54,7 @@ def rounds_of(launch):
     hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, launch.design.monitor)
     stage = ModelledStage(world, cast, hardware, lambda: None, {})
     hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
-    outcome = Outcome(launch, settling=Settling(0.005, 5.0, launch.cohort.lead.name))
+    outcome = Measured(launch, settling=Settling(0.005, 5.0, launch.cohort.lead.name))
     return Rounds(outcome, stage, warm_up(stage, launch))
 
 
