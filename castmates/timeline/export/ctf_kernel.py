@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.timeline.export.ctf_placed import NAME, Placed, numbers_of
+from castmates.timeline.export.ctf_placed import IDLE, NAME, Placed, numbers_of
 from castmates.timeline.export.ctf_streams import Array, Records, Shape
-from castmates.timeline.export.ctf_switches import IDLE
 from castmates.timeline.model import Timeline
 from castmates.timeline.perf.moments import SOFT
 from castmates.timeline.span import start

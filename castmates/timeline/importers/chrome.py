@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories
-from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.account import Account, record
 from castmates.timeline.importers.lines import Columns, Progress, Words
-from castmates.timeline.importers.nesting import fitted, pairs
-from castmates.timeline.importers.record import record
-from castmates.timeline.model import Making, Timeline
+from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.json_events import Event, Events
+from castmates.traces.nesting import fitted, pairs
 
 SOURCE, WHAT = "chrome", "no trace in Chrome's JSON"
 NS = 1000  # in a microsecond

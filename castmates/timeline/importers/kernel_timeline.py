@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.english import counted
-from castmates.timeline.cells import categories, or_none
 from castmates.timeline.importers.kernel import (
     BEGIN,
     COUNTER,
@@ -24,12 +23,11 @@ from castmates.timeline.importers.kernel import (
 from castmates.timeline.importers.kernel_gaps import gaps_of
 from castmates.timeline.importers.kernel_states import IDLE, States, states_of
 from castmates.timeline.importers.lines import Ints
-from castmates.timeline.importers.nesting import fitted, pairs
-from castmates.timeline.model import Making
+from castmates.timeline.model import Making, Registry, categories, or_none
 from castmates.timeline.perf.states import BLOCKED, NAMES
 from castmates.timeline.perf.states import UNKNOWN as UNWOKEN
-from castmates.timeline.perf.waiting import FAULT, UNKNOWN, wait_of
-from castmates.timeline.registry import Registry
+from castmates.timeline.syscalls import FAULT, UNKNOWN, wait_of
+from castmates.traces.nesting import fitted, pairs
 
 Table = Mapping[str, npt.NDArray[Any]]
 TABLES = ("switches", "wakes", "migrations", "calls", "interrupts", "faults", "marks", "lost")

@@ -1,8 +1,11 @@
-"""Reads a file of text in blocks of whole lines, and takes lines apart by patterns, all lines of a block at once."""
+"""Reads text in blocks of whole lines, of a file or of what a program prints, and takes lines apart by patterns."""
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -162,3 +165,46 @@ class Columns:
         found = np.concatenate(parts) if parts else np.empty(0, kind)
         parts.clear()
         return found
+
+
+Read = TypeVar("Read")
+
+
+def needed(name: str, path: Path) -> str:
+    """Where a program is; without it, what it is needed for is a sentence."""
+    found = shutil.which(name)
+    if found is None:
+        raise CastmatesError(f"{path}: reading this needs the program {name}: apt-get install {name}.")
+    return found
+
+
+def output_of(
+    command: Sequence[str],
+    path: Path,
+    read: Callable[[IO[bytes]], object],
+    understand: Callable[[str], Read],
+) -> Read:
+    """Give a program's output to a reader; return what is understood of its messages.
+
+    A program that fails is a sentence with its last words.
+    """
+    with tempfile.TemporaryFile() as errors:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL) as process:
+            try:
+                assert process.stdout is not None
+                read(process.stdout)
+                process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    if process.returncode:
+        why = _why(said, process.returncode)
+        raise CastmatesError(f"{path}: {Path(command[0]).name} cannot read this to its end ({why}).")
+    return understand(said)
+
+
+def _why(said: str, code: int) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return " ".join(lines[-1].rstrip(".").split())[:200] if lines else f"it ended with {code}"

@@ -13,13 +13,11 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import RUNTIME
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories
-from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.account import Account, record
 from castmates.timeline.importers.lines import Ints, Progress
-from castmates.timeline.importers.nesting import fitted
-from castmates.timeline.importers.record import record
-from castmates.timeline.model import Making, Timeline
+from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.devices import GPU, KINDS, STREAM
+from castmates.traces.nesting import fitted
 from castmates.traces.operations import begin_of, operation_of
 from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import EventName, Events, Line, Plane, Space

@@ -1,6 +1,7 @@
-"""Puts what perf recorded of members into a timeline."""
+"""Puts what perf recorded of members into a timeline, and tells what is known of the recording as a whole."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +9,74 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.timeline.families import SCHEDULER, SYSCALLS
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories, or_none
-from castmates.timeline.model import Making
-from castmates.timeline.perf import cpus, moments, syscalls
+from castmates.timeline.model import Making, Registry, categories, or_none
+from castmates.timeline.perf import moments, syscalls
+from castmates.timeline.perf.groups import Keys, People, Span, Spans, spans_of
 from castmates.timeline.perf.header import MONOTONIC
-from castmates.timeline.perf.keys import Keys
-from castmates.timeline.perf.people import People
 from castmates.timeline.perf.reading import Recording, read
-from castmates.timeline.perf.spans import Span, Spans, spans_of
 from castmates.timeline.perf.states import BLOCKED, NAMES, UNKNOWN, UNWOKEN, States, ends_of, states_of
-from castmates.timeline.perf.summary import missing, summary
-from castmates.timeline.perf.syscall_names import syscall_name
-from castmates.timeline.perf.syscalls import calls_of
-from castmates.timeline.perf.waiting import waits
-from castmates.timeline.registry import Registry
+from castmates.timeline.perf.syscalls import calls_of, waits
+from castmates.timeline.perf.wakes import EVENTS
+from castmates.timeline.syscalls import syscall_name
+
+
+def summary(recording: Recording, people: People, spans: Spans) -> dict[str, Any]:
+    """The source's entry in the record of a trace."""
+    counts = dict(recording.counts)
+    states = {name.removeprefix("states "): counts.pop(name) for name in list(counts) if name.startswith("states ")}
+    lost = max(int(recording.losses["count"].sum()), recording.lost_samples)
+    return {
+        "name": "perf",
+        "events": {name: count for name, count in sorted(counts.items()) if count},
+        "lost": lost,
+        "bytes": recording.header.file.stat().st_size,
+        "first_ns": recording.first_ns,
+        "last_ns": recording.last_ns,
+        "whole_s": float((spans.ends - spans.begins).sum()) / 1e9,
+        "threads": len(people),
+        "threads_of": dict(Counter(people.members)),
+        "switches": states,
+        "version": recording.header.about.get("perf", ""),
+        "reason": "" if len(people) else "none of its threads belongs to a member",
+    }
+
+
+def missing(recording: Recording, people: People) -> dict[str, list[str]]:
+    """What a reader of the timeline has to know that it lacks: sentences, and the families that each is about."""
+    return dict(_missing(recording, people))
+
+
+def _missing(recording: Recording, people: People) -> Iterator[tuple[str, list[str]]]:
+    samples = recording.samples
+    leaves = samples.get("sched:sched_switch")
+    if leaves is None:
+        yield (
+            "The scheduler's own events were not recorded: who ran instead of a thread is not known, and a thread that "
+            "is blocked counts as blocked until it runs again.",
+            [SCHEDULER],
+        )
+    elif not any(len(samples[name]["time"]) for name in EVENTS if name in samples):
+        words = "Wake-ups were not recorded: a thread that is blocked counts as blocked until it runs again."
+        yield words, [SCHEDULER]
+    elif (recording.switches["other"] >= 0).any() and (people.number(leaves["tid"]) >= 0).all():
+        yield (
+            "Recorded by control groups: wake-ups of members by other programs are not in it, and a thread that they "
+            "woke counts as blocked until it runs again.",
+            [SCHEDULER],
+        )
+    if "raw_syscalls:sys_enter" not in samples:
+        yield "System calls were not recorded: in what a blocked thread waits is not known.", [SCHEDULER, SYSCALLS]
+    if (lost := int(recording.losses["count"].sum())) or recording.lost_samples:
+        many = max(lost, recording.lost_samples)
+        if lost:
+            yield f"{many:,} events were lost: no state is shown for the times in which they were.", []
+        else:
+            yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong.", []
+    if recording.counts["throttled"]:
+        yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many.", []
+
 
 Array = npt.NDArray[Any]
 SOURCE = "perf"
@@ -108,7 +162,7 @@ class _Adding:
 
     def _states(self, found: States, calls: syscalls.Calls) -> None:
         """States, with what a blocked one waits in (its wake-up seen or not), and who ran instead of one that waits."""
-        instead = self._people.labels(cpus.instead_of(self._recording, self._people, found, self._keys))
+        instead = self._people.labels(moments.instead_of(self._recording, self._people, found, self._keys))
         blocked = np.flatnonzero((found.state == BLOCKED) | (found.state == UNWOKEN))
         inside = waits(
             found.group[blocked], found.begins[blocked], found.is_deep[blocked], calls, self._keys, self._machine
@@ -170,7 +224,7 @@ class _Adding:
         )
 
     def _cpus(self, found: States) -> None:
-        turns = cpus.turns_of(self._people, found)
+        turns = moments.turns_of(self._people, found)
         if not len(turns.cpu):
             return
         tracks = {cpu: self._registry.cpu(cpu) for cpu in pd.unique(turns.cpu).tolist()}

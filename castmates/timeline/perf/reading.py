@@ -10,13 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.errors import CastmatesError
-from castmates.timeline.perf import layout
 from castmates.timeline.perf.header import SAMPLE_ID_ALL, Event, Header, damaged, read_header
-from castmates.timeline.perf.layout import Places, Torn
-from castmates.timeline.perf.losses import Latest
-from castmates.timeline.perf.records import Piece, pieces
-from castmates.timeline.perf.sure import Sure
-from castmates.timeline.perf.tasks import Tasks
+from castmates.timeline.perf.records import (
+    Piece,
+    Places,
+    Torn,
+    gather,
+    gather_text,
+    has_raw,
+    id_place,
+    pieces,
+    raw_places,
+    sample_places,
+    trailer_places,
+)
+from castmates.timeline.perf.tasks import Latest, Sure, Tasks
 
 Array = npt.NDArray[Any]
 Table = dict[str, Array]  # columns of equal length
@@ -93,7 +101,7 @@ class _Reader:
     def __init__(self, header: Header) -> None:
         self._recording = Recording(header)
         self._events = header.events
-        self._id_place = layout.id_place(header.events) if len(header.events) > 1 else None
+        self._id_place = id_place(header.events) if len(header.events) > 1 else None
         numbers = [(each, place) for place, event in enumerate(header.events) for each in event.ids]
         order = sorted(numbers)
         self._ids = np.array([each for each, _ in order], np.uint64)
@@ -154,7 +162,7 @@ class _Reader:
 
     def _sample(self, piece: Piece, event: Event, parts: _Parts, chosen: Array) -> None:
         begins, ends = piece.begins[chosen], piece.ends[chosen]
-        places = layout.sample_places(event)
+        places = sample_places(event)
         if not {"tid", "time"} <= places.keys():
             raise CastmatesError(
                 f"{self._recording.header.file}: {event.name} was recorded without times; use perf record -T"
@@ -171,13 +179,13 @@ class _Reader:
 
     def _raw(self, piece: Piece, event: Event, needed: Mapping[str, str], begins: Places, ends: Places) -> Table:
         """The fields of a tracepoint, and the names of who is switched to."""
-        if not layout.has_raw(event) or set(needed) - set(event.fields):
+        if not has_raw(event) or set(needed) - set(event.fields):
             file = self._recording.header.file
             raise CastmatesError(
                 f"{file}: the fields of {event.name} are not described in it; record as root or with -R"
             )
-        at = layout.raw_places(event, piece.words, begins, ends)
-        columns = {name: layout.gather(piece.quarters, at, event.fields[name]) for name in needed}
+        at = raw_places(event, piece.words, begins, ends)
+        columns = {name: gather(piece.quarters, at, event.fields[name]) for name in needed}
         if event.name == "sched:sched_switch":
             for pid, comm in (("next_pid", "next_comm"), ("prev_pid", "prev_comm")):
                 self._names(piece, event, at, columns[pid], comm)
@@ -191,7 +199,7 @@ class _Reader:
         new, first = np.unique(pids, return_index=True)
         wanted = [place for pid, place in zip(new.tolist(), first.tolist(), strict=True) if pid not in known]
         if wanted and comm in event.fields:
-            texts = layout.gather_text(piece.quarters, at[wanted], event.fields[comm])
+            texts = gather_text(piece.quarters, at[wanted], event.fields[comm])
             known.update(zip(pids[wanted].tolist(), texts, strict=True))
 
     def _irq_names(self, piece: Piece, event: Event, at: Places, numbers: Array) -> None:
@@ -200,7 +208,7 @@ class _Reader:
             if number in self._recording.tasks.irqs or "name" not in event.fields:
                 continue
             begin = 4 * int(at[place])
-            where = int(layout.gather(piece.quarters, at[place : place + 1], event.fields["name"])[0])
+            where = int(gather(piece.quarters, at[place : place + 1], event.fields["name"])[0])
             text = piece.quarters.tobytes()[begin + (where & 0xFFFF) : begin + (where & 0xFFFF) + (where >> 16)]
             self._recording.tasks.irqs[number] = text.split(b"\0")[0].decode(errors="replace")
 
@@ -246,7 +254,7 @@ class _Reader:
         return [(self._events[each], self._checked(piece, self._events[each], rows)) for each, rows in kept]
 
     def _checked(self, piece: Piece, event: Event, rows: Array) -> Array:
-        places = layout.trailer_places(event)
+        places = trailer_places(event)
         if not {"tid", "time"} <= places.keys():
             raise CastmatesError(
                 f"{self._recording.header.file}: switches were recorded without times; use perf record -T"
@@ -263,7 +271,7 @@ class _Reader:
 
 
 def _back(event: Event) -> dict[str, int]:
-    return {name: -place for name, place in layout.trailer_places(event).items()}
+    return {name: -place for name, place in trailer_places(event).items()}
 
 
 def _common(piece: Piece, at: Places, places: Mapping[str, int]) -> Table:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from castmates.timeline.perf.keys import Keys
-from castmates.timeline.perf.people import People
+from castmates.timeline.perf.groups import Keys, People, Spans
 from castmates.timeline.perf.reading import Recording
-from castmates.timeline.perf.spans import Spans
 from castmates.timeline.perf.wakes import Wakes, wakes_of
 
 Array = npt.NDArray[Any]

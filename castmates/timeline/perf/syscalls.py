@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from castmates.timeline.perf.people import People
+from castmates.timeline.model import categories
+from castmates.timeline.perf.groups import Keys, People, Spans
 from castmates.timeline.perf.reading import Recording
-from castmates.timeline.perf.spans import Spans
-from castmates.timeline.perf.syscall_names import number_of
+from castmates.timeline.syscalls import FAULT, UNKNOWN, number_of, syscall_name, wait_of
 
 Array = npt.NDArray[Any]
 ENTER, EXIT = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
@@ -98,3 +99,26 @@ def _side(recording: Recording, people: People, spans: Spans, name: str) -> tupl
     group = thread[kept] * len(spans.begins) + span[kept]
     result = table["ret"][kept].astype(float) if "ret" in table else np.full(len(kept), np.nan)
     return group, table["time"][kept], table["id"][kept], result, table["cpu"][kept]
+
+
+def waits(group: Array, times: Array, is_deep: Array, calls: Calls, keys: Keys, machine: str) -> pd.Categorical:
+    """In what threads of these groups were blocked at these times.
+
+    A thread that is blocked outside of any call, so that no signal ends it, waits within a page fault; this shows
+    only where calls were recorded.
+    """
+    if not len(calls.group):
+        return pd.Categorical([UNKNOWN] * len(times), categories=pd.Index([UNKNOWN], dtype="str"))
+    at = keys.last_before(keys.of(calls.group, calls.begins), group, times)
+    within = (at >= 0) & (calls.ends[at] >= times)
+    numbers = np.where(within, calls.number[at], np.where(is_deep & (at >= 0), -2, -1))
+    codes, unique = pd.factorize(numbers)
+    words = [_word(int(number), machine) for number in unique]
+    return categories(codes, words)
+
+
+def _word(number: int, machine: str) -> str:
+    if number < 0:
+        return FAULT if number == -2 else UNKNOWN
+    name = syscall_name(number, machine)
+    return wait_of(name)
