@@ -1,4 +1,4 @@
-"""System calls: their names by number, and the kinds of waits within them.
+"""The kernel's names: of system calls and soft interrupts by number, and the kinds of waits within calls.
 
 The numbers are those of Linux's asm/unistd_64.h of x86-64 and asm-generic/unistd.h (64-bit Arm, RISC-V), as of 6.1,
 with those that came until 6.17. A number never gets another name.
@@ -101,6 +101,7 @@ def number_of(name: str, machine: str) -> int:
     return names.index(name) if name in names else -1
 
 
+SOFT = ("hi", "timer", "net tx", "net rx", "block", "irq poll", "tasklet", "sched", "hrtimer", "rcu")  # soft interrupts
 UNKNOWN, FAULT = "unknown", "fault"
 _KINDS: Mapping[str, str] = {  # calls that are not here count by their own names
     "futex": "futex futex_waitv futex_wait",

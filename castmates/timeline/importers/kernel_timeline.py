@@ -20,12 +20,11 @@ from castmates.timeline.importers.kernel import (
     WAKING,
     KernelEvents,
 )
-from castmates.timeline.importers.kernel_gaps import gaps_of
-from castmates.timeline.importers.kernel_states import IDLE, States, states_of
+from castmates.timeline.importers.kernel_states import IDLE, States, gaps_of, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.model import Making, Registry, categories, or_none
-from castmates.timeline.perf.states import BLOCKED, NAMES
-from castmates.timeline.perf.states import UNKNOWN as UNWOKEN
+from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN
+from castmates.timeline.states import UNKNOWN as NOT_KNOWN
 from castmates.timeline.syscalls import FAULT, UNKNOWN, wait_of
 from castmates.traces.nesting import fitted, pairs
 
@@ -141,24 +140,23 @@ class KernelTimeline:
 
     def _states(self, states: States, calls: Table, until: Ints) -> None:
         """Add states; a blocked thread waits in the system call that is open then, with a wake-up seen or not."""
-        blocked = np.isin(states.state, (BLOCKED, UNWOKEN))
-        waits = [wait_of(word) for word in self._words]
-        words = [*self._words, *waits, "", UNKNOWN, FAULT]
+        rows = states.rows
+        blocked = np.isin(rows["state"], (BLOCKED, UNWOKEN))
+        asleep = rows[blocked]
+        words = [*self._words, *map(wait_of, self._words), "", UNKNOWN, FAULT]
         count = len(self._words)
-        detail = np.where(states.other >= 0, states.other, 2 * count)
-        place = _call_at(calls, until, states.tid[blocked], states.t0[blocked])
+        detail = np.where(rows["other"] >= 0, rows["other"], 2 * count)
+        place = _call_at(calls, until, asleep["tid"], asleep["t0"])
         inside = np.where(place >= 0, count + calls["name"][place] if len(calls["name"]) else 0, 2 * count + 1)
-        faults = (
-            (place < 0) & states.is_disk[blocked] & bool(len(calls["t"]))
-        )  # outside of calls no signal would end it
+        faults = (place < 0) & asleep["is_disk"] & bool(len(calls["t"]))  # outside of calls no signal would end it
         detail[blocked] = np.where(faults, 2 * count + 2, inside)
         self._making.intervals(
-            t0_ns=states.t0,
-            t1_ns=states.t1,
-            track=self._track(states.tid),
+            t0_ns=rows["t0"],
+            t1_ns=rows["t1"],
+            track=self._track(rows["tid"]),
             kind="state",
-            name=categories(states.state, NAMES),
-            cpu=or_none(states.cpu),
+            name=categories(np.minimum(rows["state"], NOT_KNOWN), NAMES),
+            cpu=or_none(rows["cpu"]),
             detail=categories(detail, words),
             source=self._source,
         )

@@ -11,9 +11,12 @@ import pandas as pd
 
 from castmates.errors import CastmatesError
 from castmates.timeline.model import categories
-from castmates.timeline.perf.reading import Recording
+from castmates.timeline.perf.reading import COMMON, FIELDS, Recording, Table
 
 Array = npt.NDArray[Any]
+
+
+NO_ROWS = np.dtype([*COMMON.items(), *{name: kind for each in FIELDS.values() for name, kind in each.items()}.items()])
 
 
 class Keys:
@@ -178,3 +181,35 @@ def lost_ranges(recording: Recording) -> list[Span]:
         else:
             found.append((begin, end))
     return found
+
+
+class Scope:
+    """The rows of members' threads in the stretches; a group is a thread in a stretch: thread * stretches + stretch."""
+
+    def __init__(self, recording: Recording, people: People, spans: Spans) -> None:
+        self.recording, self.people, self.spans = recording, people, spans
+        self.stretches = len(spans.begins)
+        first = min(recording.first_ns, int(spans.begins[0]))  # one earlier is asked for what comes from it on
+        last = max(recording.last_ns, int(spans.ends[-1]))
+        self.keys = Keys(first - 1, last, max(len(people) * self.stretches, 1 << 16))
+        tasks, tids = recording.tasks, people.tids.tolist()
+        born = np.array([tasks.births.get(tid, 0) for tid in tids], np.int64).repeat(self.stretches)
+        never = np.iinfo(np.int64).max
+        died = np.array([never if (end := tasks.end(tid)) is None else end for tid in tids]).repeat(self.stretches)
+        # Of each group: when its stretch begins; when its thread is there too; when either ends …
+        self.begins = np.tile(spans.begins, len(people))
+        self.since = np.maximum(self.begins, born)
+        self.ends = np.minimum(np.tile(spans.ends, len(people)), died)
+        # … and whether its thread was there and all events were on as the stretch began.
+        self.opened = np.tile(spans.whole, len(people)) & (born < self.begins)
+
+    def rows(self, table: Table, tids: Array | None = None) -> tuple[Table, Array]:
+        """The rows of members' threads within the stretches, and the group of each; `tids` are of whom they are."""
+        thread, span = self.people.number(table["tid"] if tids is None else tids), self.spans.of(table["time"])
+        kept = np.flatnonzero((thread >= 0) & (span >= 0))
+        return table[kept], thread[kept] * self.stretches + span[kept]
+
+    def samples(self, event: str) -> tuple[Table, Array]:
+        """The same of all samples of an event; none where it was not recorded."""
+        table = self.recording.samples.get(event)
+        return self.rows(np.empty(0, NO_ROWS) if table is None else table)

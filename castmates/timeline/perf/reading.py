@@ -25,9 +25,10 @@ from castmates.timeline.perf.records import (
     trailer_places,
 )
 from castmates.timeline.perf.tasks import Latest, Sure, Tasks
+from castmates.timeline.states import rows_of
 
 Array = npt.NDArray[Any]
-Table = dict[str, Array]  # columns of equal length
+Table = Array  # of named columns
 LOST, COMM, EXIT, THROTTLE, FORK, SAMPLE, LOST_SAMPLES, SWITCH, SWITCH_WIDE = 2, 3, 4, 5, 7, 9, 13, 14, 15
 OUT, PREEMPTED = 1 << 13, 1 << 14  # misc of a switch
 KERNEL, USER = 1, 2  # misc of a sample: where the processor was
@@ -56,8 +57,10 @@ class Recording:
 
     header: Header
     samples: dict[str, Table] = field(default_factory=dict)
-    switches: Table = field(default_factory=dict)
-    losses: Table = field(default_factory=dict)  # ranges of time in which records of a CPU's buffer were lost
+    switches: Table = field(default_factory=lambda: np.empty(0))
+    losses: Table = field(
+        default_factory=lambda: np.empty(0)
+    )  # ranges of time in which records of a CPU's buffer were lost
     lost_samples: int = 0  # as the kernel counted them by event, without when
     tasks: Tasks = field(default_factory=Tasks)
     counts: Counter[str] = field(default_factory=Counter)
@@ -67,19 +70,17 @@ class Recording:
 
 
 class _Parts:
-    """Columns that grow piece by piece."""
+    """A table that grows piece by piece."""
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
-        self._kinds = kinds
-        self._parts: dict[str, list[Array]] = {name: [] for name in kinds}
+        self._kind = np.dtype(list(kinds.items()))
+        self._parts: list[Table] = []
 
     def add(self, **columns: Array) -> None:
-        for name, kind in self._kinds.items():
-            self._parts[name].append(np.asarray(columns[name]).astype(kind))
+        self._parts.append(rows_of(self._kind, **{name: columns[name] for name in self._kind.names or ()}))
 
     def whole(self) -> Table:
-        """The columns; the parts are given up one by one, so that no more than one column is held twice."""
-        return {name: np.concatenate([np.empty(0, kind), *self._parts.pop(name)]) for name, kind in self._kinds.items()}
+        return np.concatenate([np.empty(0, self._kind), *self._parts])
 
 
 def read(file: Path) -> Recording:
@@ -135,11 +136,11 @@ class _Reader:
         for event, parts in zip(self._events, self._samples, strict=True):
             table = parts.whole()
             if (known := recording.samples.get(event.name)) is not None:  # the same event once for each control group
-                table = {name: np.concatenate([known[name], column]) for name, column in table.items()}
+                table = np.concatenate([known, table])
             recording.samples[event.name] = table
-            recording.counts[event.name] += len(table["time"]) - len(known["time"] if known else ())
+            recording.counts[event.name] += len(table) - (0 if known is None else len(known))
         recording.switches, recording.losses = self._switches.whole(), self._losses.whole()
-        recording.counts["switches"] = len(recording.switches["time"])
+        recording.counts["switches"] = len(recording.switches)
         if self._ends:
             recording.first_ns = min(first for first, _ in self._ends)
             recording.last_ns = max(last for _, last in self._ends)
@@ -177,7 +178,9 @@ class _Reader:
             columns |= self._raw(piece, event, needed, begins, ends)
         parts.add(**columns)
 
-    def _raw(self, piece: Piece, event: Event, needed: Mapping[str, str], begins: Places, ends: Places) -> Table:
+    def _raw(
+        self, piece: Piece, event: Event, needed: Mapping[str, str], begins: Places, ends: Places
+    ) -> dict[str, Array]:
         """The fields of a tracepoint, and the names of who is switched to."""
         if not has_raw(event) or set(needed) - set(event.fields):
             file = self._recording.header.file
@@ -263,7 +266,7 @@ class _Reader:
             raise Torn("a record is too short")
         return rows
 
-    def _span(self, rows: Array, columns: Table) -> None:
+    def _span(self, rows: Array, columns: Mapping[str, Array]) -> None:
         if len(rows):
             self._ends.append((int(columns["time"].min()), int(columns["time"].max())))
             self._latest.add(rows, columns["cpu"], columns["time"])
@@ -274,7 +277,7 @@ def _back(event: Event) -> dict[str, int]:
     return {name: -place for name, place in trailer_places(event).items()}
 
 
-def _common(piece: Piece, at: Places, places: Mapping[str, int]) -> Table:
+def _common(piece: Piece, at: Places, places: Mapping[str, int]) -> dict[str, Array]:
     """Time, thread and CPU, each so many words from `at`."""
     who = piece.words[at + places["tid"]]
     cpu = piece.words[at + places["cpu"]] & np.uint64(0xFFFFFFFF) if "cpu" in places else np.full(len(at), -1)
