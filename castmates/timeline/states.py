@@ -27,14 +27,14 @@ NAMES = ("running", "runnable", "preempted", "blocked", "unknown")  # UNWOKEN is
 NONE = -1
 LEAVES = (PREEMPTED, BLOCKED, GONE)  # the states that begin as a thread leaves its CPU
 
-EDGE = np.dtype([("group", "i8"), ("t", "i8"), ("state", "i1"), ("cpu", "i4")])
+EDGE = np.dtype([("group", "i8"), ("t", "i8"), ("state", "i1"), ("cpu", "i4")], align=True)
 """An edge: of which thread (or thread and stretch), when, what it does from then on, and where."""
 LINK = np.dtype([
     ("edge", "i8"),  # the place of the edge that begins it
     ("group", "i8"), ("t0", "i8"), ("t1", "i8"), ("state", "i1"), ("cpu", "i4"),
     ("next_state", "i1"), ("next_cpu", "i4"),  # of the thread's next edge; NONE behind the last one
     ("missing", "?"),  # a switch is missing, so that this was not its state for all of that time
-])  # fmt: skip
+], align=True)  # fmt: skip
 """From an edge to the next one of the same thread."""
 
 

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.errors import CastmatesError
 from castmates.traces.operations import Trace, identity
-from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import EventName, Line, Plane, Space, StatValue
 
 GPU, STREAM = "/device:GPU:", "Stream"  # what the names of planes and lines begin with
@@ -55,16 +53,13 @@ class DeviceCall:
 def read_devices(path: Path, trace: Trace) -> list[DeviceCall]:
     """Read what ran on GPUs in a trace that was read; nothing where it has none."""
     with Space(path) as space:
-        try:
-            found = [
-                call
-                for plane in space.planes()
-                if plane.name.startswith(GPU)
-                for line in plane.lines()
-                for call in _of_line(plane, line, trace)
-            ]
-        except NotProtobuf as why:
-            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+        found = [
+            call
+            for plane in space.planes()
+            if plane.name.startswith(GPU)
+            for line in plane.lines()
+            for call in _of_line(plane, line, trace)
+        ]
     return sorted(found, key=lambda call: (call.begin_ps, call.device, call.stream))
 
 

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from castmates.errors import CastmatesError
 from castmates.traces.operations import Ints, Trace, identity, step_of
-from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import HOST
 
@@ -32,12 +30,9 @@ def read_memory(path: Path, trace: Trace) -> Memory:
     """Read what allocators reported in a trace that was read; nothing where they reported nothing."""
     rows: list[tuple[int, int, int, int, str, str]] = []
     with Space(path) as space:
-        try:
-            for plane in space.planes():
-                if plane.name == HOST:
-                    rows += _rows(plane, trace)
-        except NotProtobuf as why:
-            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+        for plane in space.planes():
+            if plane.name == HOST:
+                rows += _rows(plane, trace)
     rows.sort(key=lambda row: row[0])
     at, change, in_use, peak = (np.array([row[place] for row in rows], np.int64) for place in range(4))
     step = step_of(at, trace.step_begin_ps, trace.step_end_ps)

@@ -126,7 +126,7 @@ _MAPS = (EVENT_NAMES, STAT_NAMES)
 
 
 class Space:
-    """A trace in a file; use it as a context, in which its planes can be read."""
+    """A trace in a file: a context in which its planes can be read, and a file that is cut or foreign is a sentence."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -140,20 +140,19 @@ class Space:
         self._data = memoryview(self._map)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, problem: BaseException | None, *__: object) -> None:
         self._data.release()
         self._map.close()
+        if isinstance(problem, NotProtobuf):
+            raise CastmatesError(f"{self._path}: this is no whole XSpace: {problem}.") from None
 
     def planes(self) -> list[Plane]:
-        """Its planes; a file that is cut or foreign is a sentence."""
-        try:
-            found = [
-                Plane(self._data, field.content, field.end)
-                for field in fields(self._data, 0, len(self._data))
-                if field.number == PLANES and field.content != field.begin
-            ]
-        except NotProtobuf as why:
-            raise CastmatesError(f"{self._path}: this is no whole XSpace: {why}.") from None
+        """Its planes."""
+        found = [
+            Plane(self._data, field.content, field.end)
+            for field in fields(self._data, 0, len(self._data))
+            if field.number == PLANES and field.content != field.begin
+        ]
         if not any(plane.name for plane in found):
             raise CastmatesError(f"{self._path}: this is no XSpace: it has no planes.")
         return found
@@ -228,7 +227,7 @@ def lines_of_host(file: Path) -> list[int]:
     try:
         with Space(file) as space:
             return [line.id for plane in space.planes() if plane.name == HOST for line in plane.lines()]
-    except (CastmatesError, NotProtobuf):
+    except CastmatesError:
         return []  # whoever reads all of it will report why
 
 

@@ -14,7 +14,6 @@ from castmates.timeline.importers.kernel import DEAD, DISK, RUNS
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.states import (
     BLOCKED,
-    EDGE,
     GONE,
     LEAVES,
     NONE,
@@ -31,18 +30,18 @@ from castmates.timeline.states import (
 Table = Mapping[str, Array]
 IDLE = 0  # the thread that runs where none does
 EVENT = np.dtype([
-    *EDGE.descr,
+    ("group", "i8"), ("t", "i8"), ("state", "i1"), ("cpu", "i4"),  # as of any edge
     ("n", "i8"),  # its place in the trace, twice: who leaves a CPU does so before who comes
     ("other", "i8"),  # name of who has the CPU after it; NONE where it runs or sleeps
     ("is_disk", "?"),  # left without being interruptible
-])  # fmt: skip
+], align=True)  # fmt: skip
 """What changes the state of a thread, whose number is the group."""
 STATE = np.dtype([
     ("tid", "i8"), ("t0", "i8"), ("t1", "i8"), ("state", "i1"),
     ("cpu", "i8"),  # where it runs, ran last, or is going to run
     ("other", "i8"), ("is_disk", "?"),
     ("resumes", "?"),  # its end shows that it went on until then, whatever was before
-])  # fmt: skip
+], align=True)  # fmt: skip
 """What a thread did from one moment to another."""
 
 

@@ -19,7 +19,6 @@ from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.devices import GPU, KINDS, STREAM
 from castmates.traces.nesting import fitted
 from castmates.traces.operations import begin_of, operation_of
-from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import EventName, Events, Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import INPUT_THREADS, STEP
 
@@ -56,11 +55,8 @@ def read(path: Path, progress: Progress) -> Timeline:
     making = Making()
     for file in files:
         with Space(file) as space:
-            try:
-                planes = space.planes()
-                _Host(making, account, file, begin_of({plane.name: plane for plane in planes})).add(planes)
-            except NotProtobuf as why:
-                raise CastmatesError(f"{file}: this is no whole XSpace: {why}.") from None
+            planes = space.planes()
+            _Host(making, account, file, begin_of({plane.name: plane for plane in planes})).add(planes)
         progress(file.stat().st_size)
     if not account.read:
         raise CastmatesError(f"{path}: there are no events in this profile.")

@@ -206,8 +206,12 @@ class Scope:
     def rows(self, table: Table, tids: Array | None = None) -> tuple[Table, Array]:
         """The rows of members' threads within the stretches, and the group of each; `tids` are of whom they are."""
         thread, span = self.people.number(table["tid"] if tids is None else tids), self.spans.of(table["time"])
-        kept = np.flatnonzero((thread >= 0) & (span >= 0))
-        return table[kept], thread[kept] * self.stretches + span[kept]
+        kept, group = (thread >= 0) & (span >= 0), thread * self.stretches + span
+        return (table, group) if kept.all() else (table[kept], group[kept])
+
+    def order(self, group: Array, times: Array) -> Array:
+        """The order of groups and times; what is equal in both stays as it is."""
+        return np.argsort(self.keys.of(group, times), kind="stable")
 
     def samples(self, event: str) -> tuple[Table, Array]:
         """The same of all samples of an event; none where it was not recorded."""

@@ -12,12 +12,12 @@ from castmates.timeline.states import NONE, PREEMPTED, RUNNABLE, RUNNING, Array,
 from castmates.timeline.syscalls import SOFT
 
 FAULTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
-COMING = np.dtype([("cpu", "i4"), ("t", "i8"), ("tid", "i4")])
+COMING = np.dtype([("cpu", "i4"), ("t", "i8"), ("tid", "i4")], align=True)
 TURN = np.dtype([
     ("cpu", "i4"), ("t0", "i8"), ("t1", "i8"),
     ("thread", "i8"),  # number of a member's thread; NONE for others, or nobody
     ("other_tid", "i4"),  # of such a row, who was seen to come; NONE where nobody was
-])  # fmt: skip
+], align=True)  # fmt: skip
 
 
 def instead_of(scope: Scope, states: States) -> Array:

@@ -73,7 +73,7 @@ class _Parts:
     """A table that grows piece by piece."""
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
-        self._kind = np.dtype(list(kinds.items()))
+        self._kind = np.dtype(list(kinds.items()), align=True)
         self._parts: list[Table] = []
 
     def add(self, **columns: Array) -> None:

@@ -32,21 +32,21 @@ WAKE_UPS = ("sched:sched_waking", "sched:sched_wakeup", "sched:sched_wakeup_new"
 _ALL, _UNINTERRUPTIBLE, _DEAD = 0xFF, 0x02, 0x30  # bits of a thread's state as it is switched out; none: it can run
 _INTERRUPTED = 0x08 | 0x10  # the waker's flags: it was within an interrupt, which has nothing to do with who ran there
 _NEVER = np.iinfo(np.int64).max
-WAKE = np.dtype([("group", "i8"), ("t", "i8"), ("cpu", "i4"), ("waker", "i4")])
+WAKE = np.dtype([("group", "i8"), ("t", "i8"), ("cpu", "i4"), ("waker", "i4")], align=True)
 """A wake-up: on whose queue the thread was put, and who did it, NONE for an interrupt."""
 SWITCH = np.dtype([
     ("group", "i8"), ("t", "i8"), ("out", "?"), ("cpu", "i4"),
     ("left", "i4"),  # the bits with which it was switched out
     ("next_tid", "i4"),  # who came instead, as the switch has it; NONE where it does not show
-    ("repeats", "?"),  # perf's own record of a switch: behind the scheduler's event of the same moment
-])  # fmt: skip
+    ("repeats", "?"),  # perf's own record of a switch: it stands behind the scheduler's event of the same moment
+], align=True)  # fmt: skip
 """A switch of a thread, in or out."""
 STATE = np.dtype([
     ("group", "i8"), ("t0", "i8"), ("t1", "i8"), ("state", "i1"), ("cpu", "i4"),
     ("next_tid", "i4"),  # of the switch that it begins with
     ("is_deep", "?"),  # blocked so that no signal ends it
     ("wake", "i8"),  # of a blocked or runnable one, the place of its wake-up; NONE for none
-])  # fmt: skip
+], align=True)  # fmt: skip
 """What a thread did from one moment to another."""
 
 
@@ -71,15 +71,16 @@ class States:
 def states_of(scope: Scope) -> States:
     """Build the chains."""
     wakes, switches = _wakes(scope), _switches(scope)
-    rows = _in_order(np.concatenate([_chained(scope, switches, wakes), _before(scope, switches)]))
-    rows = _in_order(np.concatenate([rows, _gaps(scope, rows)]))
+    rows = _in_order(scope, np.concatenate([_chained(scope, switches, wakes), _before(scope, switches)]))
+    if len(gaps := _gaps(scope, rows)):
+        rows = _in_order(scope, np.concatenate([rows, gaps]))
     return States(rows, rows["group"] // scope.stretches, wakes, _counts(switches), scope.stretches)
 
 
-def _in_order(rows: Array) -> Array:
+def _in_order(scope: Scope, rows: Array) -> Array:
     """All intervals that take time, in the order of groups and times."""
     rows = rows[rows["t1"] > rows["t0"]]
-    return rows[np.lexsort((rows["t0"], rows["group"]))]
+    return rows[scope.order(rows["group"], rows["t0"])]
 
 
 def _wakes(scope: Scope) -> Array:
@@ -91,23 +92,24 @@ def _wakes(scope: Scope) -> Array:
             waker = np.where(own["common_flags"] & _INTERRUPTED != 0, NONE, own["tid"])
             parts.append(rows_of(WAKE, group=group, t=own["time"], cpu=own["target_cpu"], waker=waker))
     wakes = np.concatenate(parts)
-    return wakes[np.lexsort((wakes["t"], wakes["group"]))]
+    return wakes[scope.order(wakes["group"], wakes["t"])]
 
 
 def _switches(scope: Scope) -> Array:
     """Join the scheduler's events, which know why a thread leaves, with perf's own, which show when it comes."""
-    own, group = scope.rows(scope.recording.switches)
-    common = {"group": group, "t": own["time"], "cpu": own["cpu"], "out": own["out"], "left": ~own["preempted"]}
-    parts = [rows_of(SWITCH, **common, next_tid=NONE, repeats=True)]
+    switches, parts = scope.recording.switches, list[Array]()
     if (leaves := scope.recording.samples.get("sched:sched_switch")) is not None:
         own, group = scope.rows(leaves)
         common = {"group": group, "t": own["time"], "cpu": own["cpu"], "left": own["prev_state"] & _ALL}
         parts.append(rows_of(SWITCH, **common, out=True, next_tid=scope.people.here(own["next_pid"])))
-        if not len(scope.recording.switches):  # a recording of whole CPUs, in which each switch shows both threads
+        if not len(switches):  # a recording of whole CPUs, in which each switch shows both threads
             own, group = scope.rows(leaves, scope.people.here(leaves["next_pid"]))
             parts.append(rows_of(SWITCH, group=group, t=own["time"], cpu=own["cpu"], next_tid=NONE))
+    own, group = scope.rows(switches)
+    common = {"group": group, "t": own["time"], "cpu": own["cpu"], "out": own["out"], "left": ~own["preempted"]}
+    parts.append(rows_of(SWITCH, **common, next_tid=NONE, repeats=True))
     found = np.concatenate(parts)
-    found = found[np.lexsort((found["repeats"], found["t"], found["group"]))]
+    found = found[scope.order(found["group"], found["t"])]
     out, repeats = found["out"], found["repeats"]
     twice = ~is_first(found["group"]) & out & np.roll(out, 1) & repeats & ~np.roll(repeats, 1)
     return found[~twice]
@@ -128,7 +130,7 @@ def _chained(scope: Scope, switches: Array, wakes: Array) -> Array:
         rows_of(EDGE, group=wakes["group"][counted], t=wakes["t"][counted], state=RUNNABLE, cpu=NONE),
         rows_of(EDGE, group=group, t=switches["t"], state=state, cpu=switches["cpu"]),
     ])  # fmt: skip
-    order = np.lexsort((edges["t"], edges["group"]))  # at one moment wake-ups come first, as above
+    order = scope.order(edges["group"], edges["t"])  # at one moment wake-ups come first, as above
     links = chains(edges[order], scope.ends[edges["group"][order]])
     source = order[links["edge"]]
     is_wake, waits = source < len(counted), (links["state"] == BLOCKED) & (links["next_state"] == RUNNABLE)
@@ -171,10 +173,10 @@ def _first_seen(scope: Scope) -> tuple[Array, Array]:
     seen, cpus = np.full(len(scope.begins), _NEVER), np.full(len(scope.begins), NONE)
     for table in scope.recording.samples.values():
         own, group = scope.rows(table)
-        order = np.lexsort((own["time"], group))
-        own, group = own[order], group[order]
-        earlier = is_first(group) & (own["time"] < seen[group])
-        seen[group[earlier]], cpus[group[earlier]] = own["time"][earlier], own["cpu"][earlier]
+        order = scope.order(group, own["time"])
+        first = order[is_first(group[order])]
+        first = first[own["time"][first] < seen[group[first]]]
+        seen[group[first]], cpus[group[first]] = own["time"][first], own["cpu"][first]
     return seen, cpus
 
 

@@ -15,19 +15,21 @@ ENTER, EXIT = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
 ENDED, BEFORE, STILL, UNSEEN = range(4)
 RESTARTS, TIMED_OUT = -516, -110  # ERESTART_RESTARTBLOCK, which programs never see, and ETIMEDOUT
 HOW = ("", "began before", "not over", "end not seen")  # the detail of an interval
-SIDE = np.dtype([("group", "i8"), ("t", "i8"), ("number", "i4"), ("result", "f8"), ("cpu", "i4"), ("exits", "?")])
+SIDE = np.dtype(
+    [("group", "i8"), ("t", "i8"), ("number", "i4"), ("result", "f8"), ("cpu", "i4"), ("exits", "?")], align=True
+)
 CALL = np.dtype([
     ("group", "i8"), ("t0", "i8"), ("t1", "i8"), ("number", "i4"),
     ("result", "f8"),  # NaN where the end was not seen
     ("how", "i1"), ("cpu", "i4"),
-])  # fmt: skip
+], align=True)  # fmt: skip
 """A system call; those of a group do not overlap."""
 
 
 def calls_of(scope: Scope) -> tuple[Array, int]:
     """Pair enters and exits: the calls in the order of groups and times, and how many ends have no begin."""
     sides = np.concatenate([_side(scope, name) for name in (ENTER, EXIT)])
-    sides = sides[np.lexsort((sides["exits"], sides["t"], sides["group"]))]
+    sides = sides[scope.order(sides["group"], sides["t"])]
     has_next, then, exits = ~is_last(sides["group"]), np.roll(sides, -1), sides["exits"]
     closed = ~exits & has_next & then["exits"]
     enters, early = ~exits, exits & is_first(sides["group"]) & scope.opened[sides["group"]]
@@ -37,7 +39,7 @@ def calls_of(scope: Scope) -> tuple[Array, int]:
     calls["t1"][began] = np.where(has_next, then["t"], np.maximum(scope.ends[sides["group"]], sides["t"]))[enters]
     calls["result"][began] = np.where(closed, then["result"], np.nan)[enters]
     calls["how"][began] = np.where(closed, ENDED, np.where(has_next, UNSEEN, STILL))[enters]
-    calls = calls[np.lexsort((calls["t0"], calls["group"]))]
+    calls = calls[scope.order(calls["group"], calls["t0"])]
     calls["number"] = _restarted(calls, scope.recording.header.about.get("arch", ""))
     return calls, int(exits.sum()) - int(closed.sum()) - int(early.sum())
 
