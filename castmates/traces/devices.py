@@ -1,4 +1,4 @@
-"""What runs on the streams of GPUs in a trace: kernels, copies, and memory, each with the operation that it is of.
+"""What a trace shows beside operations: what ran on the streams of GPUs, and what allocators gave out and took back.
 
 Made after what TensorFlow and XLA publish of their traces (cupti_collector.cc, xplane_schema.cc) and compared with
 XProf; no trace of a real GPU was at hand. A plane is a GPU, its lines are streams, and statistics of an event name its
@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.traces.operations import Trace, identity
+import numpy as np
+
+from castmates.traces.operations import Ints, Trace, identity, step_of
 from castmates.traces.xspace import EventName, Line, Plane, Space, StatValue
+from castmates.workloads.tfmodels.xspace import HOST
 
 GPU, STREAM = "/device:GPU:", "Stream"  # what the names of planes and lines begin with
 OPERATION, HLO, CORRELATION = "tf_op", "hlo_op", "correlation_id"
@@ -105,3 +108,65 @@ def _call(
         tensor_cores=kind == "kernel" and uses_tensor_cores(kernel),
         correlation=correlation if isinstance(correlation, int) else 0,
     )
+
+
+GIVEN, TAKEN = "MemoryAllocation", "MemoryDeallocation"
+MEMORY_STATS = ("allocator_name", "bytes_allocated", "allocation_bytes", "peak_bytes_in_use", "tf_op")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Allocations and what was given back, in the order of time."""
+
+    at_ps: Ints
+    step: Ints  # from 0; -1 outside of steps
+    change: Ints  # bytes; negative where memory was given back
+    in_use: Ints  # bytes of its allocator, right after
+    peak: Ints  # the same at most, since the job's start
+    allocator: list[str]
+    operation: list[str]  # for which it was; "" where that is not known
+
+
+def read_memory(path: Path, trace: Trace) -> Memory:
+    """Read what allocators reported in a trace that was read; nothing where they reported nothing."""
+    rows: list[tuple[int, int, int, int, str, str]] = []
+    with Space(path) as space:
+        for plane in space.planes():
+            if plane.name == HOST:
+                rows += _rows(plane, trace)
+    rows.sort(key=lambda row: row[0])
+    at, change, in_use, peak = (np.array([row[place] for row in rows], np.int64) for place in range(4))
+    step = step_of(at, trace.step_begin_ps, trace.step_end_ps)
+    return Memory(at, step, change, in_use, peak, [row[4] for row in rows], [row[5] for row in rows])
+
+
+def _rows(plane: Plane, trace: Trace) -> list[tuple[int, int, int, int, str, str]]:
+    signs = {number: sign for number, name in plane.event_names.items() if (sign := _sign(name.name))}
+    return [row for line in plane.lines() for row in _given_in(line, signs, trace)] if signs else []
+
+
+def _sign(name: str) -> int:
+    return {GIVEN: 1, TAKEN: -1}.get(name, 0)
+
+
+def _given_in(line: Line, signs: dict[int, int], trace: Trace) -> list[tuple[int, int, int, int, str, str]]:
+    start, rows = 1000 * (line.timestamp_ns - trace.first_ns), []
+    for events in line.events(MEMORY_STATS, signs):
+        kinds = events.kinds.tolist()
+        for place in [place for place, kind in enumerate(kinds) if kind in signs]:
+            facts = {name: values.get(place, 0) for name, values in events.stats.items()}
+            rows.append(
+                (
+                    start + int(events.offset_ps[place]),
+                    signs[kinds[place]] * _number(facts.get("allocation_bytes")),
+                    _number(facts.get("bytes_allocated")),
+                    _number(facts.get("peak_bytes_in_use")),
+                    str(facts.get("allocator_name") or ""),
+                    identity(str(facts.get("tf_op") or "")),
+                )
+            )
+    return rows
+
+
+def _number(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0

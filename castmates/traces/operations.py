@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, LayerPlace, layer_place, optimizer_scopes
 from castmates.errors import CastmatesError
-from castmates.traces.moments import Threads, shared_by_parts
-from castmates.traces.nesting import NOBODY, in_order, nested, own
+from castmates.traces.nesting import NOBODY, Threads, in_order, nested, own, shared_by_parts
 from castmates.traces.xspace import Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import CONTAINERS, EAGER, FETCH, FETCHES, HOST, INPUT_THREADS, OPERATION, STEP
 
