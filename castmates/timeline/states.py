@@ -38,7 +38,7 @@ LINK = np.dtype([
 """From an edge to the next one of the same thread."""
 
 
-def rows_of(kind: np.dtype[Any], **columns: Any) -> Array:  # noqa: ANN401 (arrays, and values that all rows have)
+def rows_of(kind: np.dtype[Any], /, **columns: Any) -> Array:  # noqa: ANN401 (arrays, and values that all rows have)
     """A table of named columns; those that are left out are 0."""
     table = np.zeros(max((len(each) for each in columns.values() if np.ndim(each)), default=0), kind)
     for name, values in columns.items():

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def _call(
     )
 
 
-GIVEN, TAKEN = "MemoryAllocation", "MemoryDeallocation"
+SIGNS = {"MemoryAllocation": 1, "MemoryDeallocation": -1}
 MEMORY_STATS = ("allocator_name", "bytes_allocated", "allocation_bytes", "peak_bytes_in_use", "tf_op")
 
 
@@ -127,45 +128,45 @@ class Memory:
     operation: list[str]  # for which it was; "" where that is not known
 
 
+class _Change(NamedTuple):
+    """One allocation, or what was given back."""
+
+    at_ps: int
+    bytes: int
+    in_use: int
+    peak: int
+    allocator: str
+    operation: str
+
+
 def read_memory(path: Path, trace: Trace) -> Memory:
     """Read what allocators reported in a trace that was read; nothing where they reported nothing."""
-    rows: list[tuple[int, int, int, int, str, str]] = []
     with Space(path) as space:
-        for plane in space.planes():
-            if plane.name == HOST:
-                rows += _rows(plane, trace)
-    rows.sort(key=lambda row: row[0])
-    at, change, in_use, peak = (np.array([row[place] for row in rows], np.int64) for place in range(4))
+        changes = [each for plane in space.planes() if plane.name == HOST for each in _changes(plane, trace)]
+    changes.sort(key=lambda change: change.at_ps)
+    at, change, in_use, peak = (
+        np.array([getattr(each, name) for each in changes], np.int64) for name in ("at_ps", "bytes", "in_use", "peak")
+    )
     step = step_of(at, trace.step_begin_ps, trace.step_end_ps)
-    return Memory(at, step, change, in_use, peak, [row[4] for row in rows], [row[5] for row in rows])
+    allocators, operations = [each.allocator for each in changes], [each.operation for each in changes]
+    return Memory(at, step, change, in_use, peak, allocators, operations)
 
 
-def _rows(plane: Plane, trace: Trace) -> list[tuple[int, int, int, int, str, str]]:
-    signs = {number: sign for number, name in plane.event_names.items() if (sign := _sign(name.name))}
-    return [row for line in plane.lines() for row in _given_in(line, signs, trace)] if signs else []
-
-
-def _sign(name: str) -> int:
-    return {GIVEN: 1, TAKEN: -1}.get(name, 0)
-
-
-def _given_in(line: Line, signs: dict[int, int], trace: Trace) -> list[tuple[int, int, int, int, str, str]]:
-    start, rows = 1000 * (line.timestamp_ns - trace.first_ns), []
-    for events in line.events(MEMORY_STATS, signs):
-        kinds = events.kinds.tolist()
+def _changes(host: Plane, trace: Trace) -> Iterator[_Change]:
+    signs = {number: SIGNS[name.name] for number, name in host.event_names.items() if name.name in SIGNS}
+    parts = ((line, events) for line in host.lines() for events in line.events(MEMORY_STATS, signs))
+    for line, events in parts if signs else ():
+        start, kinds = 1000 * (line.timestamp_ns - trace.first_ns), events.kinds.tolist()
         for place in [place for place, kind in enumerate(kinds) if kind in signs]:
             facts = {name: values.get(place, 0) for name, values in events.stats.items()}
-            rows.append(
-                (
-                    start + int(events.offset_ps[place]),
-                    signs[kinds[place]] * _number(facts.get("allocation_bytes")),
-                    _number(facts.get("bytes_allocated")),
-                    _number(facts.get("peak_bytes_in_use")),
-                    str(facts.get("allocator_name") or ""),
-                    identity(str(facts.get("tf_op") or "")),
-                )
+            yield _Change(
+                at_ps=start + int(events.offset_ps[place]),
+                bytes=signs[kinds[place]] * _number(facts.get("allocation_bytes")),
+                in_use=_number(facts.get("bytes_allocated")),
+                peak=_number(facts.get("peak_bytes_in_use")),
+                allocator=str(facts.get("allocator_name") or ""),
+                operation=identity(str(facts.get("tf_op") or "")),
             )
-    return rows
 
 
 def _number(value: object) -> int:

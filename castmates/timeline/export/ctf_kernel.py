@@ -82,8 +82,8 @@ class _Kernel:
         if "c_tid" in records.columns:
             return records
         own = self._placed.switches.on(cpu)
-        place = np.searchsorted(own.t, records.t, "right") - 1
-        who = own.next[np.maximum(place, 0)] if len(own.t) else np.full(len(records.t), IDLE)
+        place = np.searchsorted(own["t"], records.t, "right") - 1
+        who = own["next"][np.maximum(place, 0)] if len(own) else np.full(len(records.t), IDLE)
         return replace(records, columns={**records.columns, **self._on_cpu(np.where(place >= 0, who, IDLE))})
 
     def _on_cpu(self, who: Array) -> dict[str, Array]:
@@ -104,15 +104,15 @@ class _Kernel:
 
     def _switched(self, cpu: int) -> Records:
         own = self._placed.switches.on(cpu)
-        before, after = (self._on_cpu(each) for each in (own.prev, own.next))
+        before, after = (self._on_cpu(own[side]) for side in ("prev", "next"))
         columns: dict[str, Any] = {
             "prev_comm": before["c_procname"],
             "prev_tid": before["c_tid"],
-            "prev_state": own.state,
+            "prev_state": own["state"],
         }
         columns |= {"next_comm": after["c_procname"], "next_tid": after["c_tid"]}
         columns |= {"prev_prio": PRIORITY, "next_prio": PRIORITY, **before}
-        return Records(SWITCH, own.t, np.full(len(own.t), SWITCHES), np.arange(len(own.t)), columns)
+        return Records(SWITCH, own["t"], np.full(len(own), SWITCHES), np.arange(len(own)), columns)
 
     def _called(self, cpu: int) -> Iterator[Records]:
         for code, name in enumerate(self._names):

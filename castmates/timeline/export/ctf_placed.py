@@ -11,6 +11,7 @@ import pandas as pd
 
 from castmates.timeline.export.ctf_streams import Array
 from castmates.timeline.model import Timeline
+from castmates.timeline.states import rows_of
 
 IDLE = -1  # who runs where nobody does; -2 and below are programs that were not recorded
 FOREIGN = 1 << 22  # numbers of threads of other programs, which are not known, begin behind Linux's largest
@@ -20,35 +21,33 @@ EXIT = "exit"  # a thread ends after its last state
 IN_DISK = ("io", "fault")
 
 
+SWITCH = np.dtype([("t", "i8"), ("cpu", "i8"), ("prev", "i8"), ("next", "i8"), ("state", "i8")])
+"""A switch: who leaves and who comes are tracks, or negative numbers (IDLE and below)."""
+RUN = np.dtype([("track", "i8"), ("t0_ns", "i8"), ("t1_ns", "i8"), ("cpu", "i8")])
+
+
 @dataclass(frozen=True)
 class Switches:
-    """Switches in the order of CPUs and times; who is a track, or a negative number (IDLE and below)."""
+    """Switches between threads."""
 
-    t: Array
-    cpu: Array
-    prev: Array
-    next: Array
-    state: Array
+    rows: Array  # of SWITCH, in the order of CPUs and times
     others: Sequence[str]  # names of who is no track: the idle thread first
-    runs: tuple[Array, Array, Array, Array]  # track, begin, end and CPU of what runs, by track and time
+    runs: Array  # of RUN: what runs, by track and time
 
-    def on(self, cpu: int) -> "Switches":
+    def on(self, cpu: int) -> Array:
         """Those of a CPU."""
-        own = self.cpu == cpu
-        columns = (self.t[own], self.cpu[own], self.prev[own], self.next[own], self.state[own])
-        return Switches(*columns, others=self.others, runs=self.runs)
+        return self.rows[self.rows["cpu"] == cpu]
 
     def cpu_at(self, track: Array, t: Array, otherwise: Array, ends: bool) -> Array:
         """The CPU on which a thread runs at a moment (or until then); `otherwise` where that is not known."""
-        tracks, begin, end, cpu = self.runs
         found = otherwise.copy()
         for number in np.unique(track):
-            own, asked = np.flatnonzero(tracks == number), np.flatnonzero(track == number)
+            own, asked = self.runs[self.runs["track"] == number], np.flatnonzero(track == number)
             if not len(own):
                 continue
-            place = np.searchsorted(begin[own], t[asked], "left" if ends else "right") - 1
-            inside = (place >= 0) & (end[own][np.maximum(place, 0)] >= t[asked])
-            found[asked[inside]] = cpu[own][place[inside]]
+            place = np.searchsorted(own["t0_ns"], t[asked], "left" if ends else "right") - 1
+            inside = (place >= 0) & (own["t1_ns"][np.maximum(place, 0)] >= t[asked])
+            found[asked[inside]] = own["cpu"][place[inside]]
         return found
 
 
@@ -65,22 +64,16 @@ def switches_of(timeline: Timeline, states: pd.DataFrame) -> Switches:
     last = (later["track"] != table["track"]) & (table["t1_ns"] >= table["track"].map(exits).fillna(np.inf))
     table.loc[last, "after"] = EXIT
     runs = table[(table["name"] == "running") & table["cpu"].notna()]
-    columns = tuple(runs[name].to_numpy(np.int64) for name in ("track", "t0_ns", "t1_ns", "cpu"))
     others = [SWAPPER, *sorted(set(runs["who"][runs["after"] == "preempted"]) - {"", "idle"})]
     known = set(timeline.tracks["name"]) | set(timeline.tracks["member"])
-    parts = [
-        _on_cpu(own, {name: -place - 1 for place, name in enumerate(others) if name not in known})
-        for _, own in runs.groupby("cpu")
-    ]
-    whole = [
-        np.concatenate([part[number] for part in parts]) if parts else np.empty(0, np.int64) for number in range(5)
-    ]
-    t, cpu, prev, next_, state = whole
-    return Switches(t, cpu, prev, next_, state, others, (columns[0], columns[1], columns[2], columns[3]))
+    numbers = {name: -place - 1 for place, name in enumerate(others) if name not in known}
+    parts = [_on_cpu(own, numbers) for _, own in runs.groupby("cpu")]
+    columns = {name: runs[name].to_numpy(np.int64) for name in RUN.names or ()}
+    return Switches(np.concatenate([np.empty(0, SWITCH), *parts]), others, rows_of(RUN, **columns))
 
 
-def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> tuple[Array, ...]:
-    """Times, CPUs, who leaves, who comes, and in which state who leaves is left."""
+def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> Array:
+    """The switches on one CPU."""
     runs = runs.sort_values("t0_ns", kind="stable")
     t0, t1, track = (runs[name].to_numpy(np.int64) for name in ("t0_ns", "t1_ns", "track"))
     after, who = runs["after"].to_numpy(), runs["who"].to_numpy()
@@ -93,10 +86,11 @@ def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> tuple[Array, ...]:
     out = np.flatnonzero(~touches)
     comes = np.r_[IDLE, np.where(touches, track, between)[:-1]]  # who ran before
     left = np.r_[RUNNABLE, np.where(touches, state, RUNNABLE)[:-1]]
-    t, cpu = np.r_[t0, t1[out]], np.full(len(t0) + len(out), int(runs["cpu"].iloc[0]))
-    prev, next_ = np.r_[comes, track[out]], np.r_[track, between[out]]
-    order = np.lexsort((np.r_[np.ones(len(t0)), np.zeros(len(out))], t))
-    return t[order], cpu[order], prev[order], next_[order], np.r_[left, state[out]][order]
+    cpu = int(runs["cpu"].iloc[0])
+    begins = rows_of(SWITCH, t=t0, cpu=cpu, prev=comes, next=track, state=left)
+    ends = rows_of(SWITCH, t=t1[out], cpu=cpu, prev=track[out], next=between[out], state=state[out])
+    rows = np.concatenate([ends, begins])  # of one moment, ends come first
+    return rows[np.argsort(rows["t"], kind="stable")]
 
 
 NAME = 16  # bytes of a thread's name, the last of them zero
@@ -143,7 +137,7 @@ class Placed:
 
     def cpus(self) -> list[int]:
         """Those on which anything happened."""
-        numbers = [self.switches.cpu, self.begins, self.ends, numbers_of(self.irqs["cpu"]), self.at]
+        numbers = [self.switches.rows["cpu"], self.begins, self.ends, numbers_of(self.irqs["cpu"]), self.at]
         return sorted(set(np.concatenate(numbers).tolist()))
 
 

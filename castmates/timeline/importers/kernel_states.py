@@ -27,7 +27,7 @@ from castmates.timeline.states import (
     rows_of,
 )
 
-Table = Mapping[str, Array]
+Table = Array  # of named columns
 IDLE = 0  # the thread that runs where none does
 EVENT = np.dtype([
     ("group", "i8"), ("t", "i8"), ("state", "i1"), ("cpu", "i4"),  # as of any edge
@@ -127,7 +127,7 @@ def _first(events: Array, switches: Table) -> Array:
     """Threads that run at the beginning: their first event is that they leave the CPU that nobody left before."""
     cpus, rows = np.unique(switches["cpu"], return_index=True)
     earliest = dict(zip(switches["tid"][rows].tolist(), cpus.tolist(), strict=True))
-    begin = int(switches["t"].min()) if len(switches["t"]) else 0
+    begin = int(switches["t"].min()) if len(switches) else 0
     ran = np.isin(events["state"], LEAVES) & (events["t"] > begin)
     ran &= np.array([earliest.get(tid, NONE) for tid in events["group"].tolist()], np.int64) == events["cpu"]
     own = events[ran]

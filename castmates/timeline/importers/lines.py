@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
+from castmates.timeline.states import rows_of
 
 AT_ONCE = 16 << 20  # bytes
 LONGEST = 4 << 20  # of a line; what has none in so many bytes is no text
@@ -159,6 +160,10 @@ class Columns:
     def whole(self) -> Mapping[str, npt.NDArray[Any]]:
         """Each column in one piece; what it was made of is let go of."""
         return {name: self._whole(name, kind) for name, kind in self._kinds.items()}
+
+    def table(self) -> npt.NDArray[Any]:
+        """All columns as one table."""
+        return rows_of(np.dtype(list(self._kinds.items()), align=True), **self.whole())
 
     def _whole(self, name: str, kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         parts = self._parts[name]
