@@ -223,6 +223,7 @@ MEMORY = "[memory]"
 NS = 1000  # in a microsecond
 DEVICES = {0: "cpu", 1: "cuda"}
 LARGEST = 2**63
+COLUMNS = ("begin", "end", "kind", "thread", "sequence", "of_forward")
 _THREAD = re.compile(r"thread (\d+) \((.*)\)")
 
 
@@ -244,7 +245,7 @@ class _Reading:
         self.threads: dict[Any, int] = {}
         self.names: dict[Any, str] = {}
         self.given: list[Given] = []
-        self._parts: list[list[Any]] = [[] for _ in range(6)]  # of each column
+        self._parts: dict[str, list[Any]] = {name: [] for name in COLUMNS}
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what counts of some events."""
@@ -262,8 +263,8 @@ class _Reading:
                 self._keep_memory(event)
             elif event.get("ph") == "M" and event.get("name") == "thread_name":
                 self.names[event["tid"]] = str(event["args"]["name"])
-        for parts, column in zip(self._parts, _packed(rows) if rows else (), strict=False):
-            parts.append(column)
+        for name, column in _packed(rows).items() if rows else ():
+            self._parts[name].append(column)
 
     def _keep_memory(self, event: Event) -> None:
         about = event["args"]
@@ -275,20 +276,16 @@ class _Reading:
 
     def columns(self) -> Columns:
         """All events, by thread and time, times in nanoseconds."""
-        columns: list[Any] = [self._column(number) for number in range(6)]
-        begin, end, thread = columns[0], columns[1], columns[3]
-        order = np.lexsort((-end, begin, thread))
-        del begin, end, thread  # large, as all of these: each is let go of
-        for number in range(6):
-            columns[number] = columns[number][order]
-        begin, end, kind, thread, sequence, of_forward = columns
+        columns = {name: self._column(name) for name in COLUMNS}
+        order = np.lexsort((-columns["end"], columns["begin"], columns["thread"]))
+        for name in COLUMNS:  # large, as all of these: each is let go of
+            columns[name] = columns[name][order]
         tids = [thread if isinstance(thread, int) else 0 for thread in self.threads]
-        names = list(self.kinds), self._thread_names(), tids
-        return Columns(begin, end, kind, thread, sequence, of_forward, *names)
+        return Columns(**columns, kinds=list(self.kinds), threads=self._thread_names(), tids=tids)
 
-    def _column(self, number: int) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
-        found = np.concatenate(self._parts[number])
-        self._parts[number].clear()
+    def _column(self, name: str) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
+        found = np.concatenate(self._parts[name])
+        self._parts[name].clear()
         return found
 
     def _thread_names(self) -> list[str]:
@@ -297,13 +294,14 @@ class _Reading:
         return [f"{found[2]}/{thread}" if found else f"thread/{thread}" for thread, found in named.items()]
 
 
-def _packed(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _packed(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     """Some events as columns."""
     ts, duration, kind, thread, sequence, forward = zip(*rows, strict=True)
     begin = np.rint(np.array(ts, np.float64) * NS).astype(np.int64)
     end = begin + np.rint(np.array(duration, np.float64) * NS).astype(np.int64)
     numbers = np.array([one if 0 <= one < LARGEST else -1 for one in sequence], np.int64)
-    return begin, end, np.array(kind, np.int32), np.array(thread, np.int32), numbers, np.array(forward, np.int64) > 0
+    columns = begin, end, np.array(kind, np.int32), np.array(thread, np.int32), numbers, np.array(forward, np.int64) > 0
+    return dict(zip(COLUMNS, columns, strict=True))
 
 
 def read_json(path: Path) -> tuple[Trace, Memory]:

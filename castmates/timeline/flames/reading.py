@@ -187,8 +187,7 @@ class _Gathered:
         self._registry, self._members = registry, members
         self._stacks: dict[str, int] = {}
         self._tracks: dict[int, int] = {}
-        self._rows: list[tuple[int, int, int, float, int]] = []
-        self._named: list[str] = []  # the event of each
+        self._rows: dict[str, list[Any]] = {name: [] for name in ("t_ns", "track", "cpu", "event", "weight", "stack")}
         self._lost, self.cut = {True: 0, False: 0}, 0
         self.events: dict[str, int] = {}
 
@@ -205,8 +204,9 @@ class _Gathered:
         self.cut += text.startswith(CUT)
         self.events[each.event] = self.events.get(each.event, 0) + 1
         code = self._stacks.setdefault(text, len(self._stacks))
-        self._rows.append((each.t_ns, self._track(each), each.cpu, each.weight, code))
-        self._named.append(each.event)
+        row = (each.t_ns, self._track(each), each.cpu, each.event, each.weight, code)
+        for column, value in zip(self._rows.values(), row, strict=True):
+            column.append(value)
 
     def _track(self, each: Sample) -> int:
         track = self._tracks.get(each.tid)
@@ -217,19 +217,11 @@ class _Gathered:
 
     def into(self, making: Making) -> None:
         """Add everything that was gathered."""
-        if not self._rows:
-            return
-        times, tracks, cpus, weights, codes = zip(*self._rows, strict=True)
-        found, codes_of = _readable(list(self._stacks))
-        making.stacks(
-            t_ns=np.array(times, np.int64),
-            track=np.array(tracks, np.int64),
-            cpu=np.array(cpus, np.int64),
-            event=self._named,
-            weight=np.array(weights),
-            stack=pd.Categorical.from_codes(codes_of[np.array(codes)], categories=pd.Index(found, dtype="str")),
-            source="perf",
-        )
+        if self._stacks:
+            found, codes_of = _readable(list(self._stacks))
+            codes = codes_of[np.array(self._rows.pop("stack"))]
+            stacks = pd.Categorical.from_codes(codes, categories=pd.Index(found, dtype="str"))
+            making.stacks(**self._rows, stack=stacks, source="perf")
 
 
 def _readable(stacks: list[str]) -> tuple[list[str], np.ndarray]:
