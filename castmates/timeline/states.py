@@ -51,7 +51,7 @@ def chains(edges: Array, ends: Array | int) -> Array:
     places = np.flatnonzero(_counts(edges["group"], edges["state"]))
     ends = np.broadcast_to(ends, len(edges))[places]
     edges = edges[places]
-    follows = is_last(edges["group"], then=False)
+    follows = ~is_last(edges["group"])
     links = rows_of(LINK, edge=places, group=edges["group"], t0=edges["t"], state=edges["state"], cpu=edges["cpu"])
     links["t1"] = np.where(follows, np.roll(edges["t"], -1), np.maximum(ends, edges["t"]))
     links["next_state"] = np.where(follows, np.roll(edges["state"], -1), NONE)
@@ -67,10 +67,9 @@ def is_first(group: Array) -> Array:
     return np.append(True, group[1:] != group[:-1])[: len(group)]
 
 
-def is_last(group: Array, then: bool = True) -> Array:
-    """Which rows are the last of their group; or, with `then` off, which are not."""
-    last = np.append(group[1:] != group[:-1], True)[: len(group)]
-    return last if then else ~last
+def is_last(group: Array) -> Array:
+    """Which rows are the last of their group."""
+    return np.append(group[1:] != group[:-1], True)[: len(group)]
 
 
 def _counts(group: Array, state: Array) -> Array:
@@ -80,4 +79,5 @@ def _counts(group: Array, state: Array) -> Array:
     switch = np.maximum.accumulate(np.where(wakes, NONE, place))  # the last edge so far that is no wake-up
     before = np.where(switch >= start, state[np.maximum(switch, 0)], BLOCKED)
     again = np.append(False, wakes[:-1])[: len(group)] & ~first
-    return ~wakes | (np.isin(before, (BLOCKED, GONE)) & ~again)
+    changes: Array = ~wakes | (np.isin(before, (BLOCKED, GONE)) & ~again)
+    return changes

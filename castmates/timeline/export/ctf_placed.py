@@ -36,7 +36,8 @@ class Switches:
 
     def on(self, cpu: int) -> Array:
         """Those of a CPU."""
-        return self.rows[self.rows["cpu"] == cpu]
+        own: Array = self.rows[self.rows["cpu"] == cpu]
+        return own
 
     def cpu_at(self, track: Array, t: Array, otherwise: Array, ends: bool) -> Array:
         """The CPU on which a thread runs at a moment (or until then); `otherwise` where that is not known."""

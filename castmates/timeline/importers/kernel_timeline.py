@@ -23,14 +23,16 @@ from castmates.timeline.importers.kernel import (
 from castmates.timeline.importers.kernel_states import IDLE, States, gaps_of, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.model import Making, Registry, categories, or_none
-from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN
+from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN, is_last, rows_of
 from castmates.timeline.states import UNKNOWN as NOT_KNOWN
 from castmates.timeline.syscalls import FAULT, UNKNOWN, wait_of
 from castmates.traces.nesting import fitted, pairs
 
 Table = npt.NDArray[Any]  # of named columns
 TABLES = ("switches", "wakes", "migrations", "calls", "interrupts", "faults", "marks", "lost")
+OF_THREADS = ("wakes", "migrations", "calls", "faults", "marks")  # that name the thread, as switches do
 SEEN = ("switches", "calls", "interrupts", "faults", "marks")  # whose CPU is the one that noted the event
+NAMED = np.dtype([("tid", "i8"), ("comm", "i8"), ("n", "i8")])  # a thread with the name that it had at an event
 UNKNOWN_THREAD = "unknown thread"  # of events that come before it is known who runs
 UNNAMED = "<...>"  # ftrace's name of a thread that it has forgotten
 
@@ -73,21 +75,20 @@ class KernelTimeline:
         if not (wakes["kind"] == WAKING).any():
             return wakes
         self._account.leave_used("sched_wakeup", "after sched_waking", int(second.sum()))
-        return wakes[~second]
+        first: Table = wakes[~second]
+        return first
 
     def _threads(self, processes: Mapping[int, int]) -> tuple[Ints, Ints]:
         """Tracks of all threads: of those that were named several times, with the last name."""
-        pieces = [
-            (table["tid"], table["comm"], table["n"]) for table in self._tables.values() if "tid" in table.dtype.names
-        ]
-        switches = self._tables["switches"]
-        pieces.append((switches["next"], switches["next_comm"], switches["n"]))
-        tid, comm, n = (np.concatenate([piece[number] for piece in pieces]) for number in range(3))
-        order = np.lexsort((n, np.array([word != UNNAMED for word in self._words] or [True])[comm], tid))
-        tid, comm = tid[order], comm[order]
-        last = np.r_[tid[1:] != tid[:-1], True] if len(tid) else np.empty(0, bool)
-        known, names = tid[last], comm[last]
-        kept = (known != IDLE) | np.isin(known, np.concatenate([piece[0] for piece in pieces[:-1]][1:]))
+        switches, others = self._tables["switches"], [self._tables[name] for name in OF_THREADS]
+        parts = [rows_of(NAMED, tid=table["tid"], comm=table["comm"], n=table["n"]) for table in (switches, *others)]
+        parts.append(rows_of(NAMED, tid=switches["next"], comm=switches["next_comm"], n=switches["n"]))
+        named = np.concatenate(parts)
+        is_known = np.array([word != UNNAMED for word in self._words] or [True])[named["comm"]]
+        named = named[np.lexsort((named["n"], is_known, named["tid"]))]
+        named = named[is_last(named["tid"])]
+        known, names = named["tid"], named["comm"]
+        kept = (known != IDLE) | np.isin(known, np.concatenate([table["tid"] for table in others]))
         own = dict(zip(known.tolist(), names.tolist(), strict=True))
         for process in sorted(set(processes.values()) & own.keys()):
             self._registry.process(process, self._words[own[process]])

@@ -112,7 +112,8 @@ def _switches(scope: Scope) -> Array:
     found = found[scope.order(found["group"], found["t"])]
     out, repeats = found["out"], found["repeats"]
     twice = ~is_first(found["group"]) & out & np.roll(out, 1) & repeats & ~np.roll(repeats, 1)
-    return found[~twice]
+    once: Array = found[~twice]
+    return once
 
 
 def _chained(scope: Scope, switches: Array, wakes: Array) -> Array:
