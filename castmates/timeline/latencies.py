@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from castmates.timeline.flames.profile import ALONE, CORUN, stretches
+from castmates.timeline.flames.reading import SLOWEST, about, taken
 from castmates.timeline.model import Making, Registry, Timeline
-from castmates.timeline.perf.script import SLOWEST, about, taken
 
 LOAD = 0x02
 # `mem_lvl_num`, which newer kernels fill; 0 and 15 are no level.
