@@ -16,6 +16,7 @@ The readers say what their tracers know besides: what was before a first edge, w
 and instead of whom a thread waits.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,22 @@ def rows_of(kind: np.dtype[Any], /, **columns: Any) -> Array:  # noqa: ANN401 (a
     return table
 
 
+def joined(parts: Sequence[Array]) -> Array:
+    """Tables of one kind as one, byte by byte: numpy itself would copy each field of each row, 20 times slower.
+
+    Likewise `take` and `compress` choose rows that much faster than brackets do.
+    """
+    kind = parts[0].dtype
+    plain = np.dtype((np.void, kind.itemsize))
+    whole: Array = np.concatenate([part.view(plain) for part in parts]).view(kind)
+    return whole
+
+
 def chains(edges: Array, ends: Array | int) -> Array:
     """The states between edges, which must be in the order of threads and times; `ends` of each, or of all."""
     places = np.flatnonzero(_counts(edges["group"], edges["state"]))
     ends = np.broadcast_to(ends, len(edges))[places]
-    edges = edges[places]
+    edges = edges.take(places)
     follows = ~is_last(edges["group"])
     links = rows_of(LINK, edge=places, group=edges["group"], t0=edges["t"], state=edges["state"], cpu=edges["cpu"])
     links["t1"] = np.where(follows, np.roll(edges["t"], -1), np.maximum(ends, edges["t"]))

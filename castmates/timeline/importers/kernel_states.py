@@ -24,6 +24,7 @@ from castmates.timeline.states import (
     Array,
     chains,
     is_first,
+    joined,
     rows_of,
 )
 
@@ -61,7 +62,7 @@ def states_of(switches: Table, wakes: Table, end: int, gaps: "Mapping[int, Gaps]
     """
     events = _events(switches, wakes)
     links = chains(events, end)
-    own, state, follows = events[links["edge"]], links["state"], links["next_state"] != NONE
+    own, state, follows = events.take(links["edge"]), links["state"], links["next_state"] != NONE
     rows = rows_of(STATE, **{name: links[name] for name in ("t0", "t1", "state", "cpu")}, tid=links["group"],
                    other=own["other"], is_disk=own["is_disk"])  # fmt: skip
     waits = np.isin(state, (RUNNABLE, PREEMPTED)) & follows
@@ -71,7 +72,7 @@ def states_of(switches: Table, wakes: Table, end: int, gaps: "Mapping[int, Gaps]
     leaves = np.isin(links["next_state"], LEAVES) & (state == RUNNING) & (links["next_cpu"] == rows["cpu"])
     rows["resumes"] = leaves | ((state == BLOCKED) & (links["next_state"] == RUNNABLE))
     kept = (rows["t1"] > rows["t0"]) & (state != GONE) & ~links["missing"]
-    rows = np.concatenate([_first(own[is_first(links["group"])], switches), rows[kept]])
+    rows = joined([_first(own.compress(is_first(links["group"])), switches), rows.compress(kept)])
     return _without_gaps(States(rows, int(links["missing"].sum())), gaps or {})
 
 
@@ -90,7 +91,9 @@ def _without_gaps(states: States, gaps: "Mapping[int, Gaps]") -> States:
     for part in (before, after):  # until then nobody woke it
         part["state"][inside & (rows["state"] == UNWOKEN)] = BLOCKED
     rest = inside & rows["resumes"] & (again < rows["t1"])
-    return States(np.concatenate([before[until > rows["t0"]], after[rest]]), states.unknown, int(inside.sum()))
+    return States(
+        joined([before.compress(until > rows["t0"]), after.compress(rest)]), states.unknown, int(inside.sum())
+    )
 
 
 def _events(switches: Table, wakes: Table) -> Array:
@@ -107,8 +110,8 @@ def _events(switches: Table, wakes: Table) -> Array:
         rows_of(EVENT, group=wakes["tid"][woken], n=2 * wakes["n"][woken], t=wakes["t"][woken],
                 cpu=wakes["cpu"][woken], state=RUNNABLE, other=NONE),
     ]  # fmt: skip
-    events = np.concatenate(parts)
-    return events[np.lexsort((events["n"], events["t"], events["group"]))]
+    events = joined(parts)
+    return events.take(np.lexsort((events["n"], events["t"], events["group"])))
 
 
 def _who_runs(switches: Table, cpu: Array, t: Array) -> Ints:
@@ -130,7 +133,7 @@ def _first(events: Array, switches: Table) -> Array:
     begin = int(switches["t"].min()) if len(switches) else 0
     ran = np.isin(events["state"], LEAVES) & (events["t"] > begin)
     ran &= np.array([earliest.get(tid, NONE) for tid in events["group"].tolist()], np.int64) == events["cpu"]
-    own = events[ran]
+    own = events.compress(ran)
     return rows_of(STATE, tid=own["group"], t0=begin, t1=own["t"], state=RUNNING, cpu=own["cpu"], other=NONE,
                    resumes=True)  # fmt: skip
 

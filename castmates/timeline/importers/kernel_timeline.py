@@ -23,7 +23,7 @@ from castmates.timeline.importers.kernel import (
 from castmates.timeline.importers.kernel_states import IDLE, States, gaps_of, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.model import Making, Registry, categories, or_none
-from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN, is_last, rows_of
+from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN, is_last, joined, rows_of
 from castmates.timeline.states import UNKNOWN as NOT_KNOWN
 from castmates.timeline.syscalls import FAULT, UNKNOWN, wait_of
 from castmates.traces.nesting import fitted, pairs
@@ -75,18 +75,17 @@ class KernelTimeline:
         if not (wakes["kind"] == WAKING).any():
             return wakes
         self._account.leave_used("sched_wakeup", "after sched_waking", int(second.sum()))
-        first: Table = wakes[~second]
-        return first
+        return wakes.compress(~second)
 
     def _threads(self, processes: Mapping[int, int]) -> tuple[Ints, Ints]:
         """Tracks of all threads: of those that were named several times, with the last name."""
         switches, others = self._tables["switches"], [self._tables[name] for name in OF_THREADS]
         parts = [rows_of(NAMED, tid=table["tid"], comm=table["comm"], n=table["n"]) for table in (switches, *others)]
         parts.append(rows_of(NAMED, tid=switches["next"], comm=switches["next_comm"], n=switches["n"]))
-        named = np.concatenate(parts)
+        named = joined(parts)
         is_known = np.array([word != UNNAMED for word in self._words] or [True])[named["comm"]]
-        named = named[np.lexsort((named["n"], is_known, named["tid"]))]
-        named = named[is_last(named["tid"])]
+        named = named.take(np.lexsort((named["n"], is_known, named["tid"])))
+        named = named.compress(is_last(named["tid"]))
         known, names = named["tid"], named["comm"]
         kept = (known != IDLE) | np.isin(known, np.concatenate([table["tid"] for table in others]))
         own = dict(zip(known.tolist(), names.tolist(), strict=True))
@@ -112,27 +111,24 @@ class KernelTimeline:
         begin, end = _adjacent(table["tid"], table["enters"], table["name"])
         unpaired = int((~table["enters"]).sum()) - len(end)
         self._account.leave_used("sys_exit", "without its sys_enter in the trace", unpaired)
-        rows = table[begin]
         open_ = _open(table, begin)
-        last = self._last(table["tid"][open_])
-        self._making.intervals(
-            t0_ns=np.r_[rows["t"], table["t"][open_]],
-            t1_ns=np.r_[table["t"][end], last],
-            track=self._track(np.r_[rows["tid"], table["tid"][open_]]),
-            kind="syscall",
-            name=self._named(np.r_[rows["name"], table["name"][open_]]),
-            cpu=or_none(np.r_[rows["cpu"], table["cpu"][open_]]),
-            value=np.r_[table["value"][end], np.full(len(open_), np.nan)],
-            detail=categories(np.r_[np.zeros(len(begin)), np.ones(len(open_))], ["", "did not return"]),
-            source=self._source,
-        )
         lost = int(table["enters"].sum()) - len(begin) - len(open_)
         self._account.leave_used("sys_enter", "without its sys_exit in the trace", lost)
-        chosen = np.r_[begin, open_]
-        every = table[chosen]
-        until = np.r_[table["t"][end], last]
-        order = np.lexsort((every["t"], every["tid"]))
-        return every[order], until[order]
+        calls = table.take(np.concatenate([begin, open_]))
+        until = np.concatenate([table["t"][end], self._last(table["tid"][open_])])
+        self._making.intervals(
+            t0_ns=calls["t"],
+            t1_ns=until,
+            track=self._track(calls["tid"]),
+            kind="syscall",
+            name=self._named(calls["name"]),
+            cpu=or_none(calls["cpu"]),
+            value=np.concatenate([table["value"][end], np.full(len(open_), np.nan)]),
+            detail=categories(np.arange(len(calls)) >= len(begin), ["", "did not return"]),
+            source=self._source,
+        )
+        order = np.lexsort((calls["t"], calls["tid"]))
+        return calls.take(order), until[order]
 
     def _last(self, tid: npt.NDArray[Any]) -> Ints:
         """When threads end; the end of the trace for those that do not."""
@@ -167,7 +163,7 @@ class KernelTimeline:
     def _interrupts(self) -> None:
         table = self._tables["interrupts"]
         for kind, word in ((IRQ, "irq"), (IRQ + 1, "softirq")):
-            own = table[table["kind"] == kind]
+            own = table.compress(table["kind"] == kind)
             begin, end = pairs(own["cpu"].astype(np.int64), own["enters"])
             names = "irq_handler" if kind == IRQ else "softirq"
             self._account.leave_used(f"{names}_entry", "without its exit", int(own["enters"].sum()) - len(begin))
@@ -188,7 +184,7 @@ class KernelTimeline:
     def _marks(self) -> None:
         table = self._tables["marks"]
         span = np.isin(table["kind"], (BEGIN, END))
-        own = table[span]
+        own = table.compress(span)
         both = own["tid"].astype(np.int64) * (len(self._words) + 1) + own["group"]
         begin, end = pairs(both, own["kind"] == BEGIN)
         self._unpaired(own, np.r_[begin, end])
@@ -214,7 +210,7 @@ class KernelTimeline:
             (own["kind"] == BEGIN) | (np.array([bool(word) for word in self._words] or [False])[own["group"]])
         )
         self._account.leave_used("marks (ends)", "without begin", int((alone & ~named).sum()))
-        rows = own[named]
+        rows = own.compress(named)
         labels = [f"{word} {'begins' if kind == BEGIN else 'ends'}" for kind in (BEGIN, END) for word in self._words]
         numbers = rows["name"] + len(self._words) * (rows["kind"] == END)
         self._instant("annotation", rows, self._track(rows["tid"]), categories(numbers, labels))

@@ -207,7 +207,7 @@ class Scope:
         """The rows of members' threads within the stretches, and the group of each; `tids` are of whom they are."""
         thread, span = self.people.number(table["tid"] if tids is None else tids), self.spans.of(table["time"])
         kept, group = (thread >= 0) & (span >= 0), thread * self.stretches + span
-        return (table, group) if kept.all() else (table[kept], group[kept])
+        return (table, group) if kept.all() else (table.compress(kept), group[kept])
 
     def order(self, group: Array, times: Array) -> Array:
         """The order of groups and times; what is equal in both stays as it is."""

@@ -158,7 +158,7 @@ class _Adding:
         rows = states.rows
         instead = self._people.labels(moments.instead_of(self._scope, states))
         blocked = np.flatnonzero(np.isin(rows["state"], (BLOCKED, UNWOKEN)))
-        inside = waits(self._scope, rows[blocked], calls)
+        inside = waits(self._scope, rows.take(blocked), calls)
         words = list(dict.fromkeys(["", *instead.categories, *inside.categories]))
         place = {word: code for code, word in enumerate(words)}
         detail = _again(instead, place)
@@ -199,7 +199,7 @@ class _Adding:
         place = np.unique(states.rows["wake"][states.rows["wake"] >= 0])
         if not len(place):
             return
-        wakes = states.wakes[place]
+        wakes = states.wakes.take(place)
         label = self._people.labels(wakes["waker"])
         self._making.instants(
             t_ns=wakes["t"],

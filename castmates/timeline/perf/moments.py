@@ -8,7 +8,7 @@ import numpy as np
 from castmates.timeline.perf.groups import People, Scope
 from castmates.timeline.perf.reading import KERNEL, Recording
 from castmates.timeline.perf.states import States
-from castmates.timeline.states import NONE, PREEMPTED, RUNNABLE, RUNNING, Array, is_first, rows_of
+from castmates.timeline.states import NONE, PREEMPTED, RUNNABLE, RUNNING, Array, is_first, joined, rows_of
 from castmates.timeline.syscalls import SOFT
 
 FAULTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
@@ -42,7 +42,7 @@ def turns_of(people: People, states: States) -> Array:
     rows = states.rows
     ran = np.flatnonzero((rows["state"] == RUNNING) & (rows["cpu"] >= 0))
     ran = ran[np.lexsort((rows["t0"][ran], rows["cpu"][ran]))]
-    own = rows[ran]
+    own = rows.take(ran)
     turns = rows_of(TURN, cpu=own["cpu"], t0=own["t0"], t1=own["t1"], thread=states.thread[ran], other_tid=NONE)
     same = ~is_first(turns["cpu"])
     turns["t0"] = np.where(same, np.maximum(turns["t0"], np.roll(turns["t1"], 1)), turns["t0"])
@@ -53,8 +53,8 @@ def turns_of(people: People, states: States) -> Array:
     gaps, other = gaps[is_other], other[is_other]
     between = rows_of(TURN, cpu=turns["cpu"][gaps], t0=turns["t1"][gaps], t1=turns["t0"][gaps + 1], thread=NONE,
                       other_tid=other)  # fmt: skip
-    turns = np.concatenate([turns, between])
-    return turns[turns["t1"] > turns["t0"]]
+    turns = joined([turns, between])
+    return turns.compress(turns["t1"] > turns["t0"])
 
 
 def _next_of(rows: Array) -> Array:
@@ -65,18 +65,18 @@ def _next_of(rows: Array) -> Array:
 def _comings(scope: Scope, states: States) -> Array:
     """Every moment at which somebody is known to have come to a CPU, in the order of both."""
     switches, people = scope.recording.switches, scope.people
-    came = switches[~switches["out"] & (people.number(switches["tid"]) < 0)]
+    came = switches.compress(~switches["out"] & (people.number(switches["tid"]) < 0))
     runs = states.rows["state"] == RUNNING
-    ran = states.rows[runs]
+    ran = states.rows.compress(runs)
     parts = [
         rows_of(COMING, cpu=ran["cpu"], t=ran["t0"], tid=people.tids[states.thread[runs]]),
         rows_of(COMING, cpu=came["cpu"], t=came["time"], tid=came["tid"]),
     ]
     if (leaves := scope.recording.samples.get("sched:sched_switch")) is not None:
         parts.append(rows_of(COMING, cpu=leaves["cpu"], t=leaves["time"], tid=people.here(leaves["next_pid"])))
-    found = np.concatenate(parts)
-    found = found[found["cpu"] >= 0]
-    return found[np.lexsort((found["t"], found["cpu"]))]
+    found = joined(parts)
+    found = found.compress(found["cpu"] >= 0)
+    return found.take(np.lexsort((found["t"], found["cpu"])))
 
 
 class Interrupts(NamedTuple):
@@ -128,14 +128,15 @@ def interrupts_of(scope: Scope) -> Iterator[Interrupts]:
         begins, ends = scope.recording.samples.get(begin), scope.recording.samples.get(end)
         if begins is None or ends is None:
             continue
-        table, is_end = np.concatenate([begins, ends]), np.arange(len(begins) + len(ends)) >= len(begins)
+        table, is_end = joined([begins, ends]), np.arange(len(begins) + len(ends)) >= len(begins)
         order = np.lexsort((is_end, table["time"], table["cpu"]))
-        table, is_end, then = table[order], is_end[order], np.roll(table[order], -1)
+        table, is_end = table.take(order), is_end[order]
+        then = np.roll(table, -1)
         same = (then["cpu"] == table["cpu"]) & (then[number] == table[number])
         pairs = np.flatnonzero((same & ~is_end)[:-1] & is_end[1:])
         thread = scope.people.number(table["tid"][pairs])
         kept = (thread >= 0) & (scope.spans.of(table["time"][pairs]) >= 0)
-        own = table[pairs[kept]]
+        own = table.take(pairs[kept])
         unique, code = np.unique(own[number], return_inverse=True)
         names = [_name(scope.recording, kind, one) for one in unique.tolist()]
         yield Interrupts(kind, thread[kept], own["cpu"], own["time"], then["time"][pairs[kept]], names, code)
@@ -144,7 +145,7 @@ def interrupts_of(scope: Scope) -> Iterator[Interrupts]:
 def migrations_of(states: States) -> Migrations:
     """Threads that came back on another CPU."""
     ran = np.flatnonzero((states.rows["state"] == RUNNING) & (states.rows["cpu"] >= 0))
-    own, before = states.rows[ran], np.roll(states.rows["cpu"][ran], 1)
+    own, before = states.rows.take(ran), np.roll(states.rows["cpu"][ran], 1)
     moved = ~is_first(own["group"]) & (own["cpu"] != before)
     return Migrations(states.thread[ran[moved]], own["t0"][moved], before[moved], own["cpu"][moved])
 

@@ -25,7 +25,7 @@ from castmates.timeline.perf.records import (
     trailer_places,
 )
 from castmates.timeline.perf.tasks import Latest, Sure, Tasks
-from castmates.timeline.states import rows_of
+from castmates.timeline.states import joined, rows_of
 
 Array = npt.NDArray[Any]
 Table = Array  # of named columns
@@ -80,7 +80,7 @@ class _Parts:
         self._parts.append(rows_of(self._kind, **{name: columns[name] for name in self._kind.names or ()}))
 
     def whole(self) -> Table:
-        return np.concatenate([np.empty(0, self._kind), *self._parts])
+        return joined([np.empty(0, self._kind), *self._parts])
 
 
 def read(file: Path) -> Recording:
@@ -136,7 +136,7 @@ class _Reader:
         for event, parts in zip(self._events, self._samples, strict=True):
             table = parts.whole()
             if (known := recording.samples.get(event.name)) is not None:  # the same event once for each control group
-                table = np.concatenate([known, table])
+                table = joined([known, table])
             recording.samples[event.name] = table
             recording.counts[event.name] += len(table) - (0 if known is None else len(known))
         recording.switches, recording.losses = self._switches.whole(), self._losses.whole()

@@ -5,6 +5,7 @@ the recorder knows that all events were on from the begin of a stretch, the firs
 switched out has run, who is woken was blocked. What no event shows is unknown.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from castmates.timeline.states import (
     chains,
     is_first,
     is_last,
+    joined,
     rows_of,
 )
 
@@ -71,16 +73,16 @@ class States:
 def states_of(scope: Scope) -> States:
     """Build the chains."""
     wakes, switches = _wakes(scope), _switches(scope)
-    rows = _in_order(scope, np.concatenate([_chained(scope, switches, wakes), _before(scope, switches)]))
+    rows = _in_order(scope, [*_chained(scope, switches, wakes), _before(scope, switches)])
     if len(gaps := _gaps(scope, rows)):
-        rows = _in_order(scope, np.concatenate([rows, gaps]))
+        rows = _in_order(scope, [rows, gaps])
     return States(rows, rows["group"] // scope.stretches, wakes, _counts(switches), scope.stretches)
 
 
-def _in_order(scope: Scope, rows: Array) -> Array:
+def _in_order(scope: Scope, parts: Sequence[Array]) -> Array:
     """All intervals that take time, in the order of groups and times."""
-    rows = rows[rows["t1"] > rows["t0"]]
-    return rows[scope.order(rows["group"], rows["t0"])]
+    rows = joined([part.compress(part["t1"] > part["t0"]) for part in parts])
+    return rows.take(scope.order(rows["group"], rows["t0"]))
 
 
 def _wakes(scope: Scope) -> Array:
@@ -91,8 +93,8 @@ def _wakes(scope: Scope) -> Array:
             own, group = scope.rows(table, scope.people.here(table["pid"]))
             waker = np.where(own["common_flags"] & _INTERRUPTED != 0, NONE, own["tid"])
             parts.append(rows_of(WAKE, group=group, t=own["time"], cpu=own["target_cpu"], waker=waker))
-    wakes = np.concatenate(parts)
-    return wakes[scope.order(wakes["group"], wakes["t"])]
+    wakes = joined(parts)
+    return wakes.take(scope.order(wakes["group"], wakes["t"]))
 
 
 def _switches(scope: Scope) -> Array:
@@ -108,15 +110,14 @@ def _switches(scope: Scope) -> Array:
     own, group = scope.rows(switches)
     common = {"group": group, "t": own["time"], "cpu": own["cpu"], "out": own["out"], "left": ~own["preempted"]}
     parts.append(rows_of(SWITCH, **common, next_tid=NONE, repeats=True))
-    found = np.concatenate(parts)
-    found = found[scope.order(found["group"], found["t"])]
+    found = joined(parts)
+    found = found.take(scope.order(found["group"], found["t"]))
     out, repeats = found["out"], found["repeats"]
     twice = ~is_first(found["group"]) & out & np.roll(out, 1) & repeats & ~np.roll(repeats, 1)
-    once: Array = found[~twice]
-    return once
+    return found.compress(~twice)
 
 
-def _chained(scope: Scope, switches: Array, wakes: Array) -> Array:
+def _chained(scope: Scope, switches: Array, wakes: Array) -> list[Array]:
     """The states from the first switch of each group on, or from the wake-up before it."""
     out, left, group = switches["out"], switches["left"], switches["group"]
     dead = is_last(group) & out & (left & _DEAD != 0)
@@ -127,16 +128,17 @@ def _chained(scope: Scope, switches: Array, wakes: Array) -> Array:
     last = is_last(group)
     until[group[last]] = np.where(dead, switches["t"], np.maximum(scope.ends[group], switches["t"]))[last]
     counted = np.flatnonzero(wakes["t"] <= until[wakes["group"]])
-    edges = np.concatenate([
+    edges = joined([
         rows_of(EDGE, group=wakes["group"][counted], t=wakes["t"][counted], state=RUNNABLE, cpu=NONE),
         rows_of(EDGE, group=group, t=switches["t"], state=state, cpu=switches["cpu"]),
     ])  # fmt: skip
     order = scope.order(edges["group"], edges["t"])  # at one moment wake-ups come first, as above
-    links = chains(edges[order], scope.ends[edges["group"][order]])
+    edges = edges.take(order)
+    links = chains(edges, scope.ends[edges["group"]])
     source = order[links["edge"]]
     is_wake, waits = source < len(counted), (links["state"] == BLOCKED) & (links["next_state"] == RUNNABLE)
     links["missing"][:-1] |= waits[:-1] & links["missing"][1:]  # of a wait without an end not even its begin is shown
-    by = switches[source[~is_wake] - len(counted)]
+    by = switches.take(source[~is_wake] - len(counted))
     rows = rows_of(STATE, **{name: links[name] for name in ("group", "t0", "t1", "state", "cpu")})
     rows["next_tid"], rows["wake"] = NONE, NONE
     rows["next_tid"][~is_wake] = by["next_tid"]
@@ -144,21 +146,21 @@ def _chained(scope: Scope, switches: Array, wakes: Array) -> Array:
     rows["cpu"][np.isin(rows["state"], (BLOCKED, UNWOKEN))] = NONE
     rows["wake"][is_wake] = counted[source[is_wake]]
     rows["wake"][:-1][waits[:-1]] = rows["wake"][1:][waits[:-1]]
-    runnable = rows[is_wake]  # the last wake-up before the end of a wait shows on which CPU it was
+    runnable = rows.compress(is_wake)  # the last wake-up before the end of a wait shows on which CPU it was
     latest = scope.keys.last_before(scope.keys.of(wakes["group"], wakes["t"]), runnable["group"], runnable["t1"])
     rows["cpu"][is_wake] = wakes["cpu"][np.maximum(latest, runnable["wake"])]
     shown = ~links["missing"] & (rows["state"] != GONE)
     slept = is_first(rows["group"]) & is_wake & shown & scope.opened[rows["group"]]
     blocked = rows_of(STATE, group=rows["group"][slept], t0=scope.begins[rows["group"][slept]], t1=rows["t0"][slept],
                       state=BLOCKED, cpu=NONE, next_tid=NONE, wake=rows["wake"][slept])  # fmt: skip
-    return np.concatenate([rows[shown], blocked])
+    return [rows.compress(shown), blocked]
 
 
 def _before(scope: Scope, switches: Array) -> Array:
     """Who ran before the first switch of a group, because that is one out; and who was never switched at all."""
     seen, cpu = _first_seen(scope)
     ends, came = scope.ends.copy(), np.zeros(len(seen), bool)
-    first = switches[is_first(switches["group"])]
+    first = switches.compress(is_first(switches["group"]))
     group = first["group"]
     ends[group], cpu[group], came[group] = first["t"], first["cpu"], ~first["out"]
     ran = seen < ends

@@ -8,7 +8,7 @@ import pandas as pd
 
 from castmates.timeline.model import categories
 from castmates.timeline.perf.groups import Scope
-from castmates.timeline.states import Array, is_first, is_last, rows_of
+from castmates.timeline.states import Array, is_first, is_last, joined, rows_of
 from castmates.timeline.syscalls import FAULT, UNKNOWN, number_of, syscall_name, wait_of
 
 ENTER, EXIT = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
@@ -28,26 +28,25 @@ CALL = np.dtype([
 
 def calls_of(scope: Scope) -> tuple[Array, int]:
     """Pair enters and exits: the calls in the order of groups and times, and how many ends have no begin."""
-    sides = np.concatenate([_side(scope, name) for name in (ENTER, EXIT)])
-    sides = sides[scope.order(sides["group"], sides["t"])]
-    has_next, then, exits = ~is_last(sides["group"]), np.roll(sides, -1), sides["exits"]
-    closed = ~exits & has_next & then["exits"]
-    enters, early = ~exits, exits & is_first(sides["group"]) & scope.opened[sides["group"]]
-    calls = _called(sides, enters | early)
-    began, group = enters[enters | early], calls["group"]
-    calls["t0"][~began], calls["how"][~began] = scope.begins[group[~began]], BEFORE
-    calls["t1"][began] = np.where(has_next, then["t"], np.maximum(scope.ends[sides["group"]], sides["t"]))[enters]
-    calls["result"][began] = np.where(closed, then["result"], np.nan)[enters]
-    calls["how"][began] = np.where(closed, ENDED, np.where(has_next, UNSEEN, STILL))[enters]
-    calls = calls[scope.order(calls["group"], calls["t0"])]
+    sides = joined([_side(scope, name) for name in (ENTER, EXIT)])
+    sides = sides.take(scope.order(sides["group"], sides["t"]))
+    group, t, exits = sides["group"], sides["t"], sides["exits"]
+    has_next = ~is_last(group)
+    closed = ~exits & has_next & np.roll(exits, -1)
+    early = exits & is_first(group) & scope.opened[group]  # of a call that was going on as its stretch began
+    calls = rows_of(
+        CALL,
+        group=group,
+        t0=np.where(exits, scope.begins[group], t),
+        t1=np.where(exits, t, np.where(has_next, np.roll(t, -1), np.maximum(scope.ends[group], t))),
+        number=sides["number"],
+        result=np.where(exits, sides["result"], np.where(closed, np.roll(sides["result"], -1), np.nan)),
+        how=np.select([exits, closed, has_next], [BEFORE, ENDED, UNSEEN], STILL),
+        cpu=sides["cpu"],
+    )
+    calls = calls.compress(~exits | early)
     calls["number"] = _restarted(calls, scope.recording.header.about.get("arch", ""))
     return calls, int(exits.sum()) - int(closed.sum()) - int(early.sum())
-
-
-def _called(sides: Array, chosen: Array) -> Array:
-    own = sides[chosen]
-    return rows_of(CALL, group=own["group"], t0=own["t"], t1=own["t"], number=own["number"], result=own["result"],
-                   cpu=own["cpu"])  # fmt: skip
 
 
 def _restarted(calls: Array, machine: str) -> Array:
