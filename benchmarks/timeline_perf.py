@@ -12,9 +12,8 @@ from pathlib import Path
 from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.timeline.model import Making
+from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.load import add_perf
-from castmates.timeline.registry import Registry
 from castmates.timeline.tables import write
 from tests.unit.perf_maker import MEMBER, ping_pong
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.timeline.queries.asking import ask, query_of, values_of
+from castmates.timeline.queries.asking import ask, named, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.queries.documents import named
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import made
 

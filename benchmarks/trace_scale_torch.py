@@ -6,7 +6,7 @@ All calls are on one thread, in steps of a thousand: half of them in modules tha
 import gzip
 from pathlib import Path
 
-from castmates.traces.torch_calls import GRADIENT, MODULE
+from castmates.traces.chrome import GRADIENT, MODULE
 from castmates.workloads.jobs.tracing import STEP
 
 IN_A_STEP, LAYERS = 1000, 50

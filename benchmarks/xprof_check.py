@@ -17,7 +17,7 @@ from benchmarks.xprof_sums import Sums, as_we_count, sums
 from benchmarks.xprof_tools import LISTED, VERSION, Shown, shown
 from castmates.english import counted
 from castmates.errors import CastmatesError
-from castmates.traces.memory import read_memory
+from castmates.traces.devices import read_memory
 from castmates.traces.operations import read_trace
 
 TRACES = "*.xplane.pb"

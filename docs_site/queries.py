@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from castmates.timeline.queries.documents import named, views
+from castmates.timeline.queries.asking import named, views
 
 PAGE = Path(__file__).parents[1] / "docs" / "tracing-query.md"
 VIEWS = ("<!-- the views: written by `python -m docs_site.queries` -->", "<!-- end of the views -->")

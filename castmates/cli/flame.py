@@ -113,7 +113,7 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     from rich import box
     from rich.table import Table
 
-    from castmates.timeline.latencies.summary import latencies
+    from castmates.timeline.latencies import latencies
 
     found = latencies(timeline, member)
     if found.empty:

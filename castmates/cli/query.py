@@ -13,8 +13,8 @@ from castmates.cli.screen import console
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
+    from castmates.timeline.queries.asking import Named
     from castmates.timeline.queries.database import TraceFolder
-    from castmates.timeline.queries.documents import Named
 
 Format = Literal["table", "csv", "json", "parquet"]
 FORMATS: tuple[Format, ...] = ("table", "csv", "json", "parquet")
@@ -22,7 +22,7 @@ ROWS = 50  # of a table in the terminal
 
 
 def _names(incomplete: str) -> Iterator[str]:
-    from castmates.timeline.queries.documents import named
+    from castmates.timeline.queries.asking import named
 
     yield from (name for name in named() if name.startswith(incomplete))
 
@@ -181,7 +181,7 @@ def _explain(traces: "list[TraceFolder]", sql: str, head: str) -> None:
 
 def _readable(where: Path, mix: str) -> "list[TraceFolder]":
     """The traces that are meant and can be read; the others are named."""
-    from castmates.timeline.queries.found import readable, traces_of
+    from castmates.timeline.queries.database import readable, traces_of
 
     found, left_out = readable(traces_of(where, mix))
     if not found:
@@ -194,9 +194,8 @@ def _readable(where: Path, mix: str) -> "list[TraceFolder]":
 def _overview(where: Path, mix: str) -> None:
     """What there is of traces, and how to ask."""
     from castmates.timeline.queries.answers import write_table
-    from castmates.timeline.queries.asking import ask
+    from castmates.timeline.queries.asking import ask, named
     from castmates.timeline.queries.database import database
-    from castmates.timeline.queries.documents import named
 
     screen = console()
     with database(_readable(where, mix)) as connection:
@@ -217,7 +216,7 @@ def _overview(where: Path, mix: str) -> None:
 
 
 def _list() -> None:
-    from castmates.timeline.queries.documents import named, views
+    from castmates.timeline.queries.asking import named, views
 
     screen = console()
     screen.print("Views", style="bold")

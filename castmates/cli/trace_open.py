@@ -44,7 +44,7 @@ def _opened(folder: "StudyFolder", mix: str) -> Path:
 def _show(folder: Path) -> None:
     import tempfile
 
-    from castmates.timeline.export.serving import Server, address, perfetto_ui
+    from castmates.timeline.export.page import Server, address, perfetto_ui
     from castmates.timeline.tables import read
 
     ui = perfetto_ui()

@@ -9,7 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.pipeline.estimates import Estimates, write
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
-from castmates.timeline.queries.found import of_study, readable
+from castmates.timeline.queries.database import of_study, readable
 from castmates.timeline.span import extent
 from castmates.timeline.tables import read
 

@@ -7,8 +7,8 @@ from castmates.linux.tracing_rights import FAMILIES, FAULTS, INTERRUPTS, SCHEDUL
 from castmates.results import traces
 from castmates.results.traces import PATHS
 from castmates.study.tracing_design import LATENCIES, STACKS
+from castmates.timeline.queries.asking import views
 from castmates.timeline.queries.database import TraceFolder
-from castmates.timeline.queries.documents import views
 from castmates.timeline.tables import read_about
 
 HEARTBEAT, PROFILE, ANNOTATIONS, NUMBERS = "heartbeat", "profile", "annotations", "numbers"

@@ -13,11 +13,9 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.results.columns.trace import OPENED, PERFETTO_FILE
 from castmates.timeline.flames.files import Asked, name_of, warnings
-from castmates.timeline.flames.run_again import is_run_again
-from castmates.timeline.queries.asking import ask, query_of, values_of
-from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.queries.documents import Named
-from castmates.timeline.queries.found import of_study, readable
+from castmates.timeline.flames.profile import is_run_again
+from castmates.timeline.queries.asking import Named, ask, query_of, values_of
+from castmates.timeline.queries.database import TraceFolder, database, of_study, readable
 from castmates.timeline.tables import read, read_about
 
 

@@ -12,12 +12,11 @@ from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import traces_there
 from castmates.timeline import tables
-from castmates.timeline.cut import cut
 from castmates.timeline.export.index import FORMATS
 from castmates.timeline.importers import index
 from castmates.timeline.importers.lines import Progress, no_progress
 from castmates.timeline.model import Timeline
-from castmates.timeline.span import start
+from castmates.timeline.span import cut, start
 from castmates.traces.wire import NotProtobuf, fields
 
 TABLES, CTF = "tables", "ctf"

@@ -1,6 +1,12 @@
-"""When a timeline begins, and when it ends: one first moment for all that counts from it."""
+"""When a timeline begins and ends, on which clock, and a part of it between two moments."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
@@ -46,3 +52,64 @@ def extent(folder: Path) -> tuple[int, int]:
                 seen = about.row_group(group).column(places[column]).statistics
                 ends += [seen.min, seen.max] if seen is not None and seen.has_min_max else []
     return min(ends, default=0), max(ends, default=0)
+
+
+MONOTONIC, REALTIME, UNKNOWN = "CLOCK_MONOTONIC", "CLOCK_REALTIME", "unknown"
+
+
+def clock_of(about: Mapping[str, Any]) -> str:
+    """MONOTONIC for traces of our own; of imported ones what their record names, or UNKNOWN where that is neither."""
+    imported = about.get("imported")
+    if imported is None:
+        return MONOTONIC
+    named = imported.get("clock", "")
+    return named if named in (MONOTONIC, REALTIME) else UNKNOWN
+
+
+def pairs_of(about: Mapping[str, Any], begin: int) -> list[tuple[int, int | None]]:
+    """Moments on the timeline's clock, and the same on the real-time clock where that is known."""
+    if clock_of(about) == REALTIME:
+        return [(begin, begin)]
+    pairs = about.get("clocks") or [{"steady_ns": begin}]
+    return [(int(pair["steady_ns"]), None if pair.get("real_ns") is None else int(pair["real_ns"])) for pair in pairs]
+
+
+SECOND = 10**9
+
+
+def span_of(text: str) -> tuple[float, float | None]:
+    """FROM:TO in seconds from the beginning of a trace; either side may be left out."""
+    before, colon, after = text.partition(":")
+    try:
+        first, last = float(before or 0), float(after) if after else None
+    except ValueError:
+        first, last = -1.0, None
+    if not colon or not 0 <= first < (last if last is not None else np.inf):
+        raise CastmatesError(f"--span is '{text}', expected two times in seconds from the beginning, such as 1.5:3.")
+    return first, last
+
+
+def cut(timeline: Timeline, first: float, last: float | None) -> Timeline:
+    """What happens in a span; intervals that reach beyond it end there."""
+    origin = start(timeline)
+    begin = origin + round(first * SECOND)
+    end = np.iinfo(np.int64).max if last is None else origin + round(last * SECOND)
+    rows = timeline.intervals
+    empty = (rows["t0_ns"] == rows["t1_ns"]) & (rows["t1_ns"] == begin)
+    inside = rows[((rows["t1_ns"] > begin) | empty) & (rows["t0_ns"] < end)]
+    inside = inside.assign(t0_ns=inside["t0_ns"].clip(lower=begin), t1_ns=inside["t1_ns"].clip(upper=end))
+    order = np.lexsort((inside["depth"], -inside["t1_ns"], inside["t0_ns"]))
+    found = {name: _between(timeline.table(name), begin, end) for name in ("instants", "samples", "stacks")}
+    filters = {**timeline.about.get("filters", {}), "span": [first, last]}
+    until = "its end" if last is None else f"{last:g} s"
+    part = f"this is a part of the trace, from {first:g} s to {until}: the counts of its sources are those of all of it"
+    return replace(
+        timeline,
+        intervals=inside.iloc[order].reset_index(drop=True),
+        **found,
+        about=timeline.about | {"filters": filters, "missing": {**timeline.about.get("missing", {}), part: []}},
+    )
+
+
+def _between(table: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:
+    return table[(table["t_ns"] >= begin) & (table["t_ns"] < end)].reset_index(drop=True)

@@ -1,30 +1,229 @@
 """The calls of operations in the profiled steps of a PyTorch job, from the JSON that its profiler wrote.
 
 Times are microseconds with three decimals, from a moment of CLOCK_REALTIME that the file names.
+
+Marks around modules name the scope of all that they call. A gradient is computed elsewhere: it names the sequence
+number of the operation that it belongs to, whose module is its scope too.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from castmates.analysis.explanations.framework_layers import decisive_kind, torch_place
+from castmates.analysis.explanations.layers import RUNTIME, layer_place
 from castmates.errors import CastmatesError
+from castmates.traces.devices import Memory
 from castmates.traces.json_events import WHAT, Event, Events
-from castmates.traces.memory import Memory
-from castmates.traces.nesting import NOBODY
-from castmates.traces.operations import Found, Ints, Trace, assembled, step_of
-from castmates.traces.torch_calls import Columns, found_in
-from castmates.workloads.jobs.tracing import STEP
+from castmates.traces.nesting import NOBODY, nested
+from castmates.traces.operations import BETWEEN, FEEDS, WAITS, WORKS, Found, Ints, Operation, Trace, assembled, step_of
+from castmates.workloads.jobs.tracing import INPUT, STEP
+from castmates.workloads.tfmodels.xspace import FETCH
+
+MODULE = "castmates_module "  # before the path of a module
+GRADIENT = "autograd::engine::evaluate_function: "  # before the name of a gradient's node
+OPTIMIZER = re.compile(r"Optimizer\.(?:step|zero_grad)#(\w+)\..*")
+DIRECTIONS = ("forward", "backward", "optimizer", "input")
+FORWARD, BACKWARD, OPTIMIZES, READS = range(4)
+NONE = -1
+PS = 1000  # in a nanosecond
+Flags = npt.NDArray[np.bool_]
+AnyInts = npt.NDArray[np.signedinteger[Any]]
+
+
+@dataclass
+class Columns:
+    """The events of a trace, by thread and time; of events that begin together the longer one comes first."""
+
+    begin: Ints  # nanoseconds
+    end: Ints
+    kind: AnyInts  # places in `kinds`
+    thread: AnyInts  # places in `threads`
+    sequence: Ints  # -1 for none
+    of_forward: Flags  # whether it belongs to an operation that another event has been
+    kinds: list[tuple[str, bool]]  # name, and whether it is a mark
+    threads: list[str]
+    tids: list[int] = field(default_factory=list)  # the system's numbers of threads, 0 for what is none
+
+
+@dataclass(frozen=True)
+class _Carrier:
+    """What an event settles for all that it calls."""
+
+    scopes: tuple[str, ...] = ()
+    direction: int = FORWARD
+    node: str = ""  # of a gradient
+
+
+def found_in(columns: Columns, first_ns: int, origin_ns: int) -> Found:
+    """The calls and steps of a trace."""
+    operations, operation = _operations(columns, *_settled(columns))
+    is_step = np.array([name.startswith(STEP) and mark for name, mark in columns.kinds])
+    steps = np.flatnonzero(is_step[columns.kind])
+    steps = steps[np.argsort(columns.begin[steps])]
+    parts = []
+    for number in range(len(columns.threads)):
+        at = (columns.thread == number) & (operation != NONE)
+        parts.append((operation[at], PS * (columns.begin[at] - first_ns), PS * (columns.end[at] - first_ns)))
+    begin, end = PS * (columns.begin[steps] - first_ns), PS * (columns.end[steps] - first_ns)
+    return Found(origin_ns, origin_ns, begin, end, operations, columns.threads, parts, columns.tids)
+
+
+def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:
+    """What is settled for events; by event, the place of that, and the kind of the caller that settles its kind."""
+    parent, depth = _tree(columns)
+    carriers: dict[_Carrier, int] = {_Carrier(): 0}
+    own, settles = _of_kinds(columns, carriers), _settles(columns)
+    carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
+    gradients = np.flatnonzero(np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind])
+    forward = _forward_of(columns, gradients)
+    _add_gradients(columns, gradients, np.where(forward != NONE, carrier[forward], NONE), own, carriers)
+    settles[gradients] = np.where(forward != NONE, settled[forward], NONE)
+    carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
+    return list(carriers), carrier, settled
+
+
+def _tree(columns: Columns) -> tuple[Ints, AnyInts]:
+    """By event: who calls it, and how many do so around it."""
+    parent = np.full(len(columns.begin), NOBODY, np.int64)
+    for number in range(len(columns.threads)):
+        at = np.flatnonzero(columns.thread == number)
+        if len(at):
+            found, _ = nested(columns.begin[at], columns.end[at])
+            parent[at] = np.where(found == NOBODY, NOBODY, found + at[0])
+    depth: AnyInts = np.zeros(len(parent), np.int16)
+    above = parent
+    while (inner := above != NOBODY).any():
+        depth += inner
+        above = np.where(inner, parent[above], NOBODY)
+    return parent, depth
+
+
+def _inherited(own: AnyInts, parent: Ints, depth: AnyInts, outermost: bool = False) -> AnyInts:
+    """What an event has itself, or else of the nearest caller that has something; or of the outermost one."""
+    found = own.copy()
+    order = np.argsort(depth, kind="stable")
+    bounds = np.searchsorted(depth[order], np.arange(1, int(depth.max(initial=0)) + 2))
+    for first, last in pairwise(bounds.tolist()):
+        at = order[first:last]
+        above = found[parent[at]]
+        takes = (above != NONE) if outermost else (found[at] == NONE)
+        found[at] = np.where(takes, above, found[at])
+    return found
+
+
+def _of_kinds(columns: Columns, carriers: dict[_Carrier, int]) -> AnyInts:
+    """What marks settle: the module, the optimizer or the input that they are around."""
+    of_kind = np.full(len(columns.kinds), NONE, np.int32)
+    for number, (name, mark) in enumerate(columns.kinds):
+        if mark and (found := _carrier(name)) is not None:
+            of_kind[number] = carriers.setdefault(found, len(carriers))
+    return of_kind[columns.kind]
+
+
+def _carrier(mark: str) -> _Carrier | None:
+    if mark.startswith(MODULE):
+        return _Carrier(tuple(filter(None, mark.removeprefix(MODULE).split("/"))))
+    if optimizer := OPTIMIZER.fullmatch(mark):
+        return _Carrier((optimizer[1],), OPTIMIZES)
+    return _Carrier(("input",), READS) if mark == INPUT else None
+
+
+def _add_gradients(
+    columns: Columns, gradients: Ints, of_forward: AnyInts, own: AnyInts, carriers: dict[_Carrier, int]
+) -> None:
+    """Let gradients have the scopes of the operations that they belong to."""
+    known = list(carriers)
+    rows = zip(gradients.tolist(), of_forward.tolist(), columns.kind[gradients].tolist(), strict=True)
+    for place, forward, kind in rows:
+        scopes = known[forward].scopes if forward != NONE else ()
+        found = _Carrier(scopes, BACKWARD, _type(columns.kinds[kind][0].removeprefix(GRADIENT)))
+        own[place] = carriers.setdefault(found, len(carriers))
+
+
+def _forward_of(columns: Columns, gradients: Ints) -> Ints:
+    """The operation that each gradient belongs to, which was the last to begin with its number; -1 for none.
+
+    Numbers count in each thread apart. A gradient is computed on the operation's thread, or on one that has none.
+    """
+    marks = np.array([mark for _, mark in columns.kinds])[columns.kind]
+    forward = np.flatnonzero((columns.sequence != NONE) & ~columns.of_forward & ~marks)
+    forward = forward[np.isin(columns.sequence[forward], columns.sequence[gradients])]
+    threads = len(columns.threads)
+    keys = columns.sequence[forward] * threads + columns.thread[forward]
+    order = np.argsort(keys, kind="stable")  # which keeps times in order
+    keys, forward = keys[order], forward[order]
+    if not len(keys):
+        return np.full(len(gradients), NONE, np.int64)
+    found = np.full(len(gradients), NONE, np.int64)
+    with_numbers = np.unique(columns.thread[forward])
+    tries = [columns.thread[gradients], *([np.full(len(gradients), with_numbers[0])] if len(with_numbers) == 1 else [])]
+    for thread in tries:
+        wanted = columns.sequence[gradients] * threads + thread
+        last = np.searchsorted(keys, wanted, "right") - 1
+        there = (last >= 0) & (keys[np.maximum(last, 0)] == wanted) & (found == NONE)
+        found = np.where(there, forward[np.maximum(last, 0)], found)
+    return found
+
+
+def _settles(columns: Columns) -> AnyInts:
+    """The number of an event's kind where it settles what kind of operation all is that it calls; else -1."""
+    decisive = [not mark and bool(decisive_kind(_type(name))) for name, mark in columns.kinds]
+    return np.where(np.array(decisive)[columns.kind], columns.kind, NONE).astype(np.int32)
+
+
+def _operations(
+    columns: Columns, carriers: list[_Carrier], carrier: AnyInts, settled: AnyInts
+) -> tuple[list[Operation], Ints]:
+    """The operations of a trace, and by event which it is a call of; -1 for marks."""
+    kinds = len(columns.kinds)
+    keys = ((carrier.astype(np.int64) + 1) * (kinds + 1) + settled + 1) * kinds + columns.kind
+    different, places = np.unique(keys, return_inverse=True)
+    operations: dict[Operation, int] = {}
+    numbers = np.full(len(different), NONE, np.int64)
+    for number, key in enumerate(different.tolist()):
+        above, kind = divmod(key, kinds)
+        of_carrier, of_settled = divmod(above, kinds + 1)
+        by = _type(columns.kinds[of_settled - 1][0]) if of_settled else ""
+        found = _operation(carriers[of_carrier - 1] if of_carrier else _Carrier(), columns.kinds[kind], by)
+        if found is not None:
+            numbers[number] = operations.setdefault(found, len(operations))
+    return list(operations), numbers[places]
+
+
+def _operation(carrier: _Carrier, kind: tuple[str, bool], settled: str) -> Operation | None:
+    """What an event is a call of; `settled` is the type of the caller that settles its kind, or ""."""
+    name, mark = kind
+    if mark:
+        return Operation("input", "input", layer_place(FETCH, FETCH, is_input=True), WAITS) if name == INPUT else None
+    if name.startswith(GRADIENT):  # what it calls works; it looks for the next one
+        return Operation("", RUNTIME, layer_place("", RUNTIME), BETWEEN)
+    type_, kind_of_layer = _type(name), decisive_kind(settled)
+    place = torch_place(carrier.scopes, type_, DIRECTIONS[carrier.direction], kind_of_layer)
+    known = kind_of_layer in (decisive_kind(type_), decisive_kind(carrier.node))  # and need not be named
+    parts = [*carrier.scopes, "" if known else settled, "" if carrier.node == type_ else carrier.node, type_]
+    level = FEEDS if carrier.direction == READS else WORKS
+    return Operation("/".join(filter(None, parts)), type_, place, level)
+
+
+def _type(name: str) -> str:
+    """An operation's type: `mm` of `aten::mm`; other libraries keep their name before a point."""
+    return name.removeprefix("aten::").replace("::", ".")
+
 
 VERSION = 1  # of the file
 OPERATION, MARK = "cpu_op", "user_annotation"  # categories of events
 MEMORY = "[memory]"
-NS, PS = 1000, 1000  # in a microsecond; in a nanosecond
+NS = 1000  # in a microsecond
 DEVICES = {0: "cpu", 1: "cuda"}
 LARGEST = 2**63
+COLUMNS = ("begin", "end", "kind", "thread", "sequence", "of_forward")
 _THREAD = re.compile(r"thread (\d+) \((.*)\)")
 
 
@@ -46,7 +245,7 @@ class _Reading:
         self.threads: dict[Any, int] = {}
         self.names: dict[Any, str] = {}
         self.given: list[Given] = []
-        self._parts: list[list[Any]] = [[] for _ in range(6)]  # of each column
+        self._parts: dict[str, list[Any]] = {name: [] for name in COLUMNS}
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what counts of some events."""
@@ -64,8 +263,8 @@ class _Reading:
                 self._keep_memory(event)
             elif event.get("ph") == "M" and event.get("name") == "thread_name":
                 self.names[event["tid"]] = str(event["args"]["name"])
-        for parts, column in zip(self._parts, _packed(rows) if rows else (), strict=False):
-            parts.append(column)
+        for name, column in _packed(rows).items() if rows else ():
+            self._parts[name].append(column)
 
     def _keep_memory(self, event: Event) -> None:
         about = event["args"]
@@ -77,20 +276,16 @@ class _Reading:
 
     def columns(self) -> Columns:
         """All events, by thread and time, times in nanoseconds."""
-        columns: list[Any] = [self._column(number) for number in range(6)]
-        begin, end, thread = columns[0], columns[1], columns[3]
-        order = np.lexsort((-end, begin, thread))
-        del begin, end, thread  # large, as all of these: each is let go of
-        for number in range(6):
-            columns[number] = columns[number][order]
-        begin, end, kind, thread, sequence, of_forward = columns
+        columns = {name: self._column(name) for name in COLUMNS}
+        order = np.lexsort((-columns["end"], columns["begin"], columns["thread"]))
+        for name in COLUMNS:  # large, as all of these: each is let go of
+            columns[name] = columns[name][order]
         tids = [thread if isinstance(thread, int) else 0 for thread in self.threads]
-        names = list(self.kinds), self._thread_names(), tids
-        return Columns(begin, end, kind, thread, sequence, of_forward, *names)
+        return Columns(**columns, kinds=list(self.kinds), threads=self._thread_names(), tids=tids)
 
-    def _column(self, number: int) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
-        found = np.concatenate(self._parts[number])
-        self._parts[number].clear()
+    def _column(self, name: str) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
+        found = np.concatenate(self._parts[name])
+        self._parts[name].clear()
         return found
 
     def _thread_names(self) -> list[str]:
@@ -99,13 +294,14 @@ class _Reading:
         return [f"{found[2]}/{thread}" if found else f"thread/{thread}" for thread, found in named.items()]
 
 
-def _packed(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _packed(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     """Some events as columns."""
     ts, duration, kind, thread, sequence, forward = zip(*rows, strict=True)
     begin = np.rint(np.array(ts, np.float64) * NS).astype(np.int64)
     end = begin + np.rint(np.array(duration, np.float64) * NS).astype(np.int64)
     numbers = np.array([one if 0 <= one < LARGEST else -1 for one in sequence], np.int64)
-    return begin, end, np.array(kind, np.int32), np.array(thread, np.int32), numbers, np.array(forward, np.int64) > 0
+    columns = begin, end, np.array(kind, np.int32), np.array(thread, np.int32), numbers, np.array(forward, np.int64) > 0
+    return dict(zip(COLUMNS, columns, strict=True))
 
 
 def read_json(path: Path) -> tuple[Trace, Memory]:

@@ -1,4 +1,4 @@
-"""What runs on the streams of GPUs in a trace: kernels, copies, and memory, each with the operation that it is of.
+"""What a trace shows beside operations: what ran on the streams of GPUs, and what allocators gave out and took back.
 
 Made after what TensorFlow and XLA publish of their traces (cupti_collector.cc, xplane_schema.cc) and compared with
 XProf; no trace of a real GPU was at hand. A plane is a GPU, its lines are streams, and statistics of an event name its
@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from castmates.errors import CastmatesError
-from castmates.traces.operations import Trace, identity
-from castmates.traces.wire import NotProtobuf
+import numpy as np
+
+from castmates.traces.operations import Ints, Trace, identity, step_of
 from castmates.traces.xspace import EventName, Line, Plane, Space, StatValue
+from castmates.workloads.tfmodels.xspace import HOST
 
 GPU, STREAM = "/device:GPU:", "Stream"  # what the names of planes and lines begin with
 OPERATION, HLO, CORRELATION = "tf_op", "hlo_op", "correlation_id"
@@ -55,16 +57,13 @@ class DeviceCall:
 def read_devices(path: Path, trace: Trace) -> list[DeviceCall]:
     """Read what ran on GPUs in a trace that was read; nothing where it has none."""
     with Space(path) as space:
-        try:
-            found = [
-                call
-                for plane in space.planes()
-                if plane.name.startswith(GPU)
-                for line in plane.lines()
-                for call in _of_line(plane, line, trace)
-            ]
-        except NotProtobuf as why:
-            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+        found = [
+            call
+            for plane in space.planes()
+            if plane.name.startswith(GPU)
+            for line in plane.lines()
+            for call in _of_line(plane, line, trace)
+        ]
     return sorted(found, key=lambda call: (call.begin_ps, call.device, call.stream))
 
 
@@ -110,3 +109,65 @@ def _call(
         tensor_cores=kind == "kernel" and uses_tensor_cores(kernel),
         correlation=correlation if isinstance(correlation, int) else 0,
     )
+
+
+SIGNS = {"MemoryAllocation": 1, "MemoryDeallocation": -1}
+MEMORY_STATS = ("allocator_name", "bytes_allocated", "allocation_bytes", "peak_bytes_in_use", "tf_op")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Allocations and what was given back, in the order of time."""
+
+    at_ps: Ints
+    step: Ints  # from 0; -1 outside of steps
+    change: Ints  # bytes; negative where memory was given back
+    in_use: Ints  # bytes of its allocator, right after
+    peak: Ints  # the same at most, since the job's start
+    allocator: list[str]
+    operation: list[str]  # for which it was; "" where that is not known
+
+
+class _Change(NamedTuple):
+    """One allocation, or what was given back."""
+
+    at_ps: int
+    bytes: int
+    in_use: int
+    peak: int
+    allocator: str
+    operation: str
+
+
+def read_memory(path: Path, trace: Trace) -> Memory:
+    """Read what allocators reported in a trace that was read; nothing where they reported nothing."""
+    with Space(path) as space:
+        changes = [each for plane in space.planes() if plane.name == HOST for each in _changes(plane, trace)]
+    changes.sort(key=lambda change: change.at_ps)
+    at, change, in_use, peak = (
+        np.array([getattr(each, name) for each in changes], np.int64) for name in ("at_ps", "bytes", "in_use", "peak")
+    )
+    step = step_of(at, trace.step_begin_ps, trace.step_end_ps)
+    allocators, operations = [each.allocator for each in changes], [each.operation for each in changes]
+    return Memory(at, step, change, in_use, peak, allocators, operations)
+
+
+def _changes(host: Plane, trace: Trace) -> Iterator[_Change]:
+    signs = {number: SIGNS[name.name] for number, name in host.event_names.items() if name.name in SIGNS}
+    parts = ((line, events) for line in host.lines() for events in line.events(MEMORY_STATS, signs))
+    for line, events in parts if signs else ():
+        start, kinds = 1000 * (line.timestamp_ns - trace.first_ns), events.kinds.tolist()
+        for place in [place for place, kind in enumerate(kinds) if kind in signs]:
+            facts = {name: values.get(place, 0) for name, values in events.stats.items()}
+            yield _Change(
+                at_ps=start + int(events.offset_ps[place]),
+                bytes=signs[kinds[place]] * _number(facts.get("allocation_bytes")),
+                in_use=_number(facts.get("bytes_allocated")),
+                peak=_number(facts.get("peak_bytes_in_use")),
+                allocator=str(facts.get("allocator_name") or ""),
+                operation=identity(str(facts.get("tf_op") or "")),
+            )
+
+
+def _number(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0

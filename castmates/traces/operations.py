@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, LayerPlace, layer_place, optimizer_scopes
 from castmates.errors import CastmatesError
-from castmates.traces.moments import Threads, shared_by_parts
-from castmates.traces.nesting import NOBODY, in_order, nested, own
-from castmates.traces.wire import NotProtobuf
+from castmates.traces.nesting import NOBODY, Threads, in_order, nested, own, shared_by_parts
 from castmates.traces.xspace import Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import CONTAINERS, EAGER, FETCH, FETCHES, HOST, INPUT_THREADS, OPERATION, STEP
 
@@ -97,10 +95,7 @@ def tensorflow(planes: Mapping[str, Plane]) -> Reading | None:
 def read_trace(path: Path, reading: Callable[[Mapping[str, Plane]], Reading | None] = tensorflow) -> Trace:
     """Read the calls that lie in steps; a file that is cut, foreign or without steps is a sentence."""
     with Space(path) as space:
-        try:
-            found = reading({plane.name: plane for plane in space.planes()})
-        except NotProtobuf as why:
-            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+        found = reading({plane.name: plane for plane in space.planes()})
     if found is None or not len(found.step_begin):
         raise CastmatesError(f"{path}: this trace has none of the job's steps ('{STEP}').")
     return found.trace()

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.traces.chrome import read_json
-from castmates.traces.devices import DeviceCall, read_devices
-from castmates.traces.memory import Memory, read_memory
+from castmates.traces.devices import DeviceCall, Memory, read_devices, read_memory
 from castmates.traces.operations import Reading, Trace, read_trace, tensorflow
 from castmates.traces.stages import Stage, read_stages
 from castmates.traces.thunks import jax

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from castmates.errors import CastmatesError
 from castmates.traces.nesting import NOBODY, in_order, nested, own
 from castmates.traces.operations import OUTSIDE, Trace, step_of
-from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import HOST
 
@@ -51,13 +49,10 @@ def read_stages(path: Path, trace: Trace) -> list[Stage]:
     """Read the stages that a step of a trace asks, in their order; none where it has no input pipeline."""
     found = _Stages(trace)
     with Space(path) as space:
-        try:
-            for plane in space.planes():
-                if plane.name == HOST and any(name.name.startswith(STAGE) for name in plane.event_names.values()):
-                    for thread, line in enumerate(plane.lines()):
-                        found.add(thread, plane, line)
-        except NotProtobuf as why:
-            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+        for plane in space.planes():
+            if plane.name == HOST and any(name.name.startswith(STAGE) for name in plane.event_names.values()):
+                for thread, line in enumerate(plane.lines()):
+                    found.add(thread, plane, line)
     return found.stages()
 
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
 from castmates.errors import CastmatesError
-from castmates.traces import xplane
+from castmates.traces import wire
 from castmates.traces.wire import Field, NotProtobuf, fields, runs
+from castmates.workloads.tfmodels.xspace import HOST
 
 AT_ONCE = 4 << 20  # bytes of events that protobuf parses together
 PLANES = 1  # of an XSpace
@@ -62,7 +63,7 @@ class Line:
     def events(self, stats: Collection[str] = (), of: Collection[int] | None = None) -> Iterator[Events]:
         """Yield the events, some at a time, with these statistics of each, or of those of these kinds alone."""
         wanted = {number: name for number, name in self._plane.stat_names.items() if name in stats}
-        parsed = xplane.message("Line")
+        parsed = wire.message("Line")
         for begin, end in runs(self._plane.data, self._begin, self._end, EVENTS, AT_ONCE):
             events = _parsed(parsed, self._plane.data, begin, end).events
             yield _columns(events, wanted, self._plane.stat_names, of)
@@ -97,7 +98,7 @@ class Plane:
     @property
     def stats(self) -> Mapping[str, StatValue]:
         """What holds for the whole plane."""
-        stat = xplane.message("Stat")
+        stat = wire.message("Stat")
         found = [_parsed(stat, self.data, each.content, each.end) for each in self._fields if each.number == STATS]
         return {self.stat_names.get(one.metadata_id, ""): _value(one, self.stat_names) for one in found}
 
@@ -117,7 +118,7 @@ class Plane:
     def _entries(self, kind: str, number: int) -> Iterator[tuple[int, Any]]:
         for field in self._fields:
             if field.number == number:
-                entry = _parsed(xplane.message(kind), self.data, field.content, field.end)
+                entry = _parsed(wire.message(kind), self.data, field.content, field.end)
                 yield entry.key, entry.value
 
 
@@ -125,7 +126,7 @@ _MAPS = (EVENT_NAMES, STAT_NAMES)
 
 
 class Space:
-    """A trace in a file; use it as a context, in which its planes can be read."""
+    """A trace in a file: a context in which its planes can be read, and a file that is cut or foreign is a sentence."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -139,20 +140,19 @@ class Space:
         self._data = memoryview(self._map)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, problem: BaseException | None, *__: object) -> None:
         self._data.release()
         self._map.close()
+        if isinstance(problem, NotProtobuf):
+            raise CastmatesError(f"{self._path}: this is no whole XSpace: {problem}.") from None
 
     def planes(self) -> list[Plane]:
-        """Its planes; a file that is cut or foreign is a sentence."""
-        try:
-            found = [
-                Plane(self._data, field.content, field.end)
-                for field in fields(self._data, 0, len(self._data))
-                if field.number == PLANES and field.content != field.begin
-            ]
-        except NotProtobuf as why:
-            raise CastmatesError(f"{self._path}: this is no whole XSpace: {why}.") from None
+        """Its planes."""
+        found = [
+            Plane(self._data, field.content, field.end)
+            for field in fields(self._data, 0, len(self._data))
+            if field.number == PLANES and field.content != field.begin
+        ]
         if not any(plane.name for plane in found):
             raise CastmatesError(f"{self._path}: this is no XSpace: it has no planes.")
         return found
@@ -179,7 +179,7 @@ def _columns(
 
 
 def _value(stat: Any, names: Mapping[int, str]) -> StatValue:  # noqa: ANN401
-    for field in xplane.STAT_VALUES:
+    for field in wire.STAT_VALUES:
         if stat.HasField(field):
             value = getattr(stat, field)
             if field == "ref_value":
@@ -201,3 +201,42 @@ def _text(data: memoryview, field: Field) -> str:
 
 def _decoded(text: bytes) -> str:
     return text.decode("utf-8", "replace")
+
+
+_FACTOR, _SEED, _SHIFT, _LENGTH = 0xC6A4A7935BD1E995, 0xC70F6907, 47, 8
+_ALL = 2**64 - 1
+_UNDONE = pow(_FACTOR, -1, 2**64)
+LARGEST_TID = 2**22  # PID_MAX_LIMIT of 64-bit kernels
+ADDRESSES = 2**47  # of a program on x86-64; on 64-bit ARM they may be longer by a bit
+ALIGNED = 16  # bytes, at least, of a control block
+
+
+def address_of(line: int) -> int | None:
+    """The address of a thread's control block from the number of its line; None where it is no hash of one.
+
+    TensorFlow and JAX number a host's line by libstdc++'s hash of `std::thread::id`, MurmurHash64A of the eight bytes
+    of pthread_t. Of eight bytes each of its steps can be undone, so the number gives back pthread_t. A number that is a
+    thread's number already, as other builds write it, stays what it is.
+    """
+    found = _undone(line & _ALL)
+    return found if 0 < found < 2 * ADDRESSES and found % ALIGNED == 0 else None
+
+
+def lines_of_host(file: Path) -> list[int]:
+    """The numbers of the lines of a trace's host; none where it has no host or cannot be read."""
+    try:
+        with Space(file) as space:
+            return [line.id for plane in space.planes() if plane.name == HOST for line in plane.lines()]
+    except CastmatesError:
+        return []  # whoever reads all of it will report why
+
+
+def _undone(number: int) -> int:
+    number = _mixed(_mixed(number) * _UNDONE & _ALL) * _UNDONE & _ALL
+    key = (number ^ _SEED ^ (_LENGTH * _FACTOR & _ALL)) * _UNDONE & _ALL
+    return _mixed(key) * _UNDONE & _ALL
+
+
+def _mixed(number: int) -> int:
+    """Its own inverse, because the shift is longer than half the number."""
+    return number ^ number >> _SHIFT

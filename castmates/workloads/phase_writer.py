@@ -39,22 +39,27 @@ OF_NO_THREAD = -1  # a range of which the thread is not known
 _COUNT = struct.Struct("q")
 
 
-class Handle:
-    """What has begun and not ended: `start` returns it, and `end` takes it in any function and any thread."""
+class Begun:
+    """What has begun and not ended; each phase makes one, so it has no more than the file needs."""
 
-    __slots__ = (
-        "around", "begin_ns", "counts", "epoch", "marked", "name", "payload", "step", "thread", "type", "writer"
-    )  # fmt: skip
+    __slots__ = ("begin_ns", "counts", "epoch", "marked", "name", "payload", "step", "thread", "type")
+    counts: Sequence[int | None]
 
     def __init__(
-        self, type_: int, name: int, step: int, payload: bytes | None, epoch: int, *, marked: bool = False
+        self, type_: int, name: int, step: int, payload: bytes | None, epoch: int, begin_ns: int = 0, thread: int = 0
     ) -> None:
-        self.type, self.name, self.step, self.epoch, self.marked = type_, name, step, epoch, marked
+        self.type, self.name, self.step, self.epoch = type_, name, step, epoch
         self.payload = payload  # None: it was too long
-        self.begin_ns = self.thread = 0
-        self.counts: Sequence[int | None] = ()
-        self.around = epoch  # of an epoch: the one around it
-        self.writer: Writer | None = None  # whose it is until it ends
+        self.begin_ns, self.thread = begin_ns, thread  # 0: whichever ends it
+        self.marked, self.counts = False, ()
+
+
+class Handle(Begun):
+    """A range or an epoch: `start` returns it, and `end` takes it in any function and any thread."""
+
+    __slots__ = ("around", "writer")
+    around: int  # of an epoch: the one around it
+    writer: "Writer | None"  # whose it is until it ends
 
 
 class Writer:
@@ -100,7 +105,9 @@ class Writer:
             number = stack[-1].step if stack else NOTHING
         else:
             number = step if type(step) is int and 0 <= step < 2**63 else whole_number(step)
-        begun = Handle(PHASE, known, number, self._payload(payload), self._epoch, marked=marked)
+        text = b"" if payload is None else self._payload(payload)
+        begun = Begun(PHASE, known, number, text, self._epoch)
+        begun.marked = marked
         if self._read:
             begun.counts = self._read()
         stack.append(begun)
@@ -138,9 +145,7 @@ class Writer:
         known = self._numbers.get((outer, name))
         if known is None:
             known = self._names.phase(outer, name)
-        ended = Handle(PHASE, known, whole_number(step), b"", NOTHING)
-        ended.begin_ns = begin_ns
-        self._write(ended, end_ns)
+        self._write(Begun(PHASE, known, whole_number(step), b"", NOTHING, begin_ns), end_ns)
 
     def start(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> Handle | None:
         """Begin a range that any thread may end; it lies in no phase, and none lies in it."""
@@ -173,9 +178,7 @@ class Writer:
         outer, number = (stack[-1].name, stack[-1].step) if stack else (AT_TOP, NOTHING)
         known = NAMELESS if outer == NAMELESS else self._names.other(INSTANT, domain, name, outer)
         number = number if step is None else whole_number(step)
-        seen = Handle(INSTANT, known, number, self._payload(payload), self._epoch)
-        seen.begin_ns = now
-        self._write(seen, now)
+        self._write(Begun(INSTANT, known, number, self._payload(payload), self._epoch, now), now)
 
     def epoch(self, number: int) -> Handle | None:
         """Begin an epoch, which lasts until its handle is finished: what begins meanwhile is part of it."""
@@ -189,9 +192,8 @@ class Writer:
     def range(self, name: str, begin_ns: int, end_ns: int, step: int | None = None, domain: str = "") -> None:
         """Write a range of which the times are known already, and the thread is not."""
         if self.keeps_ranges:
-            ended = Handle(RANGE, self._names.other(RANGE, domain, name), whole_number(step), b"", self._epoch)
-            ended.begin_ns, ended.thread = begin_ns, OF_NO_THREAD
-            self._write(ended, end_ns)
+            known = self._names.other(RANGE, domain, name)
+            self._write(Begun(RANGE, known, whole_number(step), b"", self._epoch, begin_ns, OF_NO_THREAD), end_ns)
 
     def miss(self, phases: int) -> None:
         """Report that so many phases could not be recorded."""
@@ -202,22 +204,31 @@ class Writer:
     def _begun(self, handle: Handle) -> Handle:
         with self._lock:
             self._words[OPEN_AT] += 1
-        handle.writer, handle.thread, handle.begin_ns = self, self._thread(), monotonic_ns()
+        handle.writer, handle.thread, handle.begin_ns = self, threading.get_native_id(), monotonic_ns()
         return handle
 
-    def _write(self, ended: Handle, end_ns: int, counts: Sequence[int | None] = ()) -> None:
+    def _write(self, ended: Begun, end_ns: int, counts: Sequence[int | None] = ()) -> None:
         """Write a record, and publish it."""
-        flags, text = (ended.type, ended.payload) if ended.payload is not None else (ended.type | PAYLOAD_LOST, b"")
-        thread, memory = self._thread(), self._memory
-        threads = (0, 0) if ended.thread == OF_NO_THREAD else (ended.thread or thread, thread)
+        flags, text, memory = ended.type, ended.payload, self._memory
+        if text is None:
+            flags, text = flags | PAYLOAD_LOST, b""
+        try:
+            end_thread = self._threads.number
+        except AttributeError:
+            end_thread = self._threads.number = threading.get_native_id()
+        thread = ended.thread or end_thread
+        if thread == OF_NO_THREAD:
+            thread = end_thread = 0
         with self._lock:
             if ended.name < 0:
                 self._words[DROPPED_AT] += 1
                 return
             head = self._head
             at = RECORDS + self._size * (head & self._last_slot)
-            times = ended.begin_ns, end_ns, ended.step, ended.epoch
-            RECORD.pack_into(memory, at, *times, ended.name, flags, *threads, len(text), 0, 0)
+            RECORD.pack_into(
+                memory, at, ended.begin_ns, end_ns, ended.step, ended.epoch, ended.name, flags, thread, end_thread,
+                len(text), 0, 0,
+            )  # fmt: skip
             at += RECORD.size
             if self._counters:
                 self._write_counts(at, ended.counts, counts)
@@ -233,7 +244,7 @@ class Writer:
             count = NOTHING if one is None or other is None or other < one else other - one
             _COUNT.pack_into(self._memory, at + 8 * place, count)
 
-    def _stack(self) -> list[Handle]:
+    def _stack(self) -> list[Begun]:
         """What this thread has begun and not ended, of no domain."""
         try:
             return self._threads.stack  # type: ignore[no-any-return]
@@ -241,23 +252,15 @@ class Writer:
             with self._lock:
                 self._threads.outer = IN_OTHERS if self._written_to else AT_TOP
                 self._written_to = True
-            self._threads.stack = stack = list[Handle]()
+            self._threads.stack = stack = list[Begun]()
             return stack
 
-    def _stack_of(self, domain: str) -> list[Handle]:
+    def _stack_of(self, domain: str) -> list[Begun]:
         """What this thread has begun in a domain that has a name, and not ended."""
-        stacks: dict[str, list[Handle]] | None = getattr(self._threads, "stacks", None)
+        stacks: dict[str, list[Begun]] | None = getattr(self._threads, "stacks", None)
         if stacks is None:
             self._threads.stacks = stacks = {}
         return stacks.setdefault(domain, [])
-
-    def _thread(self) -> int:
-        """The system's number of this thread."""
-        try:
-            return self._threads.number  # type: ignore[no-any-return]
-        except AttributeError:
-            self._threads.number = number = threading.get_native_id()
-            return number
 
     def _payload(self, payload: object) -> bytes | None:
         """A payload as the file has it; None for one that is too long or cannot be written."""

@@ -6,8 +6,7 @@ import pytest
 
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export.index import write_all
-from castmates.timeline.export.page import write_page
-from castmates.timeline.export.serving import Server, perfetto_ui
+from castmates.timeline.export.page import Server, perfetto_ui, write_page
 from tests.browser.devtools import Page
 from tests.unit.timeline_maker import made
 from tests.waiting import wait_for

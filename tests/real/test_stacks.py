@@ -8,8 +8,7 @@ from castmates.runner.tracing.stacks import arguments, call_graph
 from castmates.timeline.flames.profile import ALONE, profile
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import fold, functions
-from castmates.timeline.model import Making
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry
 from castmates.workloads.native.build import find_compiler
 from tests.waiting import wait_for
 

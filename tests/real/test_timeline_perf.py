@@ -17,12 +17,11 @@ import pytest
 from castmates.linux import tracefs
 from castmates.linux.processes import switches_of, thread_stat_line, threads_of
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
-from castmates.timeline.model import Making
-from castmates.timeline.perf.formats import KNOWN, fields_by_event
+from castmates.timeline.model import Making, Registry
+from castmates.timeline.perf.header import KNOWN, fields_by_event
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.registry import Registry
 from castmates.timeline.tables import write
 from tests.waiting import wait_for
 

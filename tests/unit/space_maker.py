@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from castmates.traces import xplane
+from castmates.traces import wire
 from tests.unit import trace_maker
 
 
@@ -41,7 +41,7 @@ class _Plane:
             for number, (name, events) in enumerate(lines.items())
         ]
         stats = [
-            xplane.message("StatEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
+            wire.message("StatEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
             for name, key in self._stats.items()
         ]
         content = [trace_maker.field(2, self._name.encode()), *(trace_maker.field(3, part) for part in parts)]
@@ -50,7 +50,7 @@ class _Plane:
         return trace_maker.field(1, b"".join(content))
 
     def _line(self, number: int, name: str, events: Iterable[Event], display_name: str) -> bytes:
-        line = xplane.message("Line")(id=number, name=name.encode(), display_name=display_name.encode())
+        line = wire.message("Line")(id=number, name=name.encode(), display_name=display_name.encode())
         for event in events:
             key = self._names.setdefault(event.name, len(self._names) + 1)
             if event.name not in self._entries:
@@ -70,13 +70,11 @@ class _Plane:
             "display_name": event.display_name.encode(),
             "stats": [self._stat(*stat) for stat in event.of_name.items()],
         }
-        return xplane.message("EventEntry")(key=key, value=value).SerializeToString()
+        return wire.message("EventEntry")(key=key, value=value).SerializeToString()
 
     def _stat(self, name: str, value: object) -> Any:
         key = self._stats.setdefault(name, len(self._stats) + 1)
         if isinstance(value, str):  # as TensorFlow writes texts: a reference to a name
-            return xplane.message("Stat")(
-                metadata_id=key, ref_value=self._stats.setdefault(value, len(self._stats) + 1)
-            )
+            return wire.message("Stat")(metadata_id=key, ref_value=self._stats.setdefault(value, len(self._stats) + 1))
         kind = "double_value" if isinstance(value, float) else "int64_value"
-        return xplane.message("Stat")(metadata_id=key, **{kind: value})
+        return wire.message("Stat")(metadata_id=key, **{kind: value})

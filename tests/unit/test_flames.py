@@ -16,18 +16,13 @@ from castmates.report.traces import Trace
 from castmates.runner.tracing import record, stacks
 from castmates.study.spec import UNMANAGED
 from castmates.timeline.flames import words
-from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
-from castmates.timeline.flames.exporting import folded, speedscope
-from castmates.timeline.flames.files import write_beside
-from castmates.timeline.flames.lines import CUT, Lost, samples, stack
-from castmates.timeline.flames.noise import BEYOND, dispersion, root_of_deviance
+from castmates.timeline.flames.files import folded, speedscope, write_beside
 from castmates.timeline.flames.profile import ALONE, CORUN, NO_OPERATION, profile
-from castmates.timeline.flames.reading import add_stacks
-from castmates.timeline.flames.tree import difference, fold, functions
-from castmates.timeline.model import Making
+from castmates.timeline.flames.reading import CUT, Lost, add_stacks, samples, scopes, stack
+from castmates.timeline.flames.tree import BEYOND, difference, dispersion, fold, functions, root_of_deviance
+from castmates.timeline.model import Making, Registry
 from castmates.timeline.queries.database import TraceFolder
-from castmates.timeline.registry import Registry
 from castmates.timeline.tables import write
 
 SECOND = 1_000_000_000

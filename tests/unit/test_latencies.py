@@ -7,11 +7,8 @@ import pytest
 from castmates.machine.doctor.latencies import memory_latencies
 from castmates.machine.latency_sources import latency_source
 from castmates.runner.tracing.latencies import arguments
-from castmates.timeline.latencies.data_source import served
-from castmates.timeline.latencies.reading import EVENT, loads
-from castmates.timeline.latencies.summary import latencies
-from castmates.timeline.model import Making
-from castmates.timeline.registry import Registry
+from castmates.timeline.latencies import EVENT, latencies, loads, served
+from castmates.timeline.model import Making, Registry
 from tests.unit import sysfs
 
 DATA = Path(__file__).parents[1] / "data/perf_mem"

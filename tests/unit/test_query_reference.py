@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from castmates.timeline.model import Making
-from castmates.timeline.queries.asking import ask, query_of, values_of
+from castmates.timeline.queries.asking import ask, named, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.queries.documents import named
 from castmates.timeline.tables import write
 from tests.unit.query_reference import KEYS, Reference, differences
 

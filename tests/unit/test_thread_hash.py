@@ -4,7 +4,7 @@ import os
 import threading
 
 from castmates.linux.thread_blocks import tids_of
-from castmates.traces.thread_hash import address_of
+from castmates.traces.xspace import address_of
 
 
 def test_a_line_of_a_real_trace_is_the_hash_of_a_control_block():

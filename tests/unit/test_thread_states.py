@@ -3,9 +3,8 @@
 import pytest
 
 from castmates.timeline.importers import index
-from castmates.timeline.model import Making, Timeline
+from castmates.timeline.model import Making, Registry, Timeline
 from castmates.timeline.perf.load import add_perf
-from castmates.timeline.registry import Registry
 from tests.unit.perf_maker import MEMBER
 from tests.unit.schedule_maker import START, Schedule, State
 

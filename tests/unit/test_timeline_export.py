@@ -15,7 +15,7 @@ from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export import perfetto
 from castmates.timeline.export.index import FORMATS, write_all
 from castmates.timeline.export.layout import layout
-from castmates.timeline.export.packets import Shape, width
+from castmates.timeline.export.perfetto import Shape, width
 from castmates.timeline.model import Making
 from tests.unit.timeline_maker import made
 from tests.unit.timelines_awkward import awkward

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.timeline.importers import index
-from castmates.timeline.importers.nesting import fitted, pairs
 from castmates.timeline.model import Timeline
+from castmates.traces.nesting import fitted, pairs
 from tests.unit.trace_maker import write_trace
 
 DATA = Path(__file__).parent.parent / "data" / "imports"

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.timeline.model import Making
+from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.perf.reading import read
-from castmates.timeline.registry import Registry
 from tests.unit.perf_maker import MEMBER, OTHER, PerfData, ping_pong
 
 START = 10**12

@@ -11,10 +11,8 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.timeline.model import Making
-from castmates.timeline.queries.asking import ask, query_of, values_of
-from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.queries.documents import named, views
-from castmates.timeline.queries.found import traces_of
+from castmates.timeline.queries.asking import ask, named, query_of, values_of, views
+from castmates.timeline.queries.database import TraceFolder, database, traces_of
 from castmates.timeline.tables import write
 from docs_site.queries import PAGE, renewed
 from tests.unit.timeline_maker import made

@@ -5,8 +5,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
-from castmates.timeline.model import Making
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry
 from castmates.timeline.tables import read, write
 from tests.unit.timeline_maker import made
 

@@ -9,9 +9,8 @@ from castmates.analysis.timeline.pools import NUMBER, pool_of
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.timeline.model import Making
-from castmates.timeline.queries.asking import ask, query_of, values_of
+from castmates.timeline.queries.asking import ask, named, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.queries.documents import named
 from castmates.timeline.tables import write
 
 MS = 1_000_000

@@ -8,8 +8,7 @@ from castmates.runner.tracing.programs import add_profile
 from castmates.runner.tracing.record import not_counted
 from castmates.runner.tracing.recorded import Recorded
 from castmates.study.spec import UNMANAGED, Scene
-from castmates.timeline.model import Making
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry
 from castmates.workloads.jobs.tracing import STEP
 from tests.unit.trace_maker import jax_bytes
 

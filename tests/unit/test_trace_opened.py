@@ -9,7 +9,7 @@ from castmates.cli.trace_open import _opened
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.results.folder import StudyFolder
-from castmates.timeline.export.serving import HERE, Server, address
+from castmates.timeline.export.page import LOCALHOST, Server, address
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import made
 
@@ -51,7 +51,7 @@ def running(traced, tmp_path):
 
 
 def test_the_server_shows_these_files_to_this_machine_and_nothing_else(running, traced, tmp_path, capfd):
-    assert running.server_address[0] == HERE
+    assert running.server_address[0] == LOCALHOST
     root = running.root
     assert address(running, tmp_path / "ui", {}).startswith(f"{root}/#!/?url={root}/{PERFETTO_FILE}&")
     assert address(running, None, {}) == f"{root}/open.html"
@@ -99,7 +99,7 @@ def test_pages_of_others_are_refused(running, site, mode, dest, status):
 
 
 def _get(running, path, **headers):
-    asking = http.client.HTTPConnection(HERE, running.server_port, timeout=30)
+    asking = http.client.HTTPConnection(LOCALHOST, running.server_port, timeout=30)
     asking.putrequest("GET", path, skip_host="Host" in headers)
     for name, value in headers.items():
         asking.putheader(name, value)

@@ -14,7 +14,7 @@ from castmates.report.page.page import environment
 from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results
 from castmates.report.text.trace_states import REASONS, WORDS, state_words
-from castmates.timeline.perf.waiting import _KINDS, FAULT, UNKNOWN
+from castmates.timeline.syscalls import _KINDS, FAULT, UNKNOWN
 from castmates.timeline.tables import write
 from tests.unit.makers import plan, study
 from tests.unit.results_maker import make

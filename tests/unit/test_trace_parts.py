@@ -12,8 +12,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.traces import traces_there
 from castmates.runner.tracing.readings import series
 from castmates.runner.tracing.remote import near_nodes, remote_share
-from castmates.timeline.model import Making
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry
 
 # As a kernel with two nodes writes them: small pages, huge ones of 2 MiB, a file, and maps without pages.
 TWO_NODES = """

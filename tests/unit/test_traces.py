@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.traces import xspace
-from castmates.traces.moments import Threads, shared, shared_by_parts
+from castmates.traces.nesting import Threads, shared, shared_by_parts
 from castmates.traces.operations import OUTSIDE, identity, read_trace
 from castmates.traces.operations import operation_of as operation
 from castmates.workloads.tfmodels.xspace import STEP, rolled

@@ -1,7 +1,6 @@
 """A timeline of everything that is hard to export: ties, empty intervals, long uptime, tracks without numbers."""
 
-from castmates.timeline.model import Making, Timeline
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry, Timeline
 
 LONG = 9_000_000_000_000_000  # 104 days of uptime
 

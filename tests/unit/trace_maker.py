@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from castmates.traces import xplane
+from castmates.traces import wire
 
 Event = tuple[int, int, str]  # begin and end in picoseconds, and the name
 Instruction = tuple[str, str, str]  # of a compiled program: name, opcode, and JAX's name
@@ -15,7 +15,7 @@ def trace_bytes(threads: Mapping[str, Iterable[Event]], began_ns: int = 0, line_
     names: dict[str, int] = {}
     lines = []
     for number, (thread, events) in enumerate(threads.items()):
-        line = xplane.message("Line")(id=number, name=thread.encode(), timestamp_ns=line_ns)
+        line = wire.message("Line")(id=number, name=thread.encode(), timestamp_ns=line_ns)
         for begin, end, name in events:
             key = names.setdefault(name, len(names) + 1)
             line.events.add(metadata_id=key, offset_ps=begin, duration_ps=end - begin)
@@ -27,7 +27,7 @@ def trace_bytes(threads: Mapping[str, Iterable[Event]], began_ns: int = 0, line_
 def event_names(names: Iterable[str]) -> list[bytes]:
     """The names of events, numbered from 1."""
     return [
-        xplane.message("EventEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
+        wire.message("EventEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
         for key, name in enumerate(names, start=1)
     ]
 
@@ -39,8 +39,8 @@ def write_trace(path: Path, threads: Mapping[str, Iterable[Event]], began_ns: in
 
 
 def _task(began_ns: int) -> bytes:
-    name = xplane.message("StatEntry")(key=1, value={"id": 1, "name": b"profile_start_time"}).SerializeToString()
-    stat = xplane.message("Stat")(metadata_id=1, uint64_value=began_ns).SerializeToString()
+    name = wire.message("StatEntry")(key=1, value={"id": 1, "name": b"profile_start_time"}).SerializeToString()
+    stat = wire.message("Stat")(metadata_id=1, uint64_value=began_ns).SerializeToString()
     return field(1, field(2, b"Task Environment") + field(5, name) + field(6, stat))
 
 
@@ -70,7 +70,7 @@ def jax_bytes(
     names: dict[str, int] = {}
     lines = []
     for thread, events in threads.items():
-        line = xplane.message("Line")(name=thread.encode(), timestamp_ns=0)
+        line = wire.message("Line")(name=thread.encode(), timestamp_ns=0)
         for begin, end, name in events:
             key = names.setdefault(name, len(names) + 1)
             event = line.events.add(metadata_id=key, offset_ps=begin, duration_ps=end - begin)
@@ -79,13 +79,13 @@ def jax_bytes(
     modules = [program.partition("(")[0] for program in programs]
     host_names = [*_stat_names({PROGRAM_ID: "program_id"}), *_stat_names(dict(enumerate(modules, start=20)))]
     host = plane(b"/host:CPU", lines, event_names(names), host_names)
-    stats = field(6, xplane.message("Stat")(metadata_id=2, str_value=b"0.10.2").SerializeToString())
+    stats = field(6, wire.message("Stat")(metadata_id=2, str_value=b"0.10.2").SerializeToString())
     entries = [_program(number, name, found) for number, (name, found) in enumerate(programs.items(), start=1)]
     return host + plane(b"/host:metadata", [], entries, [*_stat_names({1: "Hlo Proto", 2: "jax_version"}), stats])
 
 
 def _program(number: int, name: str, instructions: Iterable[Instruction]) -> bytes:
-    program = xplane.message("Program")()
+    program = wire.message("Program")()
     computation = program.module.computations.add(id=1)
     for instruction, opcode, of_jax in instructions:
         computation.instructions.add(
@@ -93,11 +93,11 @@ def _program(number: int, name: str, instructions: Iterable[Instruction]) -> byt
         ).metadata.op_name = of_jax.encode()
     stat = {"metadata_id": 1, "bytes_value": program.SerializeToString()}
     value = {"id": number, "name": name.encode(), "stats": [stat]}
-    return xplane.message("EventEntry")(key=number, value=value).SerializeToString()
+    return wire.message("EventEntry")(key=number, value=value).SerializeToString()
 
 
 def _stat_names(names: Mapping[int, str]) -> list[bytes]:
-    entry = xplane.message("StatEntry")
+    entry = wire.message("StatEntry")
     return [
         field(5, entry(key=key, value={"id": key, "name": name.encode()}).SerializeToString())
         for key, name in names.items()

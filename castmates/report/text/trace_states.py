@@ -15,7 +15,7 @@ WORDS = {
     "unknown": "not known",
 }
 UNWOKEN = "or, once woken, for a CPU: its wake-up was not seen"
-REASONS = {  # the kinds of waits that `timeline.perf.waiting` knows; of others, the name of the call
+REASONS = {  # the kinds of waits that `timeline.syscalls` knows; of others, the name of the call
     "futex": "waits for another thread (futex)",
     "poll": "waits for any of several files or sockets (poll)",
     "sleep": "asleep",

@@ -13,8 +13,7 @@ from pyarrow.parquet import ParquetWriter
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
-from castmates.traces.devices import DeviceCall
-from castmates.traces.memory import Memory
+from castmates.traces.devices import DeviceCall, Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of
 from castmates.traces.stages import Stage
 

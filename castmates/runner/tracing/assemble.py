@@ -17,10 +17,9 @@ from castmates.runner.tracing.recorded import Events, Recorded, Span, Traced
 from castmates.runner.tracing.recorders import PERF
 from castmates.study.tracing_design import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
-from castmates.timeline.latencies.reading import add_latencies
-from castmates.timeline.model import Making
+from castmates.timeline.latencies import add_latencies
+from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.load import add_perf
-from castmates.timeline.registry import Registry
 
 RUNNER, NUMBERS = "runner", "numbers"
 Facts = dict[str, Any]

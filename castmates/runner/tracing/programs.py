@@ -18,13 +18,12 @@ from castmates.runner.tracing.paths import traced_steps
 from castmates.runner.tracing.rates import checked
 from castmates.runner.tracing.recorded import Recorded, Traced
 from castmates.study.spec import Member
-from castmates.timeline.model import Making
-from castmates.timeline.nesting import depths, in_order
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry
 from castmates.traces.devices import DeviceCall
+from castmates.traces.nesting import depths, in_order
 from castmates.traces.operations import OUTSIDE, Operation, Trace
 from castmates.traces.reading import FILES, read
-from castmates.traces.thread_hash import LARGEST_TID
+from castmates.traces.xspace import LARGEST_TID
 from castmates.workloads.phase_records import Range
 
 HEARTBEAT, PROFILE, ANNOTATIONS = "heartbeat", "profile", "annotations"

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.timeline.export.ctf_placed import NAME, Placed, numbers_of
+from castmates.timeline.export.ctf_placed import IDLE, NAME, Placed, numbers_of
 from castmates.timeline.export.ctf_streams import Array, Records, Shape
-from castmates.timeline.export.ctf_switches import IDLE
 from castmates.timeline.model import Timeline
-from castmates.timeline.perf.moments import SOFT
 from castmates.timeline.span import start
+from castmates.timeline.syscalls import SOFT
 
 CONTEXT = (("tid", "<i4"), ("pid", "<i4"), ("procname", f"S{NAME}"))
 PRIORITY = 20  # of usual threads: priorities are not recorded
@@ -83,8 +82,8 @@ class _Kernel:
         if "c_tid" in records.columns:
             return records
         own = self._placed.switches.on(cpu)
-        place = np.searchsorted(own.t, records.t, "right") - 1
-        who = own.next[np.maximum(place, 0)] if len(own.t) else np.full(len(records.t), IDLE)
+        place = np.searchsorted(own["t"], records.t, "right") - 1
+        who = own["next"][np.maximum(place, 0)] if len(own) else np.full(len(records.t), IDLE)
         return replace(records, columns={**records.columns, **self._on_cpu(np.where(place >= 0, who, IDLE))})
 
     def _on_cpu(self, who: Array) -> dict[str, Array]:
@@ -105,15 +104,15 @@ class _Kernel:
 
     def _switched(self, cpu: int) -> Records:
         own = self._placed.switches.on(cpu)
-        before, after = (self._on_cpu(each) for each in (own.prev, own.next))
+        before, after = (self._on_cpu(own[side]) for side in ("prev", "next"))
         columns: dict[str, Any] = {
             "prev_comm": before["c_procname"],
             "prev_tid": before["c_tid"],
-            "prev_state": own.state,
+            "prev_state": own["state"],
         }
         columns |= {"next_comm": after["c_procname"], "next_tid": after["c_tid"]}
         columns |= {"prev_prio": PRIORITY, "next_prio": PRIORITY, **before}
-        return Records(SWITCH, own.t, np.full(len(own.t), SWITCHES), np.arange(len(own.t)), columns)
+        return Records(SWITCH, own["t"], np.full(len(own), SWITCHES), np.arange(len(own)), columns)
 
     def _called(self, cpu: int) -> Iterator[Records]:
         for code, name in enumerate(self._names):

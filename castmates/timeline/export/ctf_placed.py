@@ -1,13 +1,98 @@
-"""What of a timeline is the kernel's and on which CPU: what has no CPU cannot be in a stream of the kernel's tracer."""
+"""What of a timeline is the kernel's and on which CPU, with the switches that the states of threads imply.
 
+What has no CPU cannot be in a stream of the kernel's tracer.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from castmates.timeline.export.ctf_streams import Array
-from castmates.timeline.export.ctf_switches import FOREIGN, IDLE, Switches, switches_of
 from castmates.timeline.model import Timeline
+from castmates.timeline.states import rows_of
+
+IDLE = -1  # who runs where nobody does; -2 and below are programs that were not recorded
+FOREIGN = 1 << 22  # numbers of threads of other programs, which are not known, begin behind Linux's largest
+RUNNABLE, SLEEPS, DISK, DEAD = 0, 1, 2, 32  # Linux's states
+SWAPPER = "swapper"
+EXIT = "exit"  # a thread ends after its last state
+IN_DISK = ("io", "fault")
+
+
+SWITCH = np.dtype([("t", "i8"), ("cpu", "i8"), ("prev", "i8"), ("next", "i8"), ("state", "i8")])
+"""A switch: who leaves and who comes are tracks, or negative numbers (IDLE and below)."""
+RUN = np.dtype([("track", "i8"), ("t0_ns", "i8"), ("t1_ns", "i8"), ("cpu", "i8")])
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Switches between threads."""
+
+    rows: Array  # of SWITCH, in the order of CPUs and times
+    others: Sequence[str]  # names of who is no track: the idle thread first
+    runs: Array  # of RUN: what runs, by track and time
+
+    def on(self, cpu: int) -> Array:
+        """Those of a CPU."""
+        own: Array = self.rows[self.rows["cpu"] == cpu]
+        return own
+
+    def cpu_at(self, track: Array, t: Array, otherwise: Array, ends: bool) -> Array:
+        """The CPU on which a thread runs at a moment (or until then); `otherwise` where that is not known."""
+        found = otherwise.copy()
+        for number in np.unique(track):
+            own, asked = self.runs[self.runs["track"] == number], np.flatnonzero(track == number)
+            if not len(own):
+                continue
+            place = np.searchsorted(own["t0_ns"], t[asked], "left" if ends else "right") - 1
+            inside = (place >= 0) & (own["t1_ns"][np.maximum(place, 0)] >= t[asked])
+            found[asked[inside]] = own["cpu"][place[inside]]
+        return found
+
+
+def switches_of(timeline: Timeline, states: pd.DataFrame) -> Switches:
+    """The switches that the states of threads imply."""
+    table = states[["t0_ns", "t1_ns", "track", "name", "cpu", "detail"]].copy()
+    table["name"], table["detail"] = table["name"].astype(str), table["detail"].astype(str)
+    table = table.sort_values(["track", "t0_ns"], kind="stable").reset_index(drop=True)
+    later = table.shift(-1)
+    follows = (later["track"] == table["track"]) & (later["t0_ns"] == table["t1_ns"])
+    table["after"] = np.where(follows, later["name"], "")
+    table["who"] = np.where(follows, later["detail"], "")
+    exits = timeline.instants[timeline.instants["kind"] == "exit"].groupby("track")["t_ns"].max()
+    last = (later["track"] != table["track"]) & (table["t1_ns"] >= table["track"].map(exits).fillna(np.inf))
+    table.loc[last, "after"] = EXIT
+    runs = table[(table["name"] == "running") & table["cpu"].notna()]
+    others = [SWAPPER, *sorted(set(runs["who"][runs["after"] == "preempted"]) - {"", "idle"})]
+    known = set(timeline.tracks["name"]) | set(timeline.tracks["member"])
+    numbers = {name: -place - 1 for place, name in enumerate(others) if name not in known}
+    parts = [_on_cpu(own, numbers) for _, own in runs.groupby("cpu")]
+    columns = {name: runs[name].to_numpy(np.int64) for name in RUN.names or ()}
+    return Switches(np.concatenate([np.empty(0, SWITCH), *parts]), others, rows_of(RUN, **columns))
+
+
+def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> Array:
+    """The switches on one CPU."""
+    runs = runs.sort_values("t0_ns", kind="stable")
+    t0, t1, track = (runs[name].to_numpy(np.int64) for name in ("t0_ns", "t1_ns", "track"))
+    after, who = runs["after"].to_numpy(), runs["who"].to_numpy()
+    sleeps = (after == "blocked") | ((after == "unknown") & (who != ""))  # who left a CPU, woken later or not
+    state = np.select([sleeps, after == EXIT], [np.where(np.isin(who, IN_DISK), DISK, SLEEPS), DEAD], RUNNABLE)
+    between = np.array(
+        [others.get(name, IDLE) if kind == "preempted" else IDLE for name, kind in zip(who, after, strict=True)]
+    )
+    touches = np.r_[t1[:-1] >= t0[1:], False]  # the next one runs at once
+    out = np.flatnonzero(~touches)
+    comes = np.r_[IDLE, np.where(touches, track, between)[:-1]]  # who ran before
+    left = np.r_[RUNNABLE, np.where(touches, state, RUNNABLE)[:-1]]
+    cpu = int(runs["cpu"].iloc[0])
+    begins = rows_of(SWITCH, t=t0, cpu=cpu, prev=comes, next=track, state=left)
+    ends = rows_of(SWITCH, t=t1[out], cpu=cpu, prev=track[out], next=between[out], state=state[out])
+    rows = np.concatenate([ends, begins])  # of one moment, ends come first
+    return rows[np.argsort(rows["t"], kind="stable")]
+
 
 NAME = 16  # bytes of a thread's name, the last of them zero
 INSTANTS = frozenset({"wakeup", "migration", "fault"})
@@ -53,7 +138,7 @@ class Placed:
 
     def cpus(self) -> list[int]:
         """Those on which anything happened."""
-        numbers = [self.switches.cpu, self.begins, self.ends, numbers_of(self.irqs["cpu"]), self.at]
+        numbers = [self.switches.rows["cpu"], self.begins, self.ends, numbers_of(self.irqs["cpu"]), self.at]
         return sorted(set(np.concatenate(numbers).tolist()))
 
 

@@ -2,10 +2,9 @@
 
 import re
 
-from castmates.timeline.flames.lines import COMPILED, CUT, KERNEL
-from castmates.timeline.flames.noise import BEYOND, ENOUGH
 from castmates.timeline.flames.profile import ALONE, CORUN, Profile, scene_kind
-from castmates.timeline.flames.tree import Flame, Frame
+from castmates.timeline.flames.reading import COMPILED, CUT, KERNEL
+from castmates.timeline.flames.tree import BEYOND, ENOUGH, Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
 TAIL = 14  # letters of room, from which on the end of a name distinguishes it

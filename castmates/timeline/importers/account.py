@@ -1,8 +1,11 @@
-"""What an importer read of its source: every event is used, or left out by name."""
+"""What an importer read of its source, and the record of the trace: every event is used, or left out by name."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from castmates import __version__
 
 
 class Account:
@@ -43,3 +46,34 @@ class Account:
             "reason": "",
             **more,
         }
+
+
+IMPORTED = "imported"  # the status of such a trace: nothing of it was recorded here
+
+
+def record(
+    path: Path,
+    name: str,
+    account: Account,
+    clock: str,
+    size: int,
+    missing: Sequence[str] = (),
+    **more: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    """The record of a trace that another program made."""
+    return {
+        "format": 1,
+        "status": IMPORTED,
+        "reason": "",
+        "study": "",
+        "mix": path.name,
+        "partition": "",
+        "lead": "",
+        "members": {},
+        "platform": IMPORTED,
+        "imported": {"from": path.name, "by": name, "clock": clock},
+        "sources": [account.source(name, size, clock=clock)],
+        "clocks": [],
+        "missing": {words: [] for words in missing},
+        "versions": {"castmates": __version__},
+    } | more

@@ -8,18 +8,16 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories
-from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.account import Account, record
 from castmates.timeline.importers.lines import Columns, Progress, Words
-from castmates.timeline.importers.nesting import fitted, pairs
-from castmates.timeline.importers.record import record
-from castmates.timeline.model import Making, Timeline
+from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.json_events import Event, Events
+from castmates.traces.nesting import fitted, pairs
 
 SOURCE, WHAT = "chrome", "no trace in Chrome's JSON"
 NS = 1000  # in a microsecond
@@ -69,6 +67,18 @@ def read(path: Path, progress: Progress) -> Timeline:
     return making.made()
 
 
+class _Row(NamedTuple):
+    """An event, or one number of a counter."""
+
+    t: int
+    length: int
+    phase: int
+    thread: int
+    name: int
+    kind: int
+    value: float
+
+
 class _Reading:
     """The events of a trace, some at a time."""
 
@@ -83,7 +93,7 @@ class _Reading:
 
     def add(self, events: Iterable[Event]) -> None:
         """Take in some events."""
-        rows: list[tuple[Any, ...]] = []
+        rows: list[_Row] = []
         for event in events:
             self.account.read += 1
             phase = event.get("ph")
@@ -94,8 +104,7 @@ class _Reading:
             else:
                 self.account.leave(WORDS.get(str(phase), f"events of the phase '{phase}'"))
         if rows:
-            names = ("t", "length", "phase", "thread", "name", "kind", "value")
-            self._rows.add(**dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True)))
+            self._rows.add(**dict(zip(_Row._fields, map(np.array, zip(*rows, strict=True)), strict=True)))
 
     def _name(self, event: Event) -> None:
         process, thread = str(event.get("pid", "")), str(event.get("tid", ""))
@@ -106,7 +115,7 @@ class _Reading:
         else:
             self.account.leave(f"metadata ({event.get('name')})")
 
-    def _row(self, event: Event, phase: int) -> Iterable[tuple[Any, ...]]:
+    def _row(self, event: Event, phase: int) -> Iterable[_Row]:
         """A row for an event; a counter has one for each of its numbers."""
         begin, lasting = float(event["ts"]), float(event.get("dur", 0))
         if not (math.isfinite(begin) and math.isfinite(lasting) and lasting >= 0):
@@ -120,12 +129,12 @@ class _Reading:
             self.account.use("counters") if values else self.account.leave("counters without a number")
             for key, value in values.items():
                 label = name if key in ("value", name) else f"{name} {key}"
-                yield t, 0, phase, thread, self._words.number(label), 0, float(value)
+                yield _Row(t, 0, phase, thread, self._words.number(label), 0, float(value))
             return
         self.account.use({COMPLETE: "complete events", INSTANT: "instants", BEGIN: "begins", END: "ends"}[phase])
         category = str(event.get("cat", ""))
         kind = "step" if _STEP.match(name) else KINDS.get(category, "range")
-        yield t, length, phase, thread, self._words.number(name), self._kinds.number(kind), np.nan
+        yield _Row(t, length, phase, thread, self._words.number(name), self._kinds.number(kind), np.nan)
 
     def fill(self, making: Making, base_ns: int) -> None:
         """Add everything to a timeline."""

@@ -1,4 +1,4 @@
-"""Reads the text of ftrace (/sys/kernel/tracing/trace), of `trace-cmd report`, and of `perf script`.
+"""Reads the text of ftrace (/sys/kernel/tracing/trace), of `perf script`, and of trace-cmd, also its trace.dat.
 
 Its times are those of the tracer's clock: CLOCK_MONOTONIC where `mono` was chosen, otherwise a clock of the boot.
 """
@@ -14,13 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
+from castmates.timeline.importers.account import record
 from castmates.timeline.importers.ftrace_events import MACHINE, Rows, add
 from castmates.timeline.importers.kernel import KernelEvents
 from castmates.timeline.importers.kernel_timeline import KernelTimeline
-from castmates.timeline.importers.lines import Progress, blocks, integers, nanoseconds, taken_apart, where
-from castmates.timeline.importers.record import record
-from castmates.timeline.model import Making, Timeline
-from castmates.timeline.registry import Registry
+from castmates.timeline.importers.lines import (
+    Progress,
+    blocks,
+    blocks_of,
+    integers,
+    nanoseconds,
+    needed,
+    output_of,
+    taken_apart,
+    where,
+)
+from castmates.timeline.model import Making, Registry, Timeline
 
 SOURCE = "ftrace"
 CLOCK = "the tracer's: CLOCK_MONOTONIC where its clock was mono"
@@ -150,3 +159,21 @@ class Reading:
             missing.append(f"numbers of system calls were read as those of {MACHINE}")
         making.about = record(path, source, self._events.account, CLOCK, size, missing)
         return making.made()
+
+
+TRACE_CMD = "trace-cmd"
+MAGIC = b"\x17\x08\x44tracing"
+
+
+def recognises_dat(beginning: bytes) -> bool:
+    """Whether a file begins as those of trace-cmd do."""
+    return beginning.startswith(MAGIC)
+
+
+def read_dat(path: Path, progress: Progress) -> Timeline:
+    """Read a file."""
+    command = [needed(TRACE_CMD, path), "report", "-t", "-i", str(path.absolute())]
+    reading = Reading(str(path))
+    output_of(command, path, lambda text: reading.add_all(blocks_of(text, str(path))), lambda _: None)
+    progress(path.stat().st_size)
+    return reading.timeline(path, TRACE_CMD, path.stat().st_size)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from castmates.timeline.importers import ftrace_fields as fields
 from castmates.timeline.importers.kernel import (
     BEGIN,
     COUNTER,
@@ -25,7 +24,31 @@ from castmates.timeline.importers.kernel import (
     Named,
 )
 from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
-from castmates.timeline.perf.syscall_names import syscall_name
+from castmates.timeline.syscalls import syscall_name
+
+# perf and ftrace name every field; trace-cmd has shorter forms: python:3776 [120] R ==> rcu_preempt:15 [120].
+_SWITCH = (
+    r"^(?:prev_comm=(?P<comm>.*) prev_pid=(?P<tid>\d+) prev_prio=-?\d+ prev_state=(?P<state>\S+) ==> "
+    r"next_comm=(?P<next_comm>.*) next_pid=(?P<next>\d+) next_prio=-?\d+"
+    r"|(?P<short_comm>.*):(?P<short_tid>\d+) \[-?\d+\] (?P<short_state>\S+) ==> "
+    r"(?P<short_next_comm>.*):(?P<short_next>\d+) \[-?\d+\]).*$"
+)
+_WAKE = (
+    r"^(?:comm=(?P<comm>.*) pid=(?P<tid>\d+) prio=-?\d+(?: success=\d)? target_cpu=(?P<cpu>\d+)"
+    r"|(?P<short_comm>.*):(?P<short_tid>\d+) \[-?\d+\].* CPU:(?P<short_cpu>\d+)).*$"
+)
+_MIGRATE = r"^comm=(?P<comm>.*) pid=(?P<tid>\d+) prio=-?\d+ orig_cpu=(?P<origin>\d+) dest_cpu=(?P<cpu>\d+).*$"
+_RAW_ENTER, _RAW_EXIT = r"^NR (?P<number>-?\d+)(?: \(.*)?$", r"^NR (?P<number>-?\d+) = (?P<value>-?\d+).*$"
+_NAMED_EXIT = r"^(?P<value>0x[0-9a-f]+|-?\d+).*$"
+_IRQ = r"^irq=(?P<line>\d+)(?: name=(?P<name>.*))?.*$"
+_SOFTIRQ = r"^vec=(?P<line>\d+) \[action=(?P<name>\w+)\].*$"
+_FAULT = r"^address=(?P<address>\S+).*$"
+_MARK = (
+    r"^(?:tracing_mark_write: ?|\S+: )?"
+    r"(?:(?P<kind>[BECI])(?:\|(?P<pid>\d+))?(?:\|(?P<name>[^|]*))?(?:\|(?P<value>-?[\d.]+))?|(?P<text>.*))$"
+)
+_SHORT = "short_"
+
 
 MACHINE = platform.machine()  # a trace does not say whose numbers of system calls it has
 MARKS = ("tracing_mark_write", "print")  # what programs write into trace_marker
@@ -85,7 +108,7 @@ def add(events: KernelEvents, name: str, rows: Rows) -> int:
 
 def _either(parts: Mapping[str, pa.Array], name: str) -> pa.Array:
     """A field in its full or in trace-cmd's shorter form."""
-    return pc.if_else(pc.equal(parts[name], ""), parts[fields.SHORT + name], parts[name])
+    return pc.if_else(pc.equal(parts[name], ""), parts[_SHORT + name], parts[name])
 
 
 def _thread(parts: Mapping[str, pa.Array], tid: str = "tid", comm: str = "comm") -> Named:
@@ -93,14 +116,14 @@ def _thread(parts: Mapping[str, pa.Array], tid: str = "tid", comm: str = "comm")
 
 
 def _switch(events: KernelEvents, rows: Rows) -> int:
-    rows, parts = rows.taken(fields.SWITCH)
+    rows, parts = rows.taken(_SWITCH)
     events.switch(rows.who(), _thread(parts), _either(parts, "state"), _thread(parts, "next", "next_comm"))
     return len(rows.t)
 
 
 def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
     def add_wakes(events: KernelEvents, rows: Rows) -> int:
-        rows, parts = rows.taken(fields.WAKE)
+        rows, parts = rows.taken(_WAKE)
         events.wake(rows.who(), kind, _thread(parts), _either(parts, "cpu"))
         return len(rows.t)
 
@@ -108,14 +131,14 @@ def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
 
 
 def _migrate(events: KernelEvents, rows: Rows) -> int:
-    rows, parts = rows.taken(fields.MIGRATE)
+    rows, parts = rows.taken(_MIGRATE)
     events.migrate(rows.who(), (parts["tid"], parts["comm"]), parts["origin"], parts["cpu"])
     return len(rows.t)
 
 
 def _raw_call(enters: bool) -> Callable[[KernelEvents, Rows], int]:
     def add_calls(events: KernelEvents, rows: Rows) -> int:
-        rows, parts = rows.taken(fields.RAW_ENTER if enters else fields.RAW_EXIT)
+        rows, parts = rows.taken(_RAW_ENTER if enters else _RAW_EXIT)
         numbers, known = codes(parts["number"])
         names = np.array([events.words.number(syscall_name(int(each), MACHINE)) for each in known] or [0], np.int64)[
             numbers
@@ -130,7 +153,7 @@ def _raw_call(enters: bool) -> Callable[[KernelEvents, Rows], int]:
 def _named_call(events: KernelEvents, call: str, rows: Rows, enters: bool) -> int:
     value: Any = np.nan
     if not enters:
-        rows, parts = rows.taken(fields.NAMED_EXIT)
+        rows, parts = rows.taken(_NAMED_EXIT)
         value = integers(parts["value"], base=0)
     if len(rows.t):
         events.calls.add(**rows.who(), name=events.words.number(call), enters=enters, value=value)
@@ -140,7 +163,7 @@ def _named_call(events: KernelEvents, call: str, rows: Rows, enters: bool) -> in
 
 def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, Rows], int]:
     def add_interrupts(events: KernelEvents, rows: Rows) -> int:
-        rows, parts = rows.taken(fields.IRQ if kind == IRQ else fields.SOFTIRQ)
+        rows, parts = rows.taken(_IRQ if kind == IRQ else _SOFTIRQ)
         events.interrupt(rows.who(), kind, enters, parts["line"], parts["name"])
         return len(rows.t)
 
@@ -149,7 +172,7 @@ def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, Rows], int]:
 
 def _fault(where_: str) -> Callable[[KernelEvents, Rows], int]:
     def add_faults(events: KernelEvents, rows: Rows) -> int:
-        rows, _ = rows.taken(fields.FAULT)
+        rows, _ = rows.taken(_FAULT)
         rows = rows.where(rows.tid != 0)
         if len(rows.t):
             events.faults.add(**rows.who(), name=events.words.number(where_))
@@ -159,7 +182,7 @@ def _fault(where_: str) -> Callable[[KernelEvents, Rows], int]:
 
 
 def _mark(events: KernelEvents, rows: Rows) -> int:
-    rows, parts = rows.taken(fields.MARK)
+    rows, parts = rows.taken(_MARK)
     rows_kept = rows.tid != 0
     numbers, letters = codes(parts["kind"])
     kinds = np.array([{"B": BEGIN, "E": END, "C": COUNTER}.get(each, NOTE) for each in letters] or [NOTE])[numbers]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from castmates import files
 from castmates.errors import CastmatesError
-from castmates.timeline.importers import chrome, ctf, ftrace, strace, tensorboard, trace_cmd
+from castmates.timeline.importers import chrome, ctf, ftrace, strace, tensorboard
 from castmates.timeline.importers.lines import Progress, head, no_progress
 from castmates.timeline.model import Timeline
 
@@ -24,7 +24,7 @@ class Importer:
 
 
 IMPORTERS = (  # those that are sure of themselves come first
-    Importer("trace-cmd", "a trace.dat of trace-cmd", lambda _, text: trace_cmd.recognises(text), trace_cmd.read),
+    Importer("trace-cmd", "a trace.dat of trace-cmd", lambda _, text: ftrace.recognises_dat(text), ftrace.read_dat),
     Importer("lttng", "a folder of LTTng or CTF 1.8", lambda path, _: ctf.recognises(path), ctf.read),
     Importer("tensorboard", "a TensorBoard profile (*.xplane.pb)", tensorboard.recognises, tensorboard.read),
     Importer("chrome", "a trace in Chrome's JSON", lambda _, text: chrome.recognises(text), chrome.read),

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from castmates.timeline.importers.account import Account
 from castmates.timeline.importers.lines import Columns, Ints, Words, codes, integers
-from castmates.timeline.perf.moments import SOFT
+from castmates.timeline.syscalls import SOFT
 
 RUNS, SLEEPS, DISK, DEAD = range(4)  # how a thread left its CPU
 IRQ, SOFTIRQ = range(2)

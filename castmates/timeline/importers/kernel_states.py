@@ -1,130 +1,122 @@
-"""The states of threads from the switches of all CPUs and the wake-ups: running, runnable, preempted, blocked."""
+"""The states of threads in the trace of a kernel, from the switches of all CPUs and the wake-ups.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+A state lasts from a thread's first event to its last, or the end of the trace; where a switch is missing there is none,
+and none that events may have ended that were lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from castmates.timeline.importers.kernel import DEAD, DISK, RUNS
-from castmates.timeline.importers.kernel_gaps import Gaps, of_all
 from castmates.timeline.importers.lines import Ints
-from castmates.timeline.perf.states import BLOCKED, PREEMPTED, RUNNABLE, RUNNING, UNKNOWN
+from castmates.timeline.states import (
+    BLOCKED,
+    GONE,
+    LEAVES,
+    NONE,
+    PREEMPTED,
+    RUNNABLE,
+    RUNNING,
+    UNWOKEN,
+    Array,
+    chains,
+    is_first,
+    joined,
+    rows_of,
+)
 
-Array = npt.NDArray[Any]
-Table = Mapping[str, Array]
-GONE = 4  # after a thread's end
+Table = Array  # of named columns
 IDLE = 0  # the thread that runs where none does
-NOBODY = -1
+EVENT = np.dtype([
+    ("group", "i8"), ("t", "i8"), ("state", "i1"), ("cpu", "i4"),  # as of any edge
+    ("n", "i8"),  # its place in the trace, twice: who leaves a CPU does so before who comes
+    ("other", "i8"),  # name of who has the CPU after it; NONE where it runs or sleeps
+    ("is_disk", "?"),  # left without being interruptible
+], align=True)  # fmt: skip
+"""What changes the state of a thread, whose number is the group."""
+STATE = np.dtype([
+    ("tid", "i8"), ("t0", "i8"), ("t1", "i8"), ("state", "i1"),
+    ("cpu", "i8"),  # where it runs, ran last, or is going to run
+    ("other", "i8"), ("is_disk", "?"),
+    ("resumes", "?"),  # its end shows that it went on until then, whatever was before
+], align=True)  # fmt: skip
+"""What a thread did from one moment to another."""
 
 
 @dataclass(frozen=True)
 class States:
-    """Intervals of threads, without gaps from a thread's first event to its last where no switch is missing."""
+    """Intervals of threads."""
 
-    tid: Ints
-    t0: Ints
-    t1: Ints
-    state: Ints  # a place in perf's NAMES
-    cpu: Ints  # where it runs, ran last, or is going to run
-    other: Ints  # name of who has the CPU meanwhile; -1 where it runs or is blocked
-    is_disk: npt.NDArray[np.bool_]  # blocked without being interruptible
-    resumes: npt.NDArray[np.bool_]  # its end shows that it went on until then, whatever was before
+    rows: Array  # of STATE
     unknown: int  # stretches in which a switch is missing: they have no state
     cut: int = 0  # in which events were lost
 
 
-def states_of(switches: Table, wakes: Table, end: int, gaps: Mapping[int, Gaps] | None = None) -> States:
+def states_of(switches: Table, wakes: Table, end: int, gaps: "Mapping[int, Gaps] | None" = None) -> States:
     """The states of all threads but the idle one; `end` is the end of the trace, at which the last states end.
 
     `gaps` are those of each CPU in which events were lost.
     """
-    return _without_gaps(_states_of(switches, wakes, end), gaps or {})
+    events = _events(switches, wakes)
+    links = chains(events, end)
+    own, state, follows = events.take(links["edge"]), links["state"], links["next_state"] != NONE
+    rows = rows_of(STATE, **{name: links[name] for name in ("t0", "t1", "state", "cpu")}, tid=links["group"],
+                   other=own["other"], is_disk=own["is_disk"])  # fmt: skip
+    waits = np.isin(state, (RUNNABLE, PREEMPTED)) & follows
+    rows["cpu"][waits] = links["next_cpu"][waits]
+    runnable = state == RUNNABLE
+    rows["other"][runnable] = _who_runs(switches, rows["cpu"][runnable], rows["t0"][runnable])
+    leaves = np.isin(links["next_state"], LEAVES) & (state == RUNNING) & (links["next_cpu"] == rows["cpu"])
+    rows["resumes"] = leaves | ((state == BLOCKED) & (links["next_state"] == RUNNABLE))
+    kept = (rows["t1"] > rows["t0"]) & (state != GONE) & ~links["missing"]
+    rows = joined([_first(own.compress(is_first(links["group"])), switches), rows.compress(kept)])
+    return _without_gaps(States(rows, int(links["missing"].sum())), gaps or {})
 
 
-def _states_of(switches: Table, wakes: Table, end: int) -> States:
-    edges = _edges(switches, wakes)
-    rows = _effective(edges)
-    edges = {name: column[rows] for name, column in edges.items()}
-    tid, t, state = edges["tid"], edges["t"], edges["state"]
-    same = np.r_[tid[1:] == tid[:-1], False]
-    until = np.where(same, np.r_[t[1:], 0], end)
-    later_cpu = np.where(same, np.r_[edges["cpu"][1:], 0], edges["cpu"])
-    cpu = np.where((state == RUNNABLE) | (state == PREEMPTED), later_cpu, edges["cpu"])
-    waits = state == RUNNABLE
-    other = edges["other"].copy()
-    other[waits] = _who_runs(switches, cpu[waits], t[waits])
-    after = np.where(same, np.r_[state[1:], RUNNABLE], RUNNABLE)
-    leaves = np.isin(after, (PREEMPTED, BLOCKED, GONE))
-    unknown = same & ((leaves & (state != RUNNING)) | ((after == RUNNING) & (state == RUNNING)))  # a switch is missing
-    keep = (until > t) & (state != GONE) & ~unknown
-    first = _first(edges, switches)
-    leaves_here = leaves & (state == RUNNING) & (later_cpu == cpu)
-    resumes = same & (leaves_here | ((state == BLOCKED) & (after == RUNNABLE)))
-    state = np.where(same & (state == BLOCKED) & (after == RUNNING), UNKNOWN, state)  # its wake-up is not in the trace
-    columns = [tid, t, until, state, cpu, other, edges["is_disk"], resumes]
-    whole = [np.r_[before, column[keep]] for before, column in zip(first, columns, strict=True)]
-    tid, t, until, state, cpu, other = (column.astype(np.int64) for column in whole[:6])
-    return States(tid, t, until, state, cpu, other, whole[6].astype(bool), whole[7].astype(bool), int(unknown.sum()))
-
-
-def _without_gaps(states: States, gaps: Mapping[int, Gaps]) -> States:
+def _without_gaps(states: States, gaps: "Mapping[int, Gaps]") -> States:
     """States end where events were lost: of a CPU who ran there, and of any CPU who waited, which any CPU may end."""
     if not gaps:
         return states
-    runs = states.state == RUNNING
-    inside, until, again = of_all(gaps).cut(states.t0, states.t1)
-    for cpu in np.unique(states.cpu[runs]).tolist():
-        rows = np.flatnonzero(runs & (states.cpu == cpu))
-        nothing = Gaps(np.empty(0, np.int64), np.empty(0, np.int64))
-        inside[rows], until[rows], again[rows] = gaps.get(cpu, nothing).cut(states.t0[rows], states.t1[rows])
-    rest = np.flatnonzero(inside & states.resumes & (again < states.t1))
-    kept = np.flatnonzero(until > states.t0)
-    rows = np.r_[kept, rest]
-    columns = {name: getattr(states, name)[rows] for name in ("tid", "state", "cpu", "other", "is_disk", "resumes")}
-    columns["state"][inside[rows] & (columns["state"] == UNKNOWN)] = BLOCKED  # until then nobody woke it
-    begins, ends = np.r_[states.t0[kept], again[rest]], np.r_[until[kept], states.t1[rest]]
-    return replace(states, **columns, t0=begins, t1=ends, cut=int(inside.sum()))
+    rows = states.rows
+    runs = rows["state"] == RUNNING
+    inside, until, again = of_all(gaps).cut(rows["t0"], rows["t1"])
+    for cpu in np.unique(rows["cpu"][runs]).tolist():
+        own = np.flatnonzero(runs & (rows["cpu"] == cpu))
+        inside[own], until[own], again[own] = gaps.get(cpu, NOTHING).cut(rows["t0"][own], rows["t1"][own])
+    before, after = rows.copy(), rows.copy()
+    before["t1"], after["t0"] = until, again
+    for part in (before, after):  # until then nobody woke it
+        part["state"][inside & (rows["state"] == UNWOKEN)] = BLOCKED
+    rest = inside & rows["resumes"] & (again < rows["t1"])
+    return States(
+        joined([before.compress(until > rows["t0"]), after.compress(rest)]), states.unknown, int(inside.sum())
+    )
 
 
-def _edges(switches: Table, wakes: Table) -> dict[str, Array]:
+def _events(switches: Table, wakes: Table) -> Array:
     """What changes the state of a thread, by thread and in the order of the trace."""
-    out, into = switches["tid"] != IDLE, switches["next"] != IDLE
+    out, into, woken = switches["tid"] != IDLE, switches["next"] != IDLE, wakes["tid"] != IDLE
     left = switches["state"][out]
-    gone = np.select([left == RUNS, left == DEAD], [PREEMPTED, GONE], BLOCKED)
-    wake, count = wakes["tid"] != IDLE, int(into.sum())
-    nobody = np.full(count, NOBODY)
-    parts = {
-        "tid": [switches["tid"][out], switches["next"][into], wakes["tid"][wake]],
-        "n": [2 * switches["n"][out], 2 * switches["n"][into] + 1, 2 * wakes["n"][wake]],
-        "t": [switches["t"][out], switches["t"][into], wakes["t"][wake]],
-        "cpu": [switches["cpu"][out], switches["cpu"][into], wakes["cpu"][wake]],
-        "state": [gone, np.full(count, RUNNING), np.full(int(wake.sum()), RUNNABLE)],
-        "other": [np.where(left == RUNS, switches["next_comm"][out], NOBODY), nobody, np.full(int(wake.sum()), NOBODY)],
-        "is_disk": [left == DISK, np.zeros(count, bool), np.zeros(int(wake.sum()), bool)],
-    }
-    edges = {name: np.concatenate(part) for name, part in parts.items()}
-    order = np.lexsort((edges["n"], edges["t"], edges["tid"]))
-    return {name: column[order] for name, column in edges.items()}
-
-
-def _effective(edges: Mapping[str, Array]) -> Ints:
-    """Edges that change a state: a wake-up does so only of a thread that is blocked, and only once."""
-    tid, state = edges["tid"], edges["state"]
-    wake = state == RUNNABLE
-    place = np.maximum.accumulate(np.where(wake, -1, np.arange(len(state)))) if len(state) else np.empty(0, np.int64)
-    first = np.r_[True, tid[1:] != tid[:-1]] if len(tid) else np.empty(0, bool)
-    start = np.maximum.accumulate(np.where(first, np.arange(len(tid)), 0)) if len(tid) else place
-    known = place >= start
-    before = np.where(known, state[np.maximum(place, 0)], BLOCKED)
-    repeated = wake & np.r_[False, wake[:-1]] & ~first  # waking, then wakeup
-    return np.flatnonzero(~wake | ((before == BLOCKED) & ~repeated) | ((before == GONE) & ~repeated))
+    parts = [
+        rows_of(EVENT, group=switches["tid"][out], n=2 * switches["n"][out], t=switches["t"][out],
+                cpu=switches["cpu"][out], is_disk=left == DISK,
+                state=np.select([left == RUNS, left == DEAD], [PREEMPTED, GONE], BLOCKED),
+                other=np.where(left == RUNS, switches["next_comm"][out], NONE)),
+        rows_of(EVENT, group=switches["next"][into], n=2 * switches["n"][into] + 1, t=switches["t"][into],
+                cpu=switches["cpu"][into], state=RUNNING, other=NONE),
+        rows_of(EVENT, group=wakes["tid"][woken], n=2 * wakes["n"][woken], t=wakes["t"][woken],
+                cpu=wakes["cpu"][woken], state=RUNNABLE, other=NONE),
+    ]  # fmt: skip
+    events = joined(parts)
+    return events.take(np.lexsort((events["n"], events["t"], events["group"])))
 
 
 def _who_runs(switches: Table, cpu: Array, t: Array) -> Ints:
-    """The name of who runs on a CPU at a moment; -1 where that is not known."""
-    found = np.full(len(t), NOBODY, np.int64)
+    """The name of who runs on a CPU at a moment; NONE where that is not known."""
+    found = np.full(len(t), NONE, np.int64)
     for number in np.unique(cpu):
         own, asked = np.flatnonzero(switches["cpu"] == number), np.flatnonzero(cpu == number)
         place = np.searchsorted(switches["t"][own], t[asked], "right") - 1
@@ -134,20 +126,60 @@ def _who_runs(switches: Table, cpu: Array, t: Array) -> Ints:
     return found
 
 
-def _first(edges: Mapping[str, Array], switches: Table) -> list[Array]:
+def _first(events: Array, switches: Table) -> Array:
     """Threads that run at the beginning: their first event is that they leave the CPU that nobody left before."""
-    tid, state = edges["tid"], edges["state"]
-    first = np.flatnonzero(np.r_[True, tid[1:] != tid[:-1]]) if len(tid) else np.empty(0, np.int64)
-    earliest = {}
-    for number in np.unique(switches["cpu"]):
-        row = int(np.argmax(switches["cpu"] == number))
-        earliest[int(switches["tid"][row])] = int(number)
-    begin = int(switches["t"].min()) if len(switches["t"]) else 0
-    rows = [
-        row
-        for row in first[np.isin(state[first], (PREEMPTED, BLOCKED, GONE))].tolist()
-        if earliest.get(int(tid[row])) == int(edges["cpu"][row]) and edges["t"][row] > begin
-    ]
-    count = len(rows)
-    fixed = (np.full(count, begin), edges["t"][rows], np.full(count, RUNNING), edges["cpu"][rows])
-    return [tid[rows], *fixed, np.full(count, NOBODY), np.zeros(count, bool), np.ones(count, bool)]
+    cpus, rows = np.unique(switches["cpu"], return_index=True)
+    earliest = dict(zip(switches["tid"][rows].tolist(), cpus.tolist(), strict=True))
+    begin = int(switches["t"].min()) if len(switches) else 0
+    ran = np.isin(events["state"], LEAVES) & (events["t"] > begin)
+    ran &= np.array([earliest.get(tid, NONE) for tid in events["group"].tolist()], np.int64) == events["cpu"]
+    own = events.compress(ran)
+    return rows_of(STATE, tid=own["group"], t0=begin, t1=own["t"], state=RUNNING, cpu=own["cpu"], other=NONE,
+                   resumes=True)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Where a tracer lost events: spans in order, none of which overlap."""
+
+    begin: Ints
+    end: Ints
+
+    def cut(self, t0: Ints, t1: Ints) -> tuple[npt.NDArray[np.bool_], Ints, Ints]:
+        """Which intervals have a gap in them; when the first one begins there, and the last one ends."""
+        if not len(self.begin):
+            return np.zeros(len(t0), bool), t1, t1
+        first = np.searchsorted(self.end, t0, "right")
+        last = np.maximum(np.searchsorted(self.begin, t1, "left") - 1, 0)
+        place = np.minimum(first, len(self.begin) - 1)
+        inside = (first < len(self.begin)) & (self.begin[place] < t1)
+        until = np.where(inside, np.maximum(self.begin[place], t0), t1)
+        return inside, until, np.where(inside, np.minimum(self.end[last], t1), t1)
+
+
+NOTHING = Gaps(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def gaps_of(lost: Table, tables: Sequence[Table]) -> dict[int, Gaps]:
+    """By CPU: from its last event before each loss until the loss, which is noted once its events go on."""
+    found = {}
+    for cpu in np.unique(lost["cpu"]).tolist():
+        end = np.sort(lost["t"][lost["cpu"] == cpu]).astype(np.int64)
+        seen = np.sort(np.concatenate([table["t"][table["cpu"] == cpu] for table in tables])).astype(np.int64)
+        place = np.searchsorted(seen, end, "left") - 1
+        begin = np.where(place >= 0, seen[np.maximum(place, 0)] if len(seen) else 0, 0)
+        found[int(cpu)] = _joined(begin, end)
+    return found
+
+
+def of_all(gaps: Mapping[int, Gaps]) -> Gaps:
+    """Those of any CPU."""
+    begins, ends = [one.begin for one in gaps.values()], [one.end for one in gaps.values()]
+    return _joined(np.concatenate([NOTHING.begin, *begins]), np.concatenate([NOTHING.end, *ends]))
+
+
+def _joined(begin: Ints, end: Ints) -> Gaps:
+    order = np.lexsort((end, begin))
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    starts = np.append(True, begin[1:] > end[:-1])[: len(begin)]
+    return Gaps(begin[starts], end[np.roll(starts, -1)])

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.english import counted
-from castmates.timeline.cells import categories, or_none
 from castmates.timeline.importers.kernel import (
     BEGIN,
     COUNTER,
@@ -21,19 +20,19 @@ from castmates.timeline.importers.kernel import (
     WAKING,
     KernelEvents,
 )
-from castmates.timeline.importers.kernel_gaps import gaps_of
-from castmates.timeline.importers.kernel_states import IDLE, States, states_of
+from castmates.timeline.importers.kernel_states import IDLE, States, gaps_of, states_of
 from castmates.timeline.importers.lines import Ints
-from castmates.timeline.importers.nesting import fitted, pairs
-from castmates.timeline.model import Making
-from castmates.timeline.perf.states import BLOCKED, NAMES
-from castmates.timeline.perf.states import UNKNOWN as UNWOKEN
-from castmates.timeline.perf.waiting import FAULT, UNKNOWN, wait_of
-from castmates.timeline.registry import Registry
+from castmates.timeline.model import Making, Registry, categories, or_none
+from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN, is_last, joined, rows_of
+from castmates.timeline.states import UNKNOWN as NOT_KNOWN
+from castmates.timeline.syscalls import FAULT, UNKNOWN, wait_of
+from castmates.traces.nesting import fitted, pairs
 
-Table = Mapping[str, npt.NDArray[Any]]
+Table = npt.NDArray[Any]  # of named columns
 TABLES = ("switches", "wakes", "migrations", "calls", "interrupts", "faults", "marks", "lost")
+OF_THREADS = ("wakes", "migrations", "calls", "faults", "marks")  # that name the thread, as switches do
 SEEN = ("switches", "calls", "interrupts", "faults", "marks")  # whose CPU is the one that noted the event
+NAMED = np.dtype([("tid", "i8"), ("comm", "i8"), ("n", "i8")])  # a thread with the name that it had at an event
 UNKNOWN_THREAD = "unknown thread"  # of events that come before it is known who runs
 UNNAMED = "<...>"  # ftrace's name of a thread that it has forgotten
 
@@ -44,11 +43,11 @@ class KernelTimeline:
     def __init__(self, making: Making, registry: Registry, events: KernelEvents, source: str) -> None:
         self._making, self._registry, self._source = making, registry, source
         self._account, self._words = events.account, events.words.known()
-        self._tables = {name: _in_order(getattr(events, name).whole()) for name in TABLES}
+        self._tables = {name: _in_order(getattr(events, name).table()) for name in TABLES}
         self._tables["wakes"] = self._once(self._tables["wakes"])
         self._tids, self._tracks = self._threads(events.processes)
         self.missing: list[str] = []  # what is not in the timeline, in sentences
-        self.end = max((int(table["t"].max()) for table in self._tables.values() if len(table["t"])), default=0)
+        self.end = max((int(table["t"].max()) for table in self._tables.values() if len(table)), default=0)
 
     def fill(self) -> None:
         """Add everything."""
@@ -76,19 +75,19 @@ class KernelTimeline:
         if not (wakes["kind"] == WAKING).any():
             return wakes
         self._account.leave_used("sched_wakeup", "after sched_waking", int(second.sum()))
-        return {name: column[~second] for name, column in wakes.items()}
+        return wakes.compress(~second)
 
     def _threads(self, processes: Mapping[int, int]) -> tuple[Ints, Ints]:
         """Tracks of all threads: of those that were named several times, with the last name."""
-        pieces = [(table["tid"], table["comm"], table["n"]) for table in self._tables.values() if "tid" in table]
-        switches = self._tables["switches"]
-        pieces.append((switches["next"], switches["next_comm"], switches["n"]))
-        tid, comm, n = (np.concatenate([piece[number] for piece in pieces]) for number in range(3))
-        order = np.lexsort((n, np.array([word != UNNAMED for word in self._words] or [True])[comm], tid))
-        tid, comm = tid[order], comm[order]
-        last = np.r_[tid[1:] != tid[:-1], True] if len(tid) else np.empty(0, bool)
-        known, names = tid[last], comm[last]
-        kept = (known != IDLE) | np.isin(known, np.concatenate([piece[0] for piece in pieces[:-1]][1:]))
+        switches, others = self._tables["switches"], [self._tables[name] for name in OF_THREADS]
+        parts = [rows_of(NAMED, tid=table["tid"], comm=table["comm"], n=table["n"]) for table in (switches, *others)]
+        parts.append(rows_of(NAMED, tid=switches["next"], comm=switches["next_comm"], n=switches["n"]))
+        named = joined(parts)
+        is_known = np.array([word != UNNAMED for word in self._words] or [True])[named["comm"]]
+        named = named.take(np.lexsort((named["n"], is_known, named["tid"])))
+        named = named.compress(is_last(named["tid"]))
+        known, names = named["tid"], named["comm"]
+        kept = (known != IDLE) | np.isin(known, np.concatenate([table["tid"] for table in others]))
         own = dict(zip(known.tolist(), names.tolist(), strict=True))
         for process in sorted(set(processes.values()) & own.keys()):
             self._registry.process(process, self._words[own[process]])
@@ -112,27 +111,24 @@ class KernelTimeline:
         begin, end = _adjacent(table["tid"], table["enters"], table["name"])
         unpaired = int((~table["enters"]).sum()) - len(end)
         self._account.leave_used("sys_exit", "without its sys_enter in the trace", unpaired)
-        rows = {name: column[begin] for name, column in table.items()}
         open_ = _open(table, begin)
-        last = self._last(table["tid"][open_])
-        self._making.intervals(
-            t0_ns=np.r_[rows["t"], table["t"][open_]],
-            t1_ns=np.r_[table["t"][end], last],
-            track=self._track(np.r_[rows["tid"], table["tid"][open_]]),
-            kind="syscall",
-            name=self._named(np.r_[rows["name"], table["name"][open_]]),
-            cpu=or_none(np.r_[rows["cpu"], table["cpu"][open_]]),
-            value=np.r_[table["value"][end], np.full(len(open_), np.nan)],
-            detail=categories(np.r_[np.zeros(len(begin)), np.ones(len(open_))], ["", "did not return"]),
-            source=self._source,
-        )
         lost = int(table["enters"].sum()) - len(begin) - len(open_)
         self._account.leave_used("sys_enter", "without its sys_exit in the trace", lost)
-        chosen = np.r_[begin, open_]
-        every = {name: column[chosen] for name, column in table.items()}
-        until = np.r_[table["t"][end], last]
-        order = np.lexsort((every["t"], every["tid"]))
-        return {name: column[order] for name, column in every.items()}, until[order]
+        calls = table.take(np.concatenate([begin, open_]))
+        until = np.concatenate([table["t"][end], self._last(table["tid"][open_])])
+        self._making.intervals(
+            t0_ns=calls["t"],
+            t1_ns=until,
+            track=self._track(calls["tid"]),
+            kind="syscall",
+            name=self._named(calls["name"]),
+            cpu=or_none(calls["cpu"]),
+            value=np.concatenate([table["value"][end], np.full(len(open_), np.nan)]),
+            detail=categories(np.arange(len(calls)) >= len(begin), ["", "did not return"]),
+            source=self._source,
+        )
+        order = np.lexsort((calls["t"], calls["tid"]))
+        return calls.take(order), until[order]
 
     def _last(self, tid: npt.NDArray[Any]) -> Ints:
         """When threads end; the end of the trace for those that do not."""
@@ -143,24 +139,23 @@ class KernelTimeline:
 
     def _states(self, states: States, calls: Table, until: Ints) -> None:
         """Add states; a blocked thread waits in the system call that is open then, with a wake-up seen or not."""
-        blocked = np.isin(states.state, (BLOCKED, UNWOKEN))
-        waits = [wait_of(word) for word in self._words]
-        words = [*self._words, *waits, "", UNKNOWN, FAULT]
+        rows = states.rows
+        blocked = np.isin(rows["state"], (BLOCKED, UNWOKEN))
+        asleep = rows[blocked]
+        words = [*self._words, *map(wait_of, self._words), "", UNKNOWN, FAULT]
         count = len(self._words)
-        detail = np.where(states.other >= 0, states.other, 2 * count)
-        place = _call_at(calls, until, states.tid[blocked], states.t0[blocked])
-        inside = np.where(place >= 0, count + calls["name"][place] if len(calls["name"]) else 0, 2 * count + 1)
-        faults = (
-            (place < 0) & states.is_disk[blocked] & bool(len(calls["t"]))
-        )  # outside of calls no signal would end it
+        detail = np.where(rows["other"] >= 0, rows["other"], 2 * count)
+        place = _call_at(calls, until, asleep["tid"], asleep["t0"])
+        inside = np.where(place >= 0, count + calls["name"][place] if len(calls) else 0, 2 * count + 1)
+        faults = (place < 0) & asleep["is_disk"] & bool(len(calls))  # outside of calls no signal would end it
         detail[blocked] = np.where(faults, 2 * count + 2, inside)
         self._making.intervals(
-            t0_ns=states.t0,
-            t1_ns=states.t1,
-            track=self._track(states.tid),
+            t0_ns=rows["t0"],
+            t1_ns=rows["t1"],
+            track=self._track(rows["tid"]),
             kind="state",
-            name=categories(states.state, NAMES),
-            cpu=or_none(states.cpu),
+            name=categories(np.minimum(rows["state"], NOT_KNOWN), NAMES),
+            cpu=or_none(rows["cpu"]),
             detail=categories(detail, words),
             source=self._source,
         )
@@ -168,7 +163,7 @@ class KernelTimeline:
     def _interrupts(self) -> None:
         table = self._tables["interrupts"]
         for kind, word in ((IRQ, "irq"), (IRQ + 1, "softirq")):
-            own = {name: column[table["kind"] == kind] for name, column in table.items()}
+            own = table.compress(table["kind"] == kind)
             begin, end = pairs(own["cpu"].astype(np.int64), own["enters"])
             names = "irq_handler" if kind == IRQ else "softirq"
             self._account.leave_used(f"{names}_entry", "without its exit", int(own["enters"].sum()) - len(begin))
@@ -189,7 +184,7 @@ class KernelTimeline:
     def _marks(self) -> None:
         table = self._tables["marks"]
         span = np.isin(table["kind"], (BEGIN, END))
-        own = {name: column[span] for name, column in table.items()}
+        own = table.compress(span)
         both = own["tid"].astype(np.int64) * (len(self._words) + 1) + own["group"]
         begin, end = pairs(both, own["kind"] == BEGIN)
         self._unpaired(own, np.r_[begin, end])
@@ -209,21 +204,19 @@ class KernelTimeline:
 
     def _unpaired(self, own: Table, paired: Ints) -> None:
         """Begins without ends become notes, and so do ends that have a name."""
-        alone = np.ones(len(own["t"]), bool)
+        alone = np.ones(len(own), bool)
         alone[paired] = False
         named = alone & (
             (own["kind"] == BEGIN) | (np.array([bool(word) for word in self._words] or [False])[own["group"]])
         )
         self._account.leave_used("marks (ends)", "without begin", int((alone & ~named).sum()))
-        rows = {name: column[named] for name, column in own.items()}
+        rows = own.compress(named)
         labels = [f"{word} {'begins' if kind == BEGIN else 'ends'}" for kind in (BEGIN, END) for word in self._words]
         numbers = rows["name"] + len(self._words) * (rows["kind"] == END)
         self._instant("annotation", rows, self._track(rows["tid"]), categories(numbers, labels))
 
     def _notes(self, table: Table) -> None:
-        counters, notes = (
-            {name: column[table["kind"] == kind] for name, column in table.items()} for kind in (COUNTER, NOTE)
-        )
+        counters, notes = (table[table["kind"] == kind] for kind in (COUNTER, NOTE))
         self._making.samples(
             t_ns=counters["t"],
             track=self._track(counters["tid"]),
@@ -243,7 +236,7 @@ class KernelTimeline:
         self._instant("migration", moves, self._track(moves["tid"]), "migration", detail=paths)
         self._instant("fault", faults, self._track(faults["tid"]), "page fault", detail=self._named(faults["name"]))
         dead = self._tables["switches"]["state"] == DEAD
-        ends = {name: column[dead] for name, column in self._tables["switches"].items()}
+        ends = self._tables["switches"][dead]
         self._instant("exit", ends, self._track(ends["tid"]), "exited")
         lost = self._tables["lost"]
         self._instant(
@@ -276,7 +269,7 @@ def _in_order(table: Table) -> Table:
     if (np.diff(table["t"]) >= 0).all():
         return table
     order = np.lexsort((table["n"], table["t"]))
-    return {name: column[order] for name, column in table.items()}
+    return table[order]
 
 
 def _adjacent(tid: npt.NDArray[Any], enters: npt.NDArray[np.bool_], name: npt.NDArray[Any]) -> tuple[Ints, Ints]:
@@ -297,7 +290,7 @@ def _open(table: Table, begin: Ints) -> Ints:
 
 def _call_at(calls: Table, until: Ints, tid: Ints, t: Ints) -> Ints:
     """The call of a thread that is open at a moment; -1 for none. Calls are in the order of threads and times."""
-    if not len(calls["t"]):
+    if not len(calls):
         return np.full(len(t), -1, np.int64)
     base = min(int(calls["t"].min()), int(t.min()) if len(t) else 0)
     wide = np.int64(max(int(calls["t"].max()), int(t.max()) if len(t) else 0) - base + 1)
@@ -305,8 +298,8 @@ def _call_at(calls: Table, until: Ints, tid: Ints, t: Ints) -> Ints:
     del threads
     if int(number.max(initial=0) + 1) * int(wide) >= 2**63:  # years of many threads
         return np.full(len(t), -1, np.int64)
-    keys = number[: len(calls["t"])] * wide + (calls["t"] - base)
-    place = np.searchsorted(keys, number[len(calls["t"]) :] * wide + (t - base), "right") - 1
+    keys = number[: len(calls)] * wide + (calls["t"] - base)
+    place = np.searchsorted(keys, number[len(calls) :] * wide + (t - base), "right") - 1
     found = np.maximum(place, 0)
     inside = (place >= 0) & (calls["tid"][found] == tid) & (until[found] >= t)
     return np.where(inside, found, -1)

@@ -1,8 +1,11 @@
-"""Reads a file of text in blocks of whole lines, and takes lines apart by patterns, all lines of a block at once."""
+"""Reads text in blocks of whole lines, of a file or of what a program prints, and takes lines apart by patterns."""
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +14,7 @@ import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
+from castmates.timeline.states import rows_of
 
 AT_ONCE = 16 << 20  # bytes
 LONGEST = 4 << 20  # of a line; what has none in so many bytes is no text
@@ -157,8 +161,55 @@ class Columns:
         """Each column in one piece; what it was made of is let go of."""
         return {name: self._whole(name, kind) for name, kind in self._kinds.items()}
 
+    def table(self) -> npt.NDArray[Any]:
+        """All columns as one table."""
+        return rows_of(np.dtype(list(self._kinds.items()), align=True), **self.whole())
+
     def _whole(self, name: str, kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         parts = self._parts[name]
         found = np.concatenate(parts) if parts else np.empty(0, kind)
         parts.clear()
         return found
+
+
+Read = TypeVar("Read")
+
+
+def needed(name: str, path: Path) -> str:
+    """Where a program is; without it, what it is needed for is a sentence."""
+    found = shutil.which(name)
+    if found is None:
+        raise CastmatesError(f"{path}: reading this needs the program {name}: apt-get install {name}.")
+    return found
+
+
+def output_of(
+    command: Sequence[str],
+    path: Path,
+    read: Callable[[IO[bytes]], object],
+    understand: Callable[[str], Read],
+) -> Read:
+    """Give a program's output to a reader; return what is understood of its messages.
+
+    A program that fails is a sentence with its last words.
+    """
+    with tempfile.TemporaryFile() as errors:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL) as process:
+            try:
+                assert process.stdout is not None
+                read(process.stdout)
+                process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    if process.returncode:
+        why = _why(said, process.returncode)
+        raise CastmatesError(f"{path}: {Path(command[0]).name} cannot read this to its end ({why}).")
+    return understand(said)
+
+
+def _why(said: str, code: int) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return " ".join(lines[-1].rstrip(".").split())[:200] if lines else f"it ended with {code}"

@@ -13,15 +13,13 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import RUNTIME
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories
-from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.account import Account, record
 from castmates.timeline.importers.lines import Ints, Progress
-from castmates.timeline.importers.nesting import fitted
-from castmates.timeline.importers.record import record
-from castmates.timeline.model import Making, Timeline
+from castmates.timeline.model import Making, Timeline, categories
+from castmates.timeline.states import rows_of
 from castmates.traces.devices import GPU, KINDS, STREAM
+from castmates.traces.nesting import fitted
 from castmates.traces.operations import begin_of, operation_of
-from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import EventName, Events, Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import INPUT_THREADS, STEP
 
@@ -32,6 +30,7 @@ STEP_NUMBER = "step_num"
 INSTRUCTION, PROGRAM = "hlo_op", "hlo_module"  # of what XLA runs, as for JAX
 COPIES, KERNEL = {"copy", "set"}, "kernel"
 PS = 1000
+EVENT = np.dtype([("kind", "i8"), ("offset_ps", "i8"), ("end_ps", "i8"), ("number", "f8")])
 
 
 def recognises(path: Path, beginning: bytes) -> bool:
@@ -58,11 +57,8 @@ def read(path: Path, progress: Progress) -> Timeline:
     making = Making()
     for file in files:
         with Space(file) as space:
-            try:
-                planes = space.planes()
-                _Host(making, account, file, begin_of({plane.name: plane for plane in planes})).add(planes)
-            except NotProtobuf as why:
-                raise CastmatesError(f"{file}: this is no whole XSpace: {why}.") from None
+            planes = space.planes()
+            _Host(making, account, file, begin_of({plane.name: plane for plane in planes})).add(planes)
         progress(file.stat().st_size)
     if not account.read:
         raise CastmatesError(f"{path}: there are no events in this profile.")
@@ -94,16 +90,17 @@ class _Host:
     def _line(self, plane: Plane, line: Line, kinds: "_Kinds", device: bool) -> None:
         start = line.timestamp_ns + (self._began if line.timestamp_ns < self._began else 0)
         parts = [
-            (kinds.kinds(events), events.offset_ps, events.duration_ps, kinds.numbers(events))
-            for events in line.events(kinds.stats)
-        ]
+            rows_of(EVENT, kind=kinds.kinds(some), offset_ps=some.offset_ps, end_ps=some.offset_ps + some.duration_ps,
+                    number=kinds.numbers(some))
+            for some in line.events(kinds.stats)
+        ]  # fmt: skip
         if not parts:
             return
-        kind, offset, length, number = (np.concatenate([part[place] for part in parts]) for place in range(4))
-        self._account.read += len(kind)
-        begin, end = start + offset // PS, start + (offset + length) // PS
+        events = np.concatenate(parts)
+        self._account.read += len(events)
+        begin, end, number = start + events["offset_ps"] // PS, start + events["end_ps"] // PS, events["number"]
         track = self._track(plane, line, device)
-        for word, name, detail, chosen in kinds.parted(kind):
+        for word, name, detail, chosen in kinds.parted(events["kind"]):
             self._account.use(word, int(chosen.sum()))
             depth, until, _ = fitted(np.full(int(chosen.sum()), track), begin[chosen], end[chosen])
             self._making.intervals(

@@ -1,30 +1,82 @@
-"""Puts what perf recorded of members into a timeline."""
+"""Puts what perf recorded of members into a timeline, and tells what is known of the recording as a whole."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.timeline.families import SCHEDULER, SYSCALLS
 from castmates.errors import CastmatesError
-from castmates.timeline.cells import categories, or_none
-from castmates.timeline.model import Making
-from castmates.timeline.perf import cpus, moments, syscalls
+from castmates.timeline.model import Making, Registry, categories, or_none
+from castmates.timeline.perf import moments
+from castmates.timeline.perf.groups import People, Scope, Span, Spans, spans_of
 from castmates.timeline.perf.header import MONOTONIC
-from castmates.timeline.perf.keys import Keys
-from castmates.timeline.perf.people import People
 from castmates.timeline.perf.reading import Recording, read
-from castmates.timeline.perf.spans import Span, Spans, spans_of
-from castmates.timeline.perf.states import BLOCKED, NAMES, UNKNOWN, UNWOKEN, States, ends_of, states_of
-from castmates.timeline.perf.summary import missing, summary
-from castmates.timeline.perf.syscall_names import syscall_name
-from castmates.timeline.perf.syscalls import calls_of
-from castmates.timeline.perf.waiting import waits
-from castmates.timeline.registry import Registry
+from castmates.timeline.perf.states import WAKE_UPS, States, states_of
+from castmates.timeline.perf.syscalls import HOW, calls_of, waits
+from castmates.timeline.states import BLOCKED, NAMES, NONE, UNKNOWN, UNWOKEN, Array
+from castmates.timeline.syscalls import syscall_name
 
-Array = npt.NDArray[Any]
+
+def summary(recording: Recording, people: People, spans: Spans) -> dict[str, Any]:
+    """The source's entry in the record of a trace."""
+    counts = dict(recording.counts)
+    states = {name.removeprefix("states "): counts.pop(name) for name in list(counts) if name.startswith("states ")}
+    lost = max(int(recording.losses["count"].sum()), recording.lost_samples)
+    return {
+        "name": "perf",
+        "events": {name: count for name, count in sorted(counts.items()) if count},
+        "lost": lost,
+        "bytes": recording.header.file.stat().st_size,
+        "first_ns": recording.first_ns,
+        "last_ns": recording.last_ns,
+        "whole_s": float((spans.ends - spans.begins).sum()) / 1e9,
+        "threads": len(people),
+        "threads_of": dict(Counter(people.members)),
+        "switches": states,
+        "version": recording.header.about.get("perf", ""),
+        "reason": "" if len(people) else "none of its threads belongs to a member",
+    }
+
+
+def missing(recording: Recording, people: People) -> dict[str, list[str]]:
+    """What a reader of the timeline has to know that it lacks: sentences, and the families that each is about."""
+    return dict(_missing(recording, people))
+
+
+def _missing(recording: Recording, people: People) -> Iterator[tuple[str, list[str]]]:
+    samples = recording.samples
+    leaves = samples.get("sched:sched_switch")
+    if leaves is None:
+        yield (
+            "The scheduler's own events were not recorded: who ran instead of a thread is not known, and a thread that "
+            "is blocked counts as blocked until it runs again.",
+            [SCHEDULER],
+        )
+    elif not any(len(samples[name]) for name in WAKE_UPS if name in samples):
+        words = "Wake-ups were not recorded: a thread that is blocked counts as blocked until it runs again."
+        yield words, [SCHEDULER]
+    elif (recording.switches["other"] >= 0).any() and (people.number(leaves["tid"]) >= 0).all():
+        yield (
+            "Recorded by control groups: wake-ups of members by other programs are not in it, and a thread that they "
+            "woke counts as blocked until it runs again.",
+            [SCHEDULER],
+        )
+    if "raw_syscalls:sys_enter" not in samples:
+        yield "System calls were not recorded: in what a blocked thread waits is not known.", [SCHEDULER, SYSCALLS]
+    if (lost := int(recording.losses["count"].sum())) or recording.lost_samples:
+        many = max(lost, recording.lost_samples)
+        if lost:
+            yield f"{many:,} events were lost: no state is shown for the times in which they were.", []
+        else:
+            yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong.", []
+    if recording.counts["throttled"]:
+        yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many.", []
+
+
 SOURCE = "perf"
 OTHERS = "others or idle"
 
@@ -55,7 +107,7 @@ def add_perf(
         asked = [(begin, max(begin, min(end, recording.sure_ns))) for begin, end in asked]
     people, spans = People(recording, members), spans_of(recording, asked)
     if len(people) and len(spans.begins):
-        _Adding(making, registry, recording, people, spans).add()
+        _Adding(making, registry, Scope(recording, people, spans)).add()
     if asked:
         _whole(making, registry, spans)
     _lost(making, registry, recording)
@@ -74,118 +126,109 @@ def _spans(span: Span | Sequence[Span] | None) -> list[Span]:
 class _Adding:
     """One recording on its way into a timeline."""
 
-    def __init__(self, making: Making, registry: Registry, recording: Recording, people: People, spans: Spans) -> None:
-        self._making, self._registry, self._recording = making, registry, recording
-        self._people, self._spans = people, spans
-        first = min(recording.first_ns, int(spans.begins[0]))  # one earlier is asked for what comes from it on
-        last = max(recording.last_ns, int(spans.ends[-1]))
-        self._keys = Keys(first - 1, last, max(len(people) * len(spans.begins), 1 << 16))
-        self._tracks = np.full(len(people), -1)
-        self._machine = recording.header.about.get("arch", "")
+    def __init__(self, making: Making, registry: Registry, scope: Scope) -> None:
+        self._making, self._registry, self._scope = making, registry, scope
+        self._people, self._tracks = scope.people, np.full(len(scope.people), NONE)
 
     def add(self) -> None:
         """Add everything."""
-        end_of = ends_of(self._recording, self._people, self._spans)
-        calls = calls_of(self._recording, self._people, self._spans, end_of)
-        found = states_of(self._recording, self._people, self._spans, self._keys, end_of)
-        self._states(found, calls)
+        calls, unpaired = calls_of(self._scope)
+        states = states_of(self._scope)
+        self._states(states, calls)
         self._calls(calls)
-        self._wakeups(found)
-        self._cpus(found)
-        self._moments(found)
-        self._recording.counts.update({f"states {name}": count for name, count in found.counts.items()})
-        self._recording.counts["system calls without a begin"] = calls.unpaired
+        self._wakeups(states)
+        self._cpus(states)
+        self._moments(states)
+        counts = self._scope.recording.counts
+        counts.update({f"states {name}": count for name, count in states.counts.items()})
+        counts["system calls without a begin"] = unpaired
 
     def _track(self, threads: Array) -> Array:
         """The tracks of threads; one that does nothing in the recording gets none."""
+        people, tasks = self._people, self._scope.recording.tasks
         for number in pd.unique(threads).tolist():
             if self._tracks[number] < 0:
-                people = self._people
                 tid, pid, member = int(people.tids[number]), people.pid(number), people.member(number)
-                self._registry.process(pid, self._recording.tasks.name(pid), member)
+                self._registry.process(pid, tasks.name(pid), member)
                 self._tracks[number] = self._registry.thread(tid, pid, people.name(number), member)
         return np.asarray(self._tracks[threads])
 
-    def _states(self, found: States, calls: syscalls.Calls) -> None:
+    def _states(self, states: States, calls: Array) -> None:
         """States, with what a blocked one waits in (its wake-up seen or not), and who ran instead of one that waits."""
-        instead = self._people.labels(cpus.instead_of(self._recording, self._people, found, self._keys))
-        blocked = np.flatnonzero((found.state == BLOCKED) | (found.state == UNWOKEN))
-        inside = waits(
-            found.group[blocked], found.begins[blocked], found.is_deep[blocked], calls, self._keys, self._machine
-        )
+        rows = states.rows
+        instead = self._people.labels(moments.instead_of(self._scope, states))
+        blocked = np.flatnonzero(np.isin(rows["state"], (BLOCKED, UNWOKEN)))
+        inside = waits(self._scope, rows.take(blocked), calls)
         words = list(dict.fromkeys(["", *instead.categories, *inside.categories]))
         place = {word: code for code, word in enumerate(words)}
         detail = _again(instead, place)
         detail[blocked] = _again(inside, place)
-        value = np.full(len(found.begins), np.nan)
-        value[blocked] = found.is_deep[blocked]
+        value = np.full(len(rows), np.nan)
+        value[blocked] = rows["is_deep"][blocked]
         self._making.intervals(
-            t0_ns=found.begins,
-            t1_ns=found.ends,
-            track=self._track(found.thread),
+            t0_ns=rows["t0"],
+            t1_ns=rows["t1"],
+            track=self._track(states.thread),
             kind="state",
-            name=categories(np.minimum(found.state, UNKNOWN), NAMES),
-            cpu=or_none(found.cpu),
+            name=categories(np.minimum(rows["state"], UNKNOWN), NAMES),
+            cpu=or_none(rows["cpu"]),
             value=value,
             detail=categories(detail, words),
             source=SOURCE,
         )
 
-    def _calls(self, calls: syscalls.Calls) -> None:
-        if not len(calls.group):
+    def _calls(self, calls: Array) -> None:
+        if not len(calls):
             return
-        unique, code = np.unique(calls.number, return_inverse=True)
-        names = [syscall_name(number, self._machine) for number in unique.tolist()]
+        unique, code = np.unique(calls["number"], return_inverse=True)
+        machine = self._scope.recording.header.about.get("arch", "")
         self._making.intervals(
-            t0_ns=calls.begins,
-            t1_ns=calls.ends,
-            track=self._track(calls.thread),
+            t0_ns=calls["t0"],
+            t1_ns=calls["t1"],
+            track=self._track(calls["group"] // self._scope.stretches),
             kind="syscall",
-            name=categories(code, names),
-            cpu=or_none(calls.cpu),
-            value=calls.result,
-            detail=categories(calls.how, syscalls.HOW),
+            name=categories(code, [syscall_name(number, machine) for number in unique.tolist()]),
+            cpu=or_none(calls["cpu"]),
+            value=calls["result"],
+            detail=categories(calls["how"], HOW),
             source=SOURCE,
         )
 
-    def _wakeups(self, found: States) -> None:
+    def _wakeups(self, states: States) -> None:
         """The wake-ups that ended a wait, each once, however often the kernel reported it."""
-        wake = np.unique(found.wake[found.wake >= 0])
-        if not len(wake):
+        place = np.unique(states.rows["wake"][states.rows["wake"] >= 0])
+        if not len(place):
             return
-        wakes = found.wakes
-        waker = wakes.waker[wake]
-        label = self._people.labels(waker)
-        words = [word or "interrupt" for word in label.categories]
-        woken = found.wake_thread()[wake]
+        wakes = states.wakes.take(place)
+        label = self._people.labels(wakes["waker"])
         self._making.instants(
-            t_ns=wakes.time[wake],
-            track=self._track(woken),
+            t_ns=wakes["t"],
+            track=self._track(states.wake_thread()[place]),
             kind="wakeup",
             name="woken",
-            cpu=or_none(wakes.cpu[wake]),
-            value=np.where(waker >= 0, waker, np.nan),
-            detail=categories(np.asarray(label.codes), words),
+            cpu=or_none(wakes["cpu"]),
+            value=np.where(wakes["waker"] >= 0, wakes["waker"], np.nan),
+            detail=categories(np.asarray(label.codes), [word or "interrupt" for word in label.categories]),
             source=SOURCE,
         )
 
-    def _cpus(self, found: States) -> None:
-        turns = cpus.turns_of(self._people, found)
-        if not len(turns.cpu):
+    def _cpus(self, states: States) -> None:
+        turns = moments.turns_of(self._people, states)
+        if not len(turns):
             return
-        tracks = {cpu: self._registry.cpu(cpu) for cpu in pd.unique(turns.cpu).tolist()}
-        is_member = turns.thread >= 0
+        tracks = {cpu: self._registry.cpu(cpu) for cpu in pd.unique(turns["cpu"]).tolist()}
+        is_member = turns["thread"] >= 0
         members = [*dict.fromkeys(self._people.members), OTHERS]
         place = {name: code for code, name in enumerate(members)}
         of_thread = np.array([place[name] for name in self._people.members])
-        tids = np.where(is_member, self._people.tids[turns.thread], turns.other_tid)
+        tids = np.where(is_member, self._people.tids[turns["thread"]], turns["other_tid"])
         self._making.intervals(
-            t0_ns=turns.begins,
-            t1_ns=turns.ends,
-            track=pd.Series(turns.cpu).map(tracks).to_numpy(np.int64),
+            t0_ns=turns["t0"],
+            t1_ns=turns["t1"],
+            track=pd.Series(turns["cpu"]).map(tracks).to_numpy(np.int64),
             kind="on_cpu",
-            name=categories(np.where(is_member, of_thread[turns.thread], place[OTHERS]), members),
-            cpu=or_none(turns.cpu),
+            name=categories(np.where(is_member, of_thread[turns["thread"]], place[OTHERS]), members),
+            cpu=or_none(turns["cpu"]),
             value=np.where(tids >= 0, tids, np.nan),
             detail=self._thread_names(tids),
             source=SOURCE,
@@ -193,21 +236,21 @@ class _Adding:
 
     def _thread_names(self, tids: Array) -> pd.Categorical:
         codes, unique = pd.factorize(tids)
-        name = self._recording.tasks.name
+        name = self._scope.recording.tasks.name
         return categories(codes, ["" if tid < 0 else "idle" if tid == 0 else name(tid) for tid in unique.tolist()])
 
-    def _moments(self, found: States) -> None:
-        for thread, time, cpu, in_kernel in moments.faults_of(self._recording, self._people, self._spans):
+    def _moments(self, states: States) -> None:
+        for fault in moments.faults_of(self._scope):
             self._making.instants(
-                t_ns=time,
-                track=self._track(thread),
+                t_ns=fault.time,
+                track=self._track(fault.thread),
                 kind="fault",
                 name="page fault",
-                cpu=or_none(cpu),
-                detail=categories(in_kernel.astype(int), ("user", "kernel")),
+                cpu=or_none(fault.cpu),
+                detail=categories(fault.in_kernel.astype(int), ("user", "kernel")),
                 source=SOURCE,
             )
-        for each in moments.interrupts_of(self._recording, self._people, self._spans):
+        for each in moments.interrupts_of(self._scope):
             self._making.intervals(
                 t0_ns=each.begins,
                 t1_ns=each.ends,
@@ -217,14 +260,14 @@ class _Adding:
                 cpu=or_none(each.cpu),
                 source=SOURCE,
             )
-        thread, time, origin, to = moments.migrations_of(found)
+        moved = moments.migrations_of(states)
         self._making.instants(
-            t_ns=time,
-            track=self._track(thread),
+            t_ns=moved.time,
+            track=self._track(moved.thread),
             kind="migration",
             name="migrated",
-            cpu=or_none(to),
-            detail=[f"cpu{one}->cpu{other}" for one, other in zip(origin.tolist(), to.tolist(), strict=True)],
+            cpu=or_none(moved.to),
+            detail=[f"cpu{one}->cpu{to}" for one, to in zip(moved.origin.tolist(), moved.to.tolist(), strict=True)],
             source=SOURCE,
         )
 
@@ -239,9 +282,7 @@ def _whole(making: Making, registry: Registry, spans: Spans) -> None:
 def _lost(making: Making, registry: Registry, recording: Recording) -> None:
     """Losses, each on the CPU whose events are missing."""
     losses = recording.losses
-    for time, cpu, count, since in zip(
-        *(losses[name].tolist() for name in ("time", "cpu", "count", "since")), strict=True
-    ):
+    for time, cpu, count, since in losses[["time", "cpu", "count", "since"]].tolist():
         making.instants(
             t_ns=[time],
             track=registry.cpu(cpu) if cpu >= 0 else registry.run(),

@@ -1,24 +1,85 @@
-"""Page faults, interrupts and migrations of members' threads."""
+"""Who was on each CPU, and what happened there: page faults, interrupts and migrations of members' threads."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from castmates.timeline.perf.people import People
-from castmates.timeline.perf.reading import KERNEL, Recording, Table
-from castmates.timeline.perf.spans import Spans
-from castmates.timeline.perf.states import RUNNING, States
+from castmates.timeline.perf.groups import People, Scope
+from castmates.timeline.perf.reading import KERNEL, Recording
+from castmates.timeline.perf.states import States
+from castmates.timeline.states import NONE, PREEMPTED, RUNNABLE, RUNNING, Array, is_first, joined, rows_of
+from castmates.timeline.syscalls import SOFT
 
-Array = npt.NDArray[Any]
-SOFT = ("hi", "timer", "net tx", "net rx", "block", "irq poll", "tasklet", "sched", "hrtimer", "rcu")
 FAULTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
+COMING = np.dtype([("cpu", "i4"), ("t", "i8"), ("tid", "i4")], align=True)
+TURN = np.dtype([
+    ("cpu", "i4"), ("t0", "i8"), ("t1", "i8"),
+    ("thread", "i8"),  # number of a member's thread; NONE for others, or nobody
+    ("other_tid", "i4"),  # of such a row, who was seen to come; NONE where nobody was
+], align=True)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Interrupts:
+def instead_of(scope: Scope, states: States) -> Array:
+    """Of each interval in which a thread waited to run, which one ran instead; NONE where that does not show."""
+    rows, keys, people = states.rows, scope.keys, scope.people
+    comings, found = _comings(scope, states), np.full(len(states.rows), NONE)
+    is_preempted = (rows["state"] == PREEMPTED) & (rows["cpu"] >= 0)
+    is_runnable = (rows["state"] == RUNNABLE) & (rows["cpu"] >= 0)
+    if len(comings):
+        coming = keys.of(comings["cpu"], comings["t"])
+        for waits, look in ((is_preempted, keys.first_after), (is_runnable, keys.last_before)):
+            at = look(coming, rows["cpu"][waits], rows["t0"][waits])
+            found[waits] = np.where(at >= 0, comings["tid"][at], NONE)
+    shown = is_preempted & (rows["next_tid"] >= 0)
+    found[shown] = rows["next_tid"][shown]
+    found[found == people.tids[states.thread]] = NONE
+    return found
+
+
+def turns_of(people: People, states: States) -> Array:
+    """Who ran on each CPU that members ran on; between them, others or nobody. Rows of a CPU do not overlap."""
+    rows = states.rows
+    ran = np.flatnonzero((rows["state"] == RUNNING) & (rows["cpu"] >= 0))
+    ran = ran[np.lexsort((rows["t0"][ran], rows["cpu"][ran]))]
+    own = rows.take(ran)
+    turns = rows_of(TURN, cpu=own["cpu"], t0=own["t0"], t1=own["t1"], thread=states.thread[ran], other_tid=NONE)
+    same = ~is_first(turns["cpu"])
+    turns["t0"] = np.where(same, np.maximum(turns["t0"], np.roll(turns["t1"], 1)), turns["t0"])
+    stretch = own["group"] % states.stretches
+    gaps = np.flatnonzero((same & (stretch == np.roll(stretch, 1)))[1:] & (turns["t0"][1:] > turns["t1"][:-1]))
+    other = _next_of(rows)[ran[gaps]]
+    is_other = people.number(other) < 0  # between two members' threads there is the switch, and nobody else
+    gaps, other = gaps[is_other], other[is_other]
+    between = rows_of(TURN, cpu=turns["cpu"][gaps], t0=turns["t1"][gaps], t1=turns["t0"][gaps + 1], thread=NONE,
+                      other_tid=other)  # fmt: skip
+    turns = joined([turns, between])
+    return turns.compress(turns["t1"] > turns["t0"])
+
+
+def _next_of(rows: Array) -> Array:
+    """Of each interval, who came to its CPU after it: what the following interval of its thread begins with."""
+    return np.where(is_first(rows["group"][::-1])[::-1], NONE, np.roll(rows["next_tid"], -1))
+
+
+def _comings(scope: Scope, states: States) -> Array:
+    """Every moment at which somebody is known to have come to a CPU, in the order of both."""
+    switches, people = scope.recording.switches, scope.people
+    came = switches.compress(~switches["out"] & (people.number(switches["tid"]) < 0))
+    runs = states.rows["state"] == RUNNING
+    ran = states.rows.compress(runs)
+    parts = [
+        rows_of(COMING, cpu=ran["cpu"], t=ran["t0"], tid=people.tids[states.thread[runs]]),
+        rows_of(COMING, cpu=came["cpu"], t=came["time"], tid=came["tid"]),
+    ]
+    if (leaves := scope.recording.samples.get("sched:sched_switch")) is not None:
+        parts.append(rows_of(COMING, cpu=leaves["cpu"], t=leaves["time"], tid=people.here(leaves["next_pid"])))
+    found = joined(parts)
+    found = found.compress(found["cpu"] >= 0)
+    return found.take(np.lexsort((found["t"], found["cpu"])))
+
+
+class Interrupts(NamedTuple):
     """Interrupts of one kind, in the order of CPUs and times; those of a CPU do not overlap."""
 
     kind: str  # irq, softirq
@@ -30,51 +91,63 @@ class Interrupts:
     code: Array
 
 
-def faults_of(recording: Recording, people: People, spans: Spans) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Page faults: thread, time, CPU, whether within the kernel. The software event knows all that the others do."""
-    if "page-faults" in recording.samples:
-        table = recording.samples["page-faults"]
-        yield _of_members(table, people, spans, table["mode"] == KERNEL)
-        return
-    for name in FAULTS:
-        if (other := recording.samples.get(name)) is not None:
-            yield _of_members(other, people, spans, np.full(len(other["time"]), name.endswith("kernel")))
+class Faults(NamedTuple):
+    """Page faults of members' threads."""
+
+    thread: Array
+    time: Array
+    cpu: Array
+    in_kernel: Array
 
 
-def interrupts_of(recording: Recording, people: People, spans: Spans) -> Iterator[Interrupts]:
+class Migrations(NamedTuple):
+    """Threads that came back on another CPU."""
+
+    thread: Array
+    time: Array
+    origin: Array
+    to: Array
+
+
+def faults_of(scope: Scope) -> Iterator[Faults]:
+    """Page faults; the software event knows all that the others do."""
+    samples = scope.recording.samples
+    for name in ("page-faults",) if "page-faults" in samples else FAULTS:
+        if name in samples:
+            own, group = scope.rows(samples[name])
+            in_kernel = own["mode"] == KERNEL if name == "page-faults" else np.full(len(own), name.endswith("kernel"))
+            yield Faults(group // scope.stretches, own["time"], own["cpu"], in_kernel)
+
+
+def interrupts_of(scope: Scope) -> Iterator[Interrupts]:
     """Interrupts that members' threads had to bear: on a CPU each ends before the next of its kind begins."""
     for kind, begin, end, number in (
         ("irq", "irq:irq_handler_entry", "irq:irq_handler_exit", "irq"),
         ("softirq", "irq:softirq_entry", "irq:softirq_exit", "vec"),
     ):
-        begins, ends = recording.samples.get(begin), recording.samples.get(end)
+        begins, ends = scope.recording.samples.get(begin), scope.recording.samples.get(end)
         if begins is None or ends is None:
             continue
-        table = {name: np.concatenate([begins[name], ends[name]]) for name in ("time", "cpu", "tid", number)}
-        is_end = np.arange(len(table["time"])) >= len(begins["time"])
+        table, is_end = joined([begins, ends]), np.arange(len(begins) + len(ends)) >= len(begins)
         order = np.lexsort((is_end, table["time"], table["cpu"]))
-        table, is_end = {name: column[order] for name, column in table.items()}, is_end[order]
-        cpu, numbers = table["cpu"], table[number]
-        pairs = np.flatnonzero(~is_end[:-1] & is_end[1:] & (cpu[1:] == cpu[:-1]) & (numbers[1:] == numbers[:-1]))
-        thread, span = people.number(table["tid"][pairs]), spans.of(table["time"][pairs])
-        pairs, thread = pairs[(thread >= 0) & (span >= 0)], thread[(thread >= 0) & (span >= 0)]
-        unique, code = np.unique(numbers[pairs], return_inverse=True)
-        names = [_name(recording, kind, number) for number in unique.tolist()]
-        yield Interrupts(kind, thread, cpu[pairs], table["time"][pairs], table["time"][pairs + 1], names, code)
+        table, is_end = table.take(order), is_end[order]
+        then = np.roll(table, -1)
+        same = (then["cpu"] == table["cpu"]) & (then[number] == table[number])
+        pairs = np.flatnonzero((same & ~is_end)[:-1] & is_end[1:])
+        thread = scope.people.number(table["tid"][pairs])
+        kept = (thread >= 0) & (scope.spans.of(table["time"][pairs]) >= 0)
+        own = table.take(pairs[kept])
+        unique, code = np.unique(own[number], return_inverse=True)
+        names = [_name(scope.recording, kind, one) for one in unique.tolist()]
+        yield Interrupts(kind, thread[kept], own["cpu"], own["time"], then["time"][pairs[kept]], names, code)
 
 
-def migrations_of(states: States) -> tuple[Array, Array, Array, Array]:
-    """Threads that came back on another CPU: thread, time, from, to."""
-    ran = np.flatnonzero((states.state == RUNNING) & (states.cpu >= 0))
-    group, cpu = states.group[ran], states.cpu[ran]
-    moved = 1 + np.flatnonzero((group[1:] == group[:-1]) & (cpu[1:] != cpu[:-1]))
-    return states.thread[ran[moved]], states.begins[ran[moved]], cpu[moved - 1], cpu[moved]
-
-
-def _of_members(table: Table, people: People, spans: Spans, in_kernel: Array) -> tuple[Array, Array, Array, Array]:
-    thread = people.number(table["tid"])
-    kept = (thread >= 0) & (spans.of(table["time"]) >= 0)
-    return thread[kept], table["time"][kept], table["cpu"][kept], in_kernel[kept]
+def migrations_of(states: States) -> Migrations:
+    """Threads that came back on another CPU."""
+    ran = np.flatnonzero((states.rows["state"] == RUNNING) & (states.rows["cpu"] >= 0))
+    own, before = states.rows.take(ran), np.roll(states.rows["cpu"][ran], 1)
+    moved = ~is_first(own["group"]) & (own["cpu"] != before)
+    return Migrations(states.thread[ran[moved]], own["t0"][moved], before[moved], own["cpu"][moved])
 
 
 def _name(recording: Recording, kind: str, number: int) -> str:

@@ -10,16 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.errors import CastmatesError
-from castmates.timeline.perf import layout
 from castmates.timeline.perf.header import SAMPLE_ID_ALL, Event, Header, damaged, read_header
-from castmates.timeline.perf.layout import Places, Torn
-from castmates.timeline.perf.losses import Latest
-from castmates.timeline.perf.records import Piece, pieces
-from castmates.timeline.perf.sure import Sure
-from castmates.timeline.perf.tasks import Tasks
+from castmates.timeline.perf.records import (
+    Piece,
+    Places,
+    Torn,
+    gather,
+    gather_text,
+    has_raw,
+    id_place,
+    pieces,
+    raw_places,
+    sample_places,
+    trailer_places,
+)
+from castmates.timeline.perf.tasks import Latest, Sure, Tasks
+from castmates.timeline.states import joined, rows_of
 
 Array = npt.NDArray[Any]
-Table = dict[str, Array]  # columns of equal length
+Table = Array  # of named columns
 LOST, COMM, EXIT, THROTTLE, FORK, SAMPLE, LOST_SAMPLES, SWITCH, SWITCH_WIDE = 2, 3, 4, 5, 7, 9, 13, 14, 15
 OUT, PREEMPTED = 1 << 13, 1 << 14  # misc of a switch
 KERNEL, USER = 1, 2  # misc of a sample: where the processor was
@@ -48,8 +57,10 @@ class Recording:
 
     header: Header
     samples: dict[str, Table] = field(default_factory=dict)
-    switches: Table = field(default_factory=dict)
-    losses: Table = field(default_factory=dict)  # ranges of time in which records of a CPU's buffer were lost
+    switches: Table = field(default_factory=lambda: np.empty(0))
+    losses: Table = field(
+        default_factory=lambda: np.empty(0)
+    )  # ranges of time in which records of a CPU's buffer were lost
     lost_samples: int = 0  # as the kernel counted them by event, without when
     tasks: Tasks = field(default_factory=Tasks)
     counts: Counter[str] = field(default_factory=Counter)
@@ -59,19 +70,17 @@ class Recording:
 
 
 class _Parts:
-    """Columns that grow piece by piece."""
+    """A table that grows piece by piece."""
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
-        self._kinds = kinds
-        self._parts: dict[str, list[Array]] = {name: [] for name in kinds}
+        self._kind = np.dtype(list(kinds.items()), align=True)
+        self._parts: list[Table] = []
 
     def add(self, **columns: Array) -> None:
-        for name, kind in self._kinds.items():
-            self._parts[name].append(np.asarray(columns[name]).astype(kind))
+        self._parts.append(rows_of(self._kind, **{name: columns[name] for name in self._kind.names or ()}))
 
     def whole(self) -> Table:
-        """The columns; the parts are given up one by one, so that no more than one column is held twice."""
-        return {name: np.concatenate([np.empty(0, kind), *self._parts.pop(name)]) for name, kind in self._kinds.items()}
+        return joined([np.empty(0, self._kind), *self._parts])
 
 
 def read(file: Path) -> Recording:
@@ -93,7 +102,7 @@ class _Reader:
     def __init__(self, header: Header) -> None:
         self._recording = Recording(header)
         self._events = header.events
-        self._id_place = layout.id_place(header.events) if len(header.events) > 1 else None
+        self._id_place = id_place(header.events) if len(header.events) > 1 else None
         numbers = [(each, place) for place, event in enumerate(header.events) for each in event.ids]
         order = sorted(numbers)
         self._ids = np.array([each for each, _ in order], np.uint64)
@@ -127,11 +136,11 @@ class _Reader:
         for event, parts in zip(self._events, self._samples, strict=True):
             table = parts.whole()
             if (known := recording.samples.get(event.name)) is not None:  # the same event once for each control group
-                table = {name: np.concatenate([known[name], column]) for name, column in table.items()}
+                table = joined([known, table])
             recording.samples[event.name] = table
-            recording.counts[event.name] += len(table["time"]) - len(known["time"] if known else ())
+            recording.counts[event.name] += len(table) - (0 if known is None else len(known))
         recording.switches, recording.losses = self._switches.whole(), self._losses.whole()
-        recording.counts["switches"] = len(recording.switches["time"])
+        recording.counts["switches"] = len(recording.switches)
         if self._ends:
             recording.first_ns = min(first for first, _ in self._ends)
             recording.last_ns = max(last for _, last in self._ends)
@@ -154,7 +163,7 @@ class _Reader:
 
     def _sample(self, piece: Piece, event: Event, parts: _Parts, chosen: Array) -> None:
         begins, ends = piece.begins[chosen], piece.ends[chosen]
-        places = layout.sample_places(event)
+        places = sample_places(event)
         if not {"tid", "time"} <= places.keys():
             raise CastmatesError(
                 f"{self._recording.header.file}: {event.name} was recorded without times; use perf record -T"
@@ -169,15 +178,17 @@ class _Reader:
             columns |= self._raw(piece, event, needed, begins, ends)
         parts.add(**columns)
 
-    def _raw(self, piece: Piece, event: Event, needed: Mapping[str, str], begins: Places, ends: Places) -> Table:
+    def _raw(
+        self, piece: Piece, event: Event, needed: Mapping[str, str], begins: Places, ends: Places
+    ) -> dict[str, Array]:
         """The fields of a tracepoint, and the names of who is switched to."""
-        if not layout.has_raw(event) or set(needed) - set(event.fields):
+        if not has_raw(event) or set(needed) - set(event.fields):
             file = self._recording.header.file
             raise CastmatesError(
                 f"{file}: the fields of {event.name} are not described in it; record as root or with -R"
             )
-        at = layout.raw_places(event, piece.words, begins, ends)
-        columns = {name: layout.gather(piece.quarters, at, event.fields[name]) for name in needed}
+        at = raw_places(event, piece.words, begins, ends)
+        columns = {name: gather(piece.quarters, at, event.fields[name]) for name in needed}
         if event.name == "sched:sched_switch":
             for pid, comm in (("next_pid", "next_comm"), ("prev_pid", "prev_comm")):
                 self._names(piece, event, at, columns[pid], comm)
@@ -191,7 +202,7 @@ class _Reader:
         new, first = np.unique(pids, return_index=True)
         wanted = [place for pid, place in zip(new.tolist(), first.tolist(), strict=True) if pid not in known]
         if wanted and comm in event.fields:
-            texts = layout.gather_text(piece.quarters, at[wanted], event.fields[comm])
+            texts = gather_text(piece.quarters, at[wanted], event.fields[comm])
             known.update(zip(pids[wanted].tolist(), texts, strict=True))
 
     def _irq_names(self, piece: Piece, event: Event, at: Places, numbers: Array) -> None:
@@ -200,7 +211,7 @@ class _Reader:
             if number in self._recording.tasks.irqs or "name" not in event.fields:
                 continue
             begin = 4 * int(at[place])
-            where = int(layout.gather(piece.quarters, at[place : place + 1], event.fields["name"])[0])
+            where = int(gather(piece.quarters, at[place : place + 1], event.fields["name"])[0])
             text = piece.quarters.tobytes()[begin + (where & 0xFFFF) : begin + (where & 0xFFFF) + (where >> 16)]
             self._recording.tasks.irqs[number] = text.split(b"\0")[0].decode(errors="replace")
 
@@ -246,7 +257,7 @@ class _Reader:
         return [(self._events[each], self._checked(piece, self._events[each], rows)) for each, rows in kept]
 
     def _checked(self, piece: Piece, event: Event, rows: Array) -> Array:
-        places = layout.trailer_places(event)
+        places = trailer_places(event)
         if not {"tid", "time"} <= places.keys():
             raise CastmatesError(
                 f"{self._recording.header.file}: switches were recorded without times; use perf record -T"
@@ -255,7 +266,7 @@ class _Reader:
             raise Torn("a record is too short")
         return rows
 
-    def _span(self, rows: Array, columns: Table) -> None:
+    def _span(self, rows: Array, columns: Mapping[str, Array]) -> None:
         if len(rows):
             self._ends.append((int(columns["time"].min()), int(columns["time"].max())))
             self._latest.add(rows, columns["cpu"], columns["time"])
@@ -263,10 +274,10 @@ class _Reader:
 
 
 def _back(event: Event) -> dict[str, int]:
-    return {name: -place for name, place in layout.trailer_places(event).items()}
+    return {name: -place for name, place in trailer_places(event).items()}
 
 
-def _common(piece: Piece, at: Places, places: Mapping[str, int]) -> Table:
+def _common(piece: Piece, at: Places, places: Mapping[str, int]) -> dict[str, Array]:
     """Time, thread and CPU, each so many words from `at`."""
     who = piece.words[at + places["tid"]]
     cpu = piece.words[at + places["cpu"]] & np.uint64(0xFFFFFFFF) if "cpu" in places else np.full(len(at), -1)

@@ -1,1 +1,0 @@
-"""Sampled loads with their latencies, from PEBS, IBS or SPE. Not tried on real hardware."""
