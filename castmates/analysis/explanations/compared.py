@@ -1,22 +1,13 @@
 """Values of windows, each compared with its scene's baseline in its round; from some launches at a time."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    by_row,
-    estimated,
-    held_against,
-    per_launch,
-)
+from castmates.analysis.statistics.window_values import Differences, Values, estimated
 
 SIDES = ("change", "value", "baseline")
 Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
@@ -25,50 +16,40 @@ Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metr
 class Compared:
     """Sides and changes of any number of metrics; the change is a ratio, of `additive` metrics a difference."""
 
-    def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame, additive: Container[str]) -> None:
+    def __init__(
+        self, windows: pd.DataFrame, contrasts: pd.DataFrame, additive: Container[object], metrics: Sequence[str] = ()
+    ) -> None:
         """Find once what is compared with what."""
-        scene, base, row = held_against(windows, contrasts)
-        self._groups = Groups.of(windows[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
-        self._pairs = Pairs(scene, base, self._groups.number)
-        self._additive = additive
-        self._metrics: dict[str, int] = {}  # and their numbers
-        self._launches: list[pd.DataFrame] = []
-
-    def number(self, metric: str) -> int:
-        """Return what a metric is called in what is added."""
-        return self._metrics.setdefault(metric, len(self._metrics))
+        self._differences, self._additive = Differences.of_contrasts(windows, contrasts, metrics), additive
+        self.number, self.numbers = self._differences.number, self._differences.numbers
 
     def add(self, parts: Sequence[Measured]) -> None:
         """Take in some launches."""
-        # Only what is known of each launch is kept: the values of all windows would not fit into memory.
-        at, metric = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
-        value = np.concatenate([part[2] for part in parts])
-        scene, base, group = self._pairs.inside(Values.of(at, metric, value, len(self._metrics)))
-        additive = np.array([self._is_additive(name) for name in self._metrics], dtype=bool)
-        scene, base = (np.where(additive, values, _logs(values)) for values in (scene, base))
-        sides = {"change": scene - base, "value": scene, "baseline": base}
-        self._launches.append(per_launch(sides, group, np.arange(len(self._metrics)), self._groups.size))
+        at, metric, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+        metrics = self._differences.metrics
+        values = Values.of(at, metric, value, len(metrics))
+        self._differences.add(values, np.arange(len(metrics)), self._sides)
 
-    def _is_additive(self, metric: str) -> bool:
-        return metric in self._additive
+    def _sides(self, scene: Floats, base: Floats) -> Mapping[str, Floats]:
+        additive = np.array([name in self._additive for name in self._differences.metrics], dtype=bool)
+        scene, base = (np.where(additive, values, _logs(values)) for values in (scene, base))
+        return {"change": scene - base, "value": scene, "baseline": base}
 
     def table(self) -> pd.DataFrame:
         """Each side and its interval, on the scale of its change, by row, platform and metric."""
-        if not sum(map(len, self._launches)):
-            return pd.DataFrame()
-        whole = by_row(self._launches, self._groups.launches)
+        whole = self._differences.launches
+        if whole.empty:
+            return whole
         sides = {name: estimated(whole, name) for name in SIDES}
-        metric, row = np.divmod(sides["change"].index.to_numpy(), len(self._groups.rows))
-        table = self._groups.rows.iloc[row].set_index(sides["change"].index)
-        table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
-        table[["launches", "rounds"]] = sides["change"][["launches", "rounds"]]
-        additive = table["metric"].map(self._is_additive).astype(bool)
+        table = self._differences.named(sides["change"][["launches", "rounds"]], ["metric"])
+        additive = table["metric"].map(lambda name: name in self._additive).astype(bool)
         table["scale"] = np.where(additive, "points", "ratio")
         for name, estimates in sides.items():
-            middle = "baseline_value" if name == "baseline" else name
-            own = columns_of(estimates, middle, lambda values: values.where(additive, ratio(values)), ends=name)
-            table = table.assign(**own)
-        return table.reset_index(drop=True)
+            middle, own = "baseline_value" if name == "baseline" else name, estimates.reset_index(drop=True)
+            table = table.assign(
+                **columns_of(own, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+            )
+        return table
 
 
 def _logs(values: Floats) -> Floats:

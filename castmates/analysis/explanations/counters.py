@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order, within_launch
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import (
     USER_ONLY,
@@ -27,15 +28,7 @@ from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    against_alone,
-    by_row,
-    estimated,
-    per_launch,
-)
+from castmates.analysis.statistics.window_values import Differences, Values, both_sides
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
@@ -84,13 +77,10 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self.left_out = LeftOut()
-        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
+        self._places, self._differences = WindowPlaces.of(windows, PLATFORM_WINDOW), Differences.of_coruns(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
-        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
-        self._metrics: dict[str, int] = {}  # and their numbers
         self._events: dict[str, None] = {}
-        self._launches: list[pd.DataFrame] = []
         self._scopes: list[pd.DataFrame] = []
 
     def add(self, counts: pd.DataFrame) -> None:
@@ -102,28 +92,19 @@ class _Leads:
         self._events |= dict.fromkeys(events)
         self._scopes.append(_scopes_noted(counts, at, self._who))
         measured, names = per_unit(counts, at, events, self._work)
-        corun, alone, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
-        metrics = np.array([self._metrics.setdefault(name, len(self._metrics)) for name in names], dtype=np.int64)
-        columns = {"difference": corun - alone, "log_corun": corun, "log_alone": alone}
-        self._launches.append(per_launch(columns, group, metrics, self._groups.size))
+        logs = Values(measured.rows, np.log(measured.values))
+        self._differences.add(logs, self._differences.numbers(names), both_sides)
 
     def table(self) -> pd.DataFrame:
         """The changes."""
-        if not sum(map(len, self._launches)):
+        table = self._differences.table(["metric"])
+        if table.empty:
             return frame([], CHANGES)
-        whole = by_row(self._launches, self._groups.launches)
-        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_alone"]].groupby("row").mean())
-        metric, row = np.divmod(estimates.index.to_numpy(), len(self._groups.rows))
-        about = self._groups.rows.iloc[row].assign(metric=np.array(list(self._metrics), dtype=object)[metric])
-        table = _as_ratios(pd.concat([about.set_index(estimates.index), estimates], axis=1))
+        table = _as_ratios(table)
         scopes = pd.concat(self._scopes).drop_duplicates()
         table = _with_scopes(table, self._members.iloc[scopes["who"]].reset_index(drop=True).join(scopes.reset_index()))
         order = {name: place for place, name in enumerate(metric_names(list(self._events)))}
-        table = table.sort_values(
-            ["lead", "member", "metric", "mix", "partition"],
-            key=lambda column: column.map(order) if column.name == "metric" else column,
-        )
-        return table[list(CHANGES)].astype(dict(CHANGES)).reset_index(drop=True)
+        return declared(in_order(table, ["lead", "member", "metric", "mix", "partition"], metric=order), CHANGES)
 
 
 def _scopes_noted(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataFrame:
@@ -136,11 +117,10 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         lead=workloads_of(table["member"]),
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
-        alone=ratio(table["log_alone"]),
-        corun=ratio(table["log_corun"]),
+        alone=ratio(table["baseline"]),
+        corun=ratio(table["scene"]),
         **columns_of(table, "ratio", ratio),
-        within_low=ratio(table["within_low"]),
-        within_high=ratio(table["within_high"]),
+        **within_launch(table),
     )
 
 

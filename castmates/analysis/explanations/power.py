@@ -88,9 +88,7 @@ class Power:
     def __init__(self, plan: Plan, windows: pd.DataFrame) -> None:
         """Find once what is compared with what; `windows` are the valid ones."""
         self._contrasts = _contrasts(plan)
-        self._compared = Compared(windows, self._contrasts, _Additive())
-        for metric in POWER:
-            self._compared.number(metric)
+        self._compared = Compared(windows, self._contrasts, _Additive(), list(POWER))
         self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
         self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
@@ -147,8 +145,7 @@ class Power:
 
     def _measured(self, at: Integers, table: pd.DataFrame) -> Measured:
         here = at >= 0
-        numbers = np.array([self._compared.number(name) for name in table["metric"]], dtype=np.int64)
-        return at[here], numbers[here], table["value"].to_numpy(dtype=float)[here]
+        return at[here], self._compared.numbers(table["metric"])[here], table["value"].to_numpy(dtype=float)[here]
 
 
 class _Additive:

@@ -3,19 +3,20 @@
 A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, MEMBER, ROUND
+from castmates.analysis.keys import LAUNCH, MEMBER, ROUND, ROW
 from castmates.analysis.statistics.intervals import Floats, over_launches
 from castmates.analysis.statistics.name_codes import Integers, combinations
 from castmates.analysis.statistics.rounds_alike import successive
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED
 
+Sides = Callable[[Floats, Floats], Mapping[str, Floats]]  # values of scene and baseline -> what is estimated of them
 _MEMBER_ROUND = ["platform", *ROUND, "member"]
 
 
@@ -105,7 +106,74 @@ def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Intege
     return scene[there], bases[there], both["row"].to_numpy(dtype=np.int64)[there]
 
 
-def per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers, groups: int) -> pd.DataFrame:
+class Differences:
+    """What windows differ by from their baselines, by row and metric, from some whole launches at a time.
+
+    Only what is known of each launch is kept: the values of all windows would not fit into memory.
+    """
+
+    def __init__(self, groups: Groups, pairs: Pairs, metrics: Sequence[Hashable] = ()) -> None:
+        """Know the rows, what is compared with what, and the metrics that come first."""
+        self.groups = groups
+        self.metrics: dict[Hashable, int] = {metric: number for number, metric in enumerate(metrics)}
+        self._pairs = pairs
+        self._launches: list[pd.DataFrame] = []
+
+    @classmethod
+    def of_contrasts(
+        cls, windows: pd.DataFrame, contrasts: pd.DataFrame, metrics: Sequence[Hashable] = ()
+    ) -> "Differences":
+        """Those that the contrasts name, in their rows."""
+        scene, base, row = held_against(windows, contrasts)
+        groups = Groups.of(windows[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
+        return cls(groups, Pairs(scene, base, groups.number), metrics)
+
+    @classmethod
+    def of_coruns(cls, windows: pd.DataFrame, columns: Sequence[str]) -> "Differences":
+        """Those of co-runs and alone without a partition; the combinations of these columns are the rows."""
+        groups = Groups.of(windows, columns)
+        return cls(groups, Pairs.of(windows, *against_alone(windows), groups.number))
+
+    def number(self, metric: Hashable) -> int:
+        """What a metric is called in what is added."""
+        return self.metrics.setdefault(metric, len(self.metrics))
+
+    def numbers(self, metrics: Iterable[Hashable]) -> Integers:
+        """The same of several."""
+        return np.array([self.number(metric) for metric in metrics], dtype=np.int64)
+
+    def add(self, values: Values, metrics: Integers, sides: Sides) -> None:
+        """Take in some launches: `values` has a column for each of these metrics, by their numbers."""
+        scene, base, group = self._pairs.inside(values)
+        self._launches.append(_per_launch(sides(scene, base), group, metrics, self.groups.size))
+
+    @property
+    def launches(self) -> pd.DataFrame:
+        """What each launch came to: each of the sides, by row and metric in one number; empty without any."""
+        return by_row(self._launches, self.groups.launches) if sum(map(len, self._launches)) else pd.DataFrame()
+
+    def table(self, names: Sequence[str]) -> pd.DataFrame:
+        """The estimate of `difference` and the means of the other sides; these are the names of a metric's parts."""
+        whole = self.launches
+        if whole.empty:
+            return whole
+        others = [name for name in whole if name != "difference" and _variance(str(name)) in whole]
+        return self.named(estimated(whole, "difference").join(whole[others].groupby("row").mean()), names)
+
+    def named(self, table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+        """The table with what its rows and metrics (and their numbers) are."""
+        number, row = np.divmod(table.index.to_numpy(), len(self.groups.rows))
+        metrics = pd.DataFrame(list(self.metrics), columns=list(names)).iloc[number].assign(number=number)
+        parts = (self.groups.rows.iloc[row], metrics, table)
+        return pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
+
+
+def both_sides(scene: Floats, baseline: Floats) -> Mapping[str, Floats]:
+    """What most estimates are of: the difference, with what it is a difference of."""
+    return {"difference": scene - baseline, "scene": scene, "baseline": baseline}
+
+
+def _per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers, groups: int) -> pd.DataFrame:
     """A row per metric and group, by one number for both: mean and variance of each column over its `rounds`.
 
     The columns are matrices, a row per pair and a column per metric; `metrics` has the metrics' numbers, and groups
