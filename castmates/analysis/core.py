@@ -47,7 +47,7 @@ class Contrast:
 
     def by_launch(self, about: Sequence[str]) -> pd.DataFrame:
         """The mean difference of each launch by what the contrasts have in these columns, platform and cohort."""
-        rows = self.contrasts.drop_duplicates("row")[["row", *about]]
+        rows = self.contrasts.drop_duplicates("row")[list(dict.fromkeys(["row", *about]))]
         by = [*about, "platform", *LAUNCH]
         return self.pairs.merge(rows, on="row").groupby(by, observed=True)["difference"].mean().reset_index()
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.keys import LAUNCH, ROW
-from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.class_names import workload_of
 from castmates.study.spec import Plan
 
@@ -39,8 +39,8 @@ def questions(plan: Plan) -> pd.DataFrame:
 
 def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """By row, platform and launch: loss, and the log rates of baseline and scene, over the rounds that have both."""
-    pairs = pair(planned(windows, plan), mix_contrasts(plan))
-    pairs["log_rate"] = pairs["log_rate_baseline"] - pairs["difference"]
+    pairs = Contrast.of(plan, windows, mix_contrasts(plan)).pairs
+    pairs = pairs.assign(log_rate=pairs["log_rate_baseline"] - pairs["difference"])
     asked = {name: (column, "mean") for name, column in LOGS.items()}
     by = [*ROW, *LAUNCH]
     return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)

@@ -13,9 +13,9 @@ from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.operations.alike import UNMATCHED
 from castmates.analysis.operations.effects import estimate_operation_effects
 from castmates.analysis.operations.groups import groups, groups_by_type
+from castmates.analysis.operations.over_traces import lead_alone
 from castmates.analysis.operations.per_trace import Traces
 from castmates.study.class_names import workload_of
-from castmates.study.spec import UNMANAGED
 
 _NAME = ["operation", "type"]
 
@@ -62,7 +62,7 @@ def _only(traces: Traces, leads: Mapping[str, object]) -> Traces:
 def _shares(traces: Traces, lead: str) -> pd.DataFrame:
     """A lead's operations, with their times as shares of what it does alone, so that each study weighs the same."""
     rows = traces.operations[traces.operations["member"] == lead]
-    alone = (rows["kind"] == "alone") & (rows["partition"] == UNMANAGED)
+    alone = lead_alone(rows)
     total = rows.loc[alone, "shared_ms"].sum()
     return rows.assign(alone=alone, shared_ms=rows["shared_ms"] / total) if total > 0 else rows.iloc[:0]
 

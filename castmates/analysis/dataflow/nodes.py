@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.dataflow.per_trace import PathTraces
-from castmates.analysis.dataflow.summary import lead_alone, path_operations
+from castmates.analysis.dataflow.summary import path_operations
 from castmates.analysis.keys import LAUNCH, LEAD, MIX
+from castmates.analysis.operations.over_traces import lead_alone
 from castmates.study.spec import UNMANAGED
 
 KEY = [*LEAD, "operation", "type"]

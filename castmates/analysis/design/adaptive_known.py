@@ -9,14 +9,12 @@ import math
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.design.adaptive import MixEstimate
 from castmates.analysis.design.precision import against_alone
-from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import launch_rows
 from castmates.analysis.keys import ROW
-from castmates.analysis.statistics.intervals import Floats, per_launch, quantile
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.intervals import Floats, quantile
 from castmates.study.spec import UNMANAGED, Plan
 
 SURELY = 0.99  # of the intervals by which mixes are judged
@@ -34,10 +32,9 @@ def mix_estimates(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
 
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
-    own, contrasts = planned(windows, plan), against_alone(plan)
-    values = per_launch(pair(own, contrasts), ROW)
-    table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
-    spreads = values.groupby(ROW, observed=True)["value"].std()
+    contrast = Contrast.of(plan, windows, against_alone(plan))
+    table = contrast.rows_over_nodes()
+    spreads = contrast.launches.groupby(ROW, observed=True)["value"].std()
     spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
     launches = table["launches"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
+from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import launch_rows
-from castmates.analysis.keys import ROW
-from castmates.analysis.statistics.intervals import per_launch
-from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import cohort_of, needed, part_of
 from castmates.study.spec import UNMANAGED, Cohort, Mix, Plan
@@ -68,9 +64,7 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
 
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
-    own, contrasts = planned(windows, plan), against_alone(plan)
-    values = per_launch(pair(own, contrasts), ROW)
-    return widths_of(over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
+    return widths_of(Contrast.of(plan, windows, against_alone(plan)).rows_over_nodes())
 
 
 def against_alone(plan: Plan) -> pd.DataFrame:

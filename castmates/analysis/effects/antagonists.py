@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.keys import ROW
 from castmates.study.last_level import NATIVE
 from castmates.study.memory_peak import MODES, Peak
@@ -21,13 +22,12 @@ GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
 _SCENE = ["platform", "cohort", "scene"]
 
 
-def bandwidth_columns(
-    plan: Plan, windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.DataFrame, peak: Peak | None
-) -> dict[str, pd.Series]:
+def bandwidth_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame, peak: Peak | None) -> dict[str, pd.Series]:
     """Of each row of `table`: 1e9 bytes a second, and per cent of the peak; means over launches."""
     moving = {
         (cohort.id, member.name): member for cohort in plan.cohorts for member in cohort.members if moves_bytes(member)
     }
+    windows = contrast.windows
     beside = windows[windows["valid"] & (windows["role"] == "antagonist") & (windows["kind"] == "corun")]
     keys = list(zip(beside["cohort"], beside["member"], strict=True))
     own = beside[np.array([key in moving for key in keys], dtype=bool)]
@@ -42,7 +42,7 @@ def bandwidth_columns(
     # A member without a peak leaves the sum without one.
     lacking = means.isna().groupby([*_SCENE, "launch"], observed=True).any()
     scenes = means.groupby([*_SCENE, "launch"], observed=True).sum().mask(lacking).reset_index()
-    wanted = contrasts[["row", "cohort", "scene"]].drop_duplicates()
+    wanted = contrast.contrasts[["row", "cohort", "scene"]].drop_duplicates()
     rows = wanted.merge(scenes, on=["cohort", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
     found = rows.reindex(pd.MultiIndex.from_frame(table[ROW]))
     return {

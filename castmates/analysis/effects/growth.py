@@ -1,22 +1,13 @@
 """Whether a loss still grows within slices: then they are too short for it, and it is underestimated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast, adjusted
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.keys import LAUNCH, ROW
-from castmates.analysis.statistics.intervals import (
-    FEWEST_LAUNCHES,
-    columns_of,
-    estimate,
-    gained,
-    holm,
-    more_than_none,
-    over_launches,
-)
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, estimate, gained, more_than_none
 from castmates.study.spec import Plan
 
 LEVEL = 0.05
@@ -47,11 +38,9 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     """
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "alone")]
-    halves = planned(windows, plan)
-    pairs = pair(halves.assign(rate=halves["later"]), contrasts)
-    of_rows = pairs.groupby(["platform", *LAUNCH, "row"], observed=True)["difference"].mean()
-    values = of_rows.groupby(level=["platform", *LAUNCH], observed=True).mean().to_frame("value")
-    found = over_launches(values.assign(rounds=1, variance=np.nan, successive=np.nan), by=["platform"])
+    of_rows = _of_halves(Contrast.of(plan, windows, contrasts)).by_launch(["row"])
+    values = of_rows.groupby(["platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
+    found = estimate(values, ["platform"])
     found = found[found["launches"] >= FEWEST_LAUNCHES]
     ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
     return [
@@ -60,12 +49,16 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     ]
 
 
-def growth_columns(windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.DataFrame) -> dict[str, pd.Series]:
+def _of_halves(contrast: Contrast) -> Contrast:
+    """The same of the ratio of the rates in the halves of slices."""
+    return replace(contrast, windows=contrast.windows.assign(rate=contrast.windows["later"]))
+
+
+def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Series]:
     """Of each row of `table`: how much more slices lose in their later halves than in their earlier ones."""
-    halves = windows.assign(rate=windows["later"])
-    found = estimate(pair(halves, contrasts), by=ROW)
+    found = _of_halves(contrast).estimates()
     found = found.reindex(pd.MultiIndex.from_frame(table[ROW])).reset_index()
     growth = columns_of(found, "growth_pct", gained, ends="growth")
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
-    certain = more_than_none(found).groupby(found["platform"]).transform(holm) < LEVEL
+    certain = adjusted(found.assign(p_value=more_than_none(found)), "platform") < LEVEL
     return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast, declared, in_order
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.statistics.intervals import Floats, estimate, ratio
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.pairs import planned
 from castmates.analysis.statistics.quantities import Costs, Rates, arithmetic_mean, mean_rate
 from castmates.errors import CastmatesError
 from castmates.results.columns.study import SYSTEM, frame
@@ -78,9 +79,8 @@ def biased_mixes(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame
 
 def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The slowdown of every member in every launch: the geometric mean over its rounds."""
-    pairs = pair(windows, contrasts).merge(contrasts.drop_duplicates("row")[["row", *MIX, "member"]], on="row")
-    logs = pairs.groupby([*MIX, *_LAUNCH, "member"], observed=True)["difference"].mean()
-    return ratio(logs).rename("slowdown").reset_index()
+    members = Contrast(windows, contrasts).by_launch([*MIX, "member"])
+    return members.assign(slowdown=ratio(members.pop("difference")))
 
 
 def launch_metrics(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
@@ -176,11 +176,8 @@ def _table(
     )
     rows = rows.merge(measured, on=[*MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"launches": 0, "measured": 0})
+    rows = rows.fillna({"launches": 0, "measured": 0})
     rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
     rows["launches_incomplete"] = rows["measured"] - rows["launches"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
-    rows = rows.sort_values(
-        ["place", "platform", "metric"], key=lambda column: column.map(order) if column.name == "metric" else column
-    )
-    return rows[list(SYSTEM)].astype(dict(SYSTEM)).reset_index(drop=True)
+    return declared(in_order(rows, ["place", "platform", "metric"], metric=order), SYSTEM, plan)

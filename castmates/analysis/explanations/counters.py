@@ -77,7 +77,8 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self.left_out = LeftOut()
-        self._places, self._differences = WindowPlaces.of(windows, PLATFORM_WINDOW), Differences.of_coruns(windows, _ROW)
+        self._places = WindowPlaces.of(windows, PLATFORM_WINDOW)
+        self._differences = Differences.of_coruns(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
         self._events: dict[str, None] = {}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import SAME_ROUND
-from castmates.study.spec import UNMANAGED
+from castmates.analysis.operations.over_traces import lead_alone
 
 OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces are not compared
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
@@ -19,7 +19,7 @@ def beside_and_alone(operations: pd.DataFrame, steps: pd.DataFrame, trace: list[
     `reason` is why they cannot be compared, "" where they can; `trace` names the columns that a trace is known by.
     """
     steps = steps.join(_times(operations, trace), on=trace)
-    alone = steps[(steps["kind"] == "alone") & (steps["partition"] == UNMANAGED)]
+    alone = steps[lead_alone(steps)]
     both = steps[steps["kind"] == "corun"].merge(alone[[*SAME_ROUND, *_ABOUT]], on=SAME_ROUND, suffixes=("", "_alone"))
     threads = [both[name] == both[f"{name}_alone"] for name in ("threads_intra", "threads_inter")]
     different = np.array([_different(row) for _, row in both.iterrows()], dtype=float)

@@ -5,6 +5,7 @@ Both begin with the first record of the input, in the same launch, in pairs: wha
 
 import pandas as pd
 
+from castmates.analysis.core import launch_means
 from castmates.analysis.keys import LAUNCH, SCENE
 from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.waiting import input_pipeline, waits
@@ -43,8 +44,7 @@ def _of(traces: Traces, about: pd.DataFrame) -> Traces:
 def _storage(own: Traces) -> pd.DataFrame:
     """By scene: megabytes that storage gave in a step, in the mean of launches."""
     mb = own.steps["storage_bytes"].astype("float64") / own.steps["steps"] / MB
-    launches = own.steps.assign(storage_mb=mb).groupby([*SCENE, *LAUNCH])[["storage_mb"]].mean()
-    return launches.groupby(SCENE).mean().reset_index()
+    return launch_means(own.steps.assign(storage_mb=mb), SCENE, ["storage_mb"])[["storage_mb"]].reset_index()
 
 
 def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:

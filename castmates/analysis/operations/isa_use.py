@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, ROUND, SCENE, TRACE
-from castmates.analysis.operations.beside import differences
+from castmates.analysis.core import launch_means
+from castmates.analysis.keys import SCENE, SCENE_ROUND, TRACE
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
     LACKS,
@@ -23,6 +23,7 @@ from castmates.analysis.operations.instructions import (
     extension_state,
     use_of,
 )
+from castmates.analysis.operations.over_traces import differences, in_every_trace
 from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import OWNER, types_of
 
@@ -75,12 +76,9 @@ def _of_extension(
     sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
     sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
     types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
-    once = [*SCENE, *ROUND]
-    whole = types.merge(steps[[*once, "step_ms"]], on=SCENE)
-    whole = whole.merge(sums[[*once, "type", *STATES]], "left", [*once, "type"]).fillna(dict.fromkeys(STATES, 0.0))
-    launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()
-    table = launches.groupby([*SCENE, "type"]).mean()
-    table["launches"] = launches.groupby([*SCENE, "type"]).size()
+    sums = sums[[*SCENE_ROUND, "type", *STATES]]
+    whole = in_every_trace(sums, steps[[*SCENE_ROUND, "step_ms"]], ["type"], STATES, types)
+    table = launch_means(whole, [*SCENE, "type"], ["step_ms", *STATES])
     eligible = whole[list(STATES)].sum(axis=1)
     used = whole.assign(share=(whole[USED] / eligible).where(eligible > 0))
     table = table.join(differences(used, both, ["type"], "share")).reset_index()

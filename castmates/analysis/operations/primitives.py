@@ -5,14 +5,14 @@ All times are those under oneDNN's log, which costs time itself: they are compar
 
 import pandas as pd
 
-from castmates.analysis.keys import ROUND, SCENE, TRACE
+from castmates.analysis.keys import SCENE, SCENE_ROUND, TRACE
+from castmates.analysis.operations.over_traces import in_every_trace, longest_first
 from castmates.analysis.operations.per_trace import MS, Traces
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *ROUND]
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -43,25 +43,14 @@ def with_work(rows: pd.DataFrame) -> pd.DataFrame:
 def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFrame:
     """A row per scene, operation and problem; a trace without a call of it spent no time there."""
     what = [*SCENE, *OWNER, *PROBLEM]
-    whole = in_every_trace(primitives, logged.steps, [*OWNER, *PROBLEM], ["calls", "ms"])
+    rows = primitives[[*SCENE_ROUND, *OWNER, *PROBLEM, "calls", "ms"]]
+    whole = in_every_trace(rows, logged.steps[[*SCENE_ROUND, "step_ms"]], [*OWNER, *PROBLEM], ["calls", "ms"])
     if whole.empty:
         return whole
-    found = estimate(as_pairs(whole, whole["ms"]), what)
+    found = estimate(whole.assign(difference=whole["ms"]), what)
     table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["launches"])
     table = table.join(whole.groupby(what)[["calls", "step_ms"]].mean()).reset_index()
     table = with_work(table)
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)
     table = table.assign(call_ms=call_ms, share=table["ms"] / table["step_ms"], gflops=table["flops"] / call_ms / 1e6)
-    return table.sort_values([*SCENE, "ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
-
-
-def in_every_trace(rows: pd.DataFrame, steps: pd.DataFrame, what: list[str], numbers: list[str]) -> pd.DataFrame:
-    """A row for each trace of a scene and each thing that any of them has, with zeros where a trace lacks it."""
-    things = rows[[*SCENE, *what]].drop_duplicates()
-    whole = things.merge(steps[[*ONCE, "step_ms"]], on=SCENE)
-    return whole.merge(rows[[*ONCE, *what, *numbers]], "left", [*ONCE, *what]).fillna(dict.fromkeys(numbers, 0.0))
-
-
-def as_pairs(rows: pd.DataFrame, difference: pd.Series) -> pd.DataFrame:
-    """Rows as `estimate` takes them: launches are the units, traces of a launch its rounds."""
-    return rows.assign(difference=difference)
+    return longest_first(table, "ms")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
-from castmates.analysis.keys import ROUND, SCENE
-from castmates.analysis.operations.beside import differences
+from castmates.analysis.keys import SCENE, SCENE_ROUND
+from castmates.analysis.operations.over_traces import differences
 from castmates.analysis.operations.per_trace import WAITING, Traces
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
@@ -30,11 +30,11 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
 
 def waits(traces: Traces) -> pd.DataFrame:
     """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
-    once = [*SCENE, *ROUND]
     operations = traces.operations
-    waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
+    waiting = operations[operations["layer"] == WAITING].groupby(SCENE_ROUND)["shared_ms"].sum().rename("waiting")
     of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)
-    works = operations[of_input].groupby(once)[["shared_ms", "own_ms"]].sum()
+    works = operations[of_input].groupby(SCENE_ROUND)[["shared_ms", "own_ms"]].sum()
     works.columns = pd.Index(["working", "work_own"])
-    whole = traces.steps[[*once, "step_ms"]].join(waiting, on=once).join(works, on=once).fillna(0.0)
+    whole = traces.steps[[*SCENE_ROUND, "step_ms"]].join(waiting, on=SCENE_ROUND)
+    whole = whole.join(works, on=SCENE_ROUND).fillna(0.0)
     return whole.assign(share=whole["waiting"] / whole["step_ms"])
