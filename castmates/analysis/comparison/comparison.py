@@ -8,8 +8,9 @@ import pandas as pd
 
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
+from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts
-from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.comparison import COMPARISON
 from castmates.study.spec import UNMANAGED, Plan
@@ -36,8 +37,7 @@ def against(baseline: Side, others: Mapping[str, Side], margin: float) -> dict[s
     """Compare each of the others, by letter, with the baseline; p is adjusted over the rows of all of them."""
     tables = [_compared(baseline, other).assign(letter=letter) for letter, other in others.items()]
     every = _judged(pd.concat(tables, ignore_index=True), margin)
-    rows = {letter: every.loc[every["letter"] == letter, list(COMPARISON)] for letter in others}
-    return {letter: own.reset_index(drop=True).astype(dict(COMPARISON)) for letter, own in rows.items()}
+    return {letter: declared(every[every["letter"] == letter], COMPARISON) for letter in others}
 
 
 def _compared(a: Side, b: Side) -> pd.DataFrame:
@@ -51,8 +51,7 @@ def _compared(a: Side, b: Side) -> pd.DataFrame:
 
 def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Adjust p over the rows of each role and baseline, those under partitions by themselves, and give the verdicts."""
-    families = table.groupby(["platform_a", "role", "baseline", table["partition"] != UNMANAGED])
-    table["p_holm"] = families["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform_a", "role", "baseline", table["partition"] != UNMANAGED)
     table["verdict"] = comparison_verdicts(table, margin)
     return table
 
@@ -63,17 +62,12 @@ def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.Dat
     estimates = spread(launch_means(side.plan, side.windows)).reset_index("platform")
     table = asked.join(estimates).reset_index(drop=True)
     counts = {name: table[name].fillna(0).astype("int64") for name in _COUNTS}
-    table = table.assign(own=table["partition"], platform=table["platform"].fillna(_platform(side.windows)), **counts)
+    platforms = table["platform"].fillna(only_platform(side.windows))
+    table = table.assign(own=table["partition"], platform=platforms, **counts)
     if names is not None:
         called = zip(table["mix"], table["partition"], strict=True)
         table["partition"] = [names.get(key, key[1]) for key in called]
     return table
-
-
-def _platform(windows: pd.DataFrame) -> str:
-    """Of a row without windows: that of all others if they have but one."""
-    platforms = windows["platform"].unique().tolist()
-    return str(platforms[0]) if len(platforms) == 1 else ""
 
 
 def _joined(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:

@@ -13,8 +13,9 @@ import pandas as pd
 
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import BOTH, ONLY_A, ONLY_B
+from castmates.analysis.core import adjusted, declared
 from castmates.analysis.effects.verdicts import LARGER, SMALLER, detail_verdicts
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, holm, quantile, ratio
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, quantile, ratio
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.comparison import COMPARISON_DETAILS
 from castmates.results.columns.study import frame
@@ -62,11 +63,10 @@ def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind
     if not parts:
         return frame([], COMPARISON_DETAILS)
     table = pd.concat(parts, ignore_index=True)
-    of_antagonists = table["role"] == "antagonist"
-    families = ["platform_a", of_antagonists, table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
-    table["p_holm"] = table.groupby(families)["p_value"].transform(holm)
+    family = (table["role"] == "antagonist", table["partition"] != UNMANAGED, table["item"].isin(kind.apart))
+    table["p_holm"] = adjusted(table, "platform_a", *family)
     table["verdict"] = detail_verdicts(table, margin)
-    return table[list(COMPARISON_DETAILS)].astype(dict(COMPARISON_DETAILS)).reset_index(drop=True)
+    return declared(table, COMPARISON_DETAILS)
 
 
 def _compared(a: Changes, b: Changes) -> pd.DataFrame:

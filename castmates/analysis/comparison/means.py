@@ -11,6 +11,7 @@ import pandas as pd
 
 from castmates.analysis.comparison.comparison import BOTH, Side
 from castmates.analysis.comparison.launches import launch_means, questions
+from castmates.analysis.core import declared
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
@@ -78,4 +79,4 @@ def _judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd
     counts = {"launches_a": counted.iloc[0], "launches_b": counted}
     words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
     table["verdict"] = words.where(table.index > 0, "baseline")
-    return table[list(COMPARISON_MEANS)].astype(dict(COMPARISON_MEANS))
+    return declared(table, COMPARISON_MEANS)

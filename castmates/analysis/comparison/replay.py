@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.effects.verdicts import DIFFERS, replay_verdicts
 from castmates.analysis.statistics.intervals import columns_of, holm, quantile, ratio
 from castmates.analysis.statistics.joint import joint
@@ -31,7 +32,7 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
     columns["partition"] = table["partition_a"].where(table["partition_a"] != "", table["partition_b"])
     columns["partition_here"] = table["partition_b"]
     columns |= columns_of(together, "joint_slowdown", ratio)
-    return pd.DataFrame(columns, index=table.index)[list(REPLAY)].astype(dict(REPLAY))
+    return declared(pd.DataFrame(columns, index=table.index), REPLAY)
 
 
 def _side(table: pd.DataFrame, letter: str) -> pd.DataFrame:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.comparison.launches import launch_means, questions, spread
+from castmates.analysis.core import adjusted, declared
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
-from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
@@ -36,10 +37,9 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
         columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
     table = table.assign(**columns, base_launches=table["launches_base"], base_mix=table["mix_base"])
-    table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, table["partition"] != UNMANAGED)
     table["verdict"] = variant_verdicts(table, margin, level)
-    table = table.assign(study=plan.study, machine=plan.machine)
-    return table[list(VARIANT_EFFECTS)].astype(dict(VARIANT_EFFECTS)).reset_index(drop=True)
+    return declared(table, VARIANT_EFFECTS, plan)
 
 
 def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable, with_work
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
@@ -132,8 +133,5 @@ def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.D
     whole["unit"] = whole["unit"].astype("str").where(whole["metric"].map(is_per_unit), "")
     order = ["lead", "member", "metric", "kind", "mix", "partition", "platform"]
     order = [*order, "round"] if "round" in columns else order
-    ranks = {name: place for place, name in enumerate(KINDS)}
-    whole = whole.sort_values(
-        order, key=lambda column: column.astype("str").map(ranks) if column.name == "kind" else column
-    )
-    return whole[list(columns)].astype(dict(columns)).reset_index(drop=True)
+    kinds = {name: place for place, name in enumerate(KINDS)}
+    return declared(in_order(whole.astype({"kind": "str"}), order, kind=kinds), columns)

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order
 from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
@@ -131,20 +132,17 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
     table = table.merge(about, on="row").merge(flags, on=ROW).rename(columns={"label": "scene"})
     table = table.assign(
-        study=plan.study,
-        machine=plan.machine,
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
-        place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
         launches_paired=table["launches_paired"].fillna(0),
         what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
-    first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[
-        "member"
-    ]  # leads first
-    table = table.assign(who=table["member"].map({name: place for place, name in enumerate(first)}))
-    table = table.sort_values(["who", "place", "row", "platform", "quantile"], kind="stable")
-    return table[list(LATENCY)].astype(dict(LATENCY)).reset_index(drop=True)
+    leads_first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")["member"]
+    ranks = {
+        name: {word: place for place, word in enumerate(words)}
+        for name, words in (("member", leads_first), ("kind", _ORDER))
+    }
+    return declared(in_order(table, ["member", "kind", "row", "platform", "quantile"], **ranks), LATENCY, plan)
 
 
 _NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})

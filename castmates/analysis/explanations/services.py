@@ -10,6 +10,7 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import QUANTILES
@@ -43,8 +44,6 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         **columns_of(share, "answered_share", ratio, ends="share"), launches=share["launches"]
     ).reset_index()
     table = table.rename(columns={"label": "scene"}).assign(
-        study=plan.study,
-        machine=plan.machine,
         workload=table["member"].map(workload_of),
         load=[
             load_of(members[name]) or offered for name, offered in zip(table["member"], table["offered"], strict=True)
@@ -56,7 +55,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     )
     table = table.merge(_wide(latencies(plan, own, [])), on=["member", "scene", "platform"], how="left")
     table = table.sort_values(["service", "platform", "partition", "antagonists", "load"], kind="stable")
-    return table[list(SERVICES)].astype(dict(SERVICES)).reset_index(drop=True)
+    return declared(table, SERVICES, plan)
 
 
 def without_saturated(parts: Iterable[Plan], windows: pd.DataFrame) -> pd.DataFrame:

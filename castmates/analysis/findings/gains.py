@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH
@@ -55,7 +56,7 @@ def gains(
         "verdict": verdict,
     }
     columns |= columns_of(table, "gain_pct", gained, ends="gain")
-    return table.assign(**columns).sort_values("beside")[list(GAINS)].astype(dict(GAINS))
+    return declared(table.assign(**columns).sort_values("beside"), GAINS)
 
 
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:

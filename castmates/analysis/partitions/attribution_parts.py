@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, ROUND
+from castmates.analysis.core import launch_means
+from castmates.analysis.keys import ROUND
 from castmates.analysis.partitions.attribution_rounds import (
     ALONE,
     AT_MASK,
@@ -72,8 +73,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
     part that begins at alone has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
-    means = differences.groupby([*_PART, *LAUNCH], observed=True)[["before", "after"]].mean()
-    centre = means.groupby(_PART, observed=True).mean()
+    centre = launch_means(differences, _PART, ["before", "after"])[["before", "after"]]
     points = lost(centre["after"]) - lost(centre["before"])
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
     linear = slopes["after"] * differences["after"] - slopes["before"] * differences["before"]
