@@ -22,7 +22,6 @@ PARTS = {
         "From windows to losses, knees and recommendations.",
         [
             "castmates.analysis.effects.effects",
-            "castmates.analysis.effects.controls",
             "castmates.analysis.partitions.sensitivity",
             "castmates.analysis.partitions.recommendation",
             "castmates.analysis.partitions.attribution",

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.analysis.effects.launches import launches_table
 from castmates.analysis.effects.stamps import sensitivity, study_verdict
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL

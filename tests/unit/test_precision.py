@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.design.precision import (
     CONFIRMED_AFTER,
     Width,
@@ -21,7 +22,6 @@ from castmates.analysis.design.precision import (
     look,
     widths_of,
 )
-from castmates.analysis.core import Contrast
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
 from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts

@@ -1,7 +1,8 @@
 """What lies below the losses of two studies: changes of counters, phases, operations and quantiles, compared.
 
 A change and its interval are those of the study itself. Student's interval over n launches has their mean and their
-variance in it, so Welch's t over the launches of both follows from the two intervals exactly.
+variance in it, so Welch's t over the launches of both follows from the two intervals exactly. Before it, the
+tables of each study become changes under names that other studies know too.
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.comparison import BOTH, ONLY_A, ONLY_B
+from castmates.analysis.comparison.launches import plain_members
 from castmates.analysis.core import adjusted, declared
+from castmates.analysis.effects.system import ALONE
 from castmates.analysis.effects.verdicts import LARGER, SMALLER, detail_verdicts
+from castmates.analysis.explanations.resources import MEMBER
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, quantile, ratio
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.comparison import COMPARISON_DETAILS
@@ -103,3 +107,46 @@ def _launches(table: pd.DataFrame, side: str) -> pd.DataFrame:
     freedom = np.where(launches >= FEWEST_LAUNCHES, launches - 1, np.nan)
     error = (high - low) / 2 / quantile(freedom)
     return pd.DataFrame({"mean": middle, "variance": error**2 * launches, "launches": launches}, index=table.index)
+
+
+CORUN = "corun"
+
+
+def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
+    """What members, and packages, used beside others against alone."""
+    rows = resources[(resources["scene"] == CORUN) & (resources["baseline"] == ALONE)]
+    whose = rows["scope"].where(rows["scope"] != MEMBER, "")
+    item = rows["metric"] + whose.map(lambda scope: f" of {scope}" if scope else "")
+    return _changes(plan, rows.assign(item=item, launches=rows["launches"]))
+
+
+def phase_changes(plan: Plan, phases: pd.DataFrame) -> pd.DataFrame:
+    """By how much longer each phase of a lead's step takes, in points of the step alone."""
+    rows = phases[(phases["baseline"] == ALONE) & (phases["antagonists"] != "")]
+    ends = {f"change{end}": rows[f"loss{loss}"] for end, loss in (("", "_pct"), ("_low", "_low"), ("_high", "_high"))}
+    return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, role="lead", launches=rows["launches"], **ends))
+
+
+def quantile_changes(plan: Plan, latency: pd.DataFrame) -> pd.DataFrame:
+    """How many times as long steps and requests take beside others."""
+    rows = latency[(latency["kind"] == CORUN) & (latency["baseline"] == ALONE) & latency["ratio"].notna()]
+    ends = {f"change{end}": rows[f"ratio{end}"] for end in ("", "_low", "_high")}
+    item = rows["quantile"] + " of a " + rows["what"]
+    return _changes(plan, rows.assign(item=item, scale=RATIO, launches=rows["launches_paired"], **ends))
+
+
+def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
+    """How many times as long each group of operations takes of a lead's step beside others."""
+    if effects.empty:
+        return pd.DataFrame(columns=list(Changes.COLUMNS))
+    ends = {f"change{end}": effects[f"ratio{end}"] for end in ("", "_low", "_high")}
+    return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, role="lead", **ends))
+
+
+def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
+    """With members by their plain names, each question once: of several processors that of most launches."""
+    names = plain_members(plan)
+    member = [names.get((mix, name), name) for mix, name in zip(rows["mix"], rows["member"], strict=True)]
+    table = rows.assign(member=member)[list(Changes.COLUMNS)].sort_values("launches", ascending=False, kind="stable")
+    once = table.drop_duplicates(["mix", "member", "role", "item", "partition", "platform"])
+    return once.sort_index().reset_index(drop=True)

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
-from castmates.analysis.operations.alike import UNMATCHED
-from castmates.analysis.operations.effects import estimate_operation_effects
-from castmates.analysis.operations.groups import groups, groups_by_type
+from castmates.analysis.operations.effects import estimate_operation_effects, groups, groups_by_type
 from castmates.analysis.operations.over_traces import lead_alone
-from castmates.analysis.operations.per_trace import Traces
+from castmates.analysis.operations.per_trace import UNMATCHED, Traces
 from castmates.study.class_names import workload_of
 
 _NAME = ["operation", "type"]

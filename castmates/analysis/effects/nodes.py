@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast, adjusted, declared, losses_of
-from castmates.analysis.effects.between_nodes import between_nodes
+from castmates.analysis.core import Contrast, adjusted, between_nodes, declared, losses_of
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_controls
 from castmates.analysis.effects.verdicts import (
     EFFECT_LEVEL,
     INSENSITIVE,

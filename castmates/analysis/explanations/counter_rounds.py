@@ -15,7 +15,7 @@ from castmates.analysis.explanations.counted_metrics import Work, events_in, is_
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import WindowPlaces
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 

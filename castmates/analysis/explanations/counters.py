@@ -14,6 +14,7 @@ from castmates.analysis.core import declared, in_order, within_launch
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import (
     USER_ONLY,
+    LeftOut,
     Work,
     events_in,
     events_of,
@@ -23,12 +24,10 @@ from castmates.analysis.explanations.counted_metrics import (
     usable,
     with_work,
 )
-from castmates.analysis.explanations.events_left_out import LeftOut
 from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import Differences, Values, both_sides
+from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, both_sides
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame

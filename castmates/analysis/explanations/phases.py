@@ -14,8 +14,7 @@ from castmates.analysis.core import declared
 from castmates.analysis.keys import CELL, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats, columns_of
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import Differences, Values
+from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.class_names import workload_of

@@ -12,7 +12,6 @@ import pandas as pd
 from castmates.analysis.core import declared
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.system import ALONE
-from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import (
     FULLY_COUNTED,
     GHZ,
@@ -29,7 +28,7 @@ from castmates.analysis.explanations.power import POWER, Power
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan

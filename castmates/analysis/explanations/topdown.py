@@ -11,13 +11,11 @@ import pandas as pd
 
 from castmates.analysis.core import declared, in_order
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.explanations.events_left_out import most_frequent
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, most_frequent
 from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import coded, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import Differences, Values, by_row, estimated, reduced
+from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, by_row, estimated, reduced
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame

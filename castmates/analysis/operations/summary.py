@@ -9,8 +9,7 @@ from castmates.analysis.core import launch_means
 from castmates.analysis.keys import LAUNCH, SCENE, SCENE_ROUND
 from castmates.analysis.operations.over_traces import in_every_trace, longest_first
 from castmates.analysis.operations.per_trace import OPERATION, Traces
-from castmates.analysis.statistics.intervals import columns_of, estimate
-from castmates.analysis.statistics.ratio_of_means import ratio_of_means
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio_of_means
 
 
 def summarise(traces: Traces) -> pd.DataFrame:

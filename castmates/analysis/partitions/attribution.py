@@ -9,9 +9,18 @@ from castmates.analysis.core import adjusted, declared, in_order, only_platform
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LEAD_OF_MIX
-from castmates.analysis.partitions import attribution_parts, attribution_rounds
-from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTAL
-from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, PLACEBO, TOGETHER
+from castmates.analysis.partitions import attribution_parts
+from castmates.analysis.partitions.attribution_parts import (
+    AT_MASK,
+    CHAINS,
+    DETAILS,
+    GROUP,
+    ISOLATED,
+    PARTS,
+    PLACEBO,
+    TOGETHER,
+    TOTAL,
+)
 from castmates.analysis.partitions.held import States
 from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, lost
@@ -39,9 +48,9 @@ def estimate_attribution(
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
-    bare, under = attribution_rounds.rounds(own, attribution_rounds.linked_scenes(contrasts))
+    bare, under = attribution_parts.rounds(own, attribution_parts.linked_scenes(contrasts))
     partitions, choosing = isolating(plan, bare, under, isolated, held)
-    whole = attribution_rounds.complete(bare, under, partitions, choosing)
+    whole = attribution_parts.complete(bare, under, partitions, choosing)
     table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
     table = table.merge(partitions, on=GROUP, how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=GROUP, how="left"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROUND
-from castmates.analysis.partitions.attribution_rounds import ALONE, GROUP, ISOLATED, TOGETHER
+from castmates.analysis.partitions.attribution_parts import ALONE, GROUP, ISOLATED, TOGETHER
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.partitions.isolation import isolates

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.several import combined_loss
-from castmates.analysis.statistics.losses import log_of, loss_pct
+from castmates.analysis.prediction.predicted import combined_loss
+from castmates.analysis.statistics.power import log_of, loss_pct
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.statistics.losses import log_of, loss_pct
+from castmates.analysis.statistics.power import log_of, loss_pct
 from castmates.study.class_names import plain_workload_of
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap

@@ -1,20 +1,69 @@
 """Values by window and metric as a matrix, and pairs of windows as row numbers: made once, used for every metric.
 
-A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone.
+A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone; one
+whole number stands for a window. Launches come some at a time.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, MEMBER, ROUND, ROW
-from castmates.analysis.statistics.intervals import Floats, over_launches
-from castmates.analysis.statistics.name_codes import Integers, combinations
-from castmates.analysis.statistics.rounds_alike import successive
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.keys import LAUNCH, MEMBER, ROUND, ROW, WINDOW
+from castmates.analysis.statistics.intervals import Floats, columns_of, over_launches, ratio, successive
+from castmates.analysis.statistics.name_codes import Integers, changes_in, codes_in, combinations
 from castmates.study.spec import UNMANAGED
+
+IN_NONE, BEHIND = -1, -2  # the number of what is in no window; what no row has
+
+
+@dataclass(frozen=True)
+class WindowPlaces:
+    """The rows of a table of windows, by the columns that identify a window."""
+
+    columns: Sequence[str]
+    known: list[pd.Index | int]  # of each column: its names, or its largest number
+    keys: Integers  # sorted
+    rows: Integers  # of each key
+
+    @classmethod
+    def of(cls, windows: pd.DataFrame, columns: Sequence[str] = WINDOW) -> "WindowPlaces":
+        """Number these windows; of two with the same values, the first is taken."""
+        known = [_known(windows[name]) for name in columns]
+        keys = _keys(windows, columns, known)
+        order = np.argsort(keys, kind="stable")
+        order = order[keys[order] != IN_NONE]  # a window without a name has no number
+        return cls(columns, known, keys[order], order)
+
+    def find(self, table: pd.DataFrame) -> Integers:
+        """Of each row, the number of its window's row; -1 where its window is none of these."""
+        first = np.flatnonzero(changes_in(table, self.columns))  # the rows of a window mostly follow each other
+        keys = _keys(table[list(self.columns)].iloc[first], self.columns, self.known)
+        at = np.searchsorted(self.keys, keys)
+        places = np.where(np.append(self.keys, BEHIND)[at] == keys, np.append(self.rows, IN_NONE)[at], IN_NONE)
+        return np.repeat(places, np.diff(np.append(first, len(table))))
+
+
+def _known(values: pd.Series) -> pd.Index | int:
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+        return int(values.max()) if len(values) else 0
+    names: pd.Index = pd.Index(np.asarray(values.unique(), dtype=object))
+    return names
+
+
+def _keys(table: pd.DataFrame, columns: Sequence[str], known: Sequence[pd.Index | int]) -> Integers:
+    """One number for the values of a row; -1 where one of them is not known."""
+    key, unknown = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
+    for name, own in zip(columns, known, strict=True):
+        if isinstance(own, int):
+            codes, most = table[name].to_numpy(dtype=np.int64), own
+        else:
+            codes, most = codes_in(table[name], own), len(own)
+        unknown |= (codes < 0) | (codes > most)
+        key = key * (most + 1) + codes
+    return np.where(unknown, IN_NONE, key)
+
 
 Sides = Callable[[Floats, Floats], Mapping[str, Floats]]  # values of scene and baseline -> what is estimated of them
 _MEMBER_ROUND = ["platform", *ROUND, "member"]
@@ -211,3 +260,51 @@ def _variance(column: str) -> str:
 
 def _successive(column: str) -> str:
     return f"{column}_successive"
+
+
+SIDES = ("change", "value", "baseline")
+Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
+
+
+class Compared:
+    """Sides and changes of any number of metrics; the change is a ratio, of `additive` metrics a difference."""
+
+    def __init__(
+        self, windows: pd.DataFrame, contrasts: pd.DataFrame, additive: Container[object], metrics: Sequence[str] = ()
+    ) -> None:
+        """Find once what is compared with what."""
+        self._differences, self._additive = Differences.of_contrasts(windows, contrasts, metrics), additive
+        self.number, self.numbers = self._differences.number, self._differences.numbers
+
+    def add(self, parts: Sequence[Measured]) -> None:
+        """Take in some launches."""
+        at, metric, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+        metrics = self._differences.metrics
+        values = Values.of(at, metric, value, len(metrics))
+        self._differences.add(values, np.arange(len(metrics)), self._sides)
+
+    def _sides(self, scene: Floats, base: Floats) -> Mapping[str, Floats]:
+        additive = np.array([name in self._additive for name in self._differences.metrics], dtype=bool)
+        scene, base = (np.where(additive, values, _logs(values)) for values in (scene, base))
+        return {"change": scene - base, "value": scene, "baseline": base}
+
+    def table(self) -> pd.DataFrame:
+        """Each side and its interval, on the scale of its change, by row, platform and metric."""
+        whole = self._differences.launches
+        if whole.empty:
+            return whole
+        sides = {name: estimated(whole, name) for name in SIDES}
+        table = self._differences.named(sides["change"][["launches", "rounds"]], ["metric"])
+        additive = table["metric"].map(lambda name: name in self._additive).astype(bool)
+        table["scale"] = np.where(additive, "points", "ratio")
+        for name, estimates in sides.items():
+            middle, own = "baseline_value" if name == "baseline" else name, estimates.reset_index(drop=True)
+            table = table.assign(
+                **columns_of(own, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+            )
+        return table
+
+
+def _logs(values: Floats) -> Floats:
+    """NaN where there is none."""
+    return np.log(np.where(values > 0, values, np.nan))

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.timeline.families import PERF, WAKES
-from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
-from castmates.analysis.timeline.seen import NAN, SeenScene
+from castmates.analysis.timeline.seen import NAN, SeenScene, Spans, levels, quantile_of_time
 from castmates.analysis.timeline.waits import BLOCKED, BUSY, QUEUED, RUNNABLE, RUNNING, UNKNOWN, of_member
 
 # What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.

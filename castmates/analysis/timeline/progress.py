@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from castmates.analysis.timeline.levels import Spans
-from castmates.analysis.timeline.seen import NAN, SeenScene, Trace
+from castmates.analysis.timeline.seen import NAN, SeenScene, Spans, Trace
 
 Floats = NDArray[np.float64]
 

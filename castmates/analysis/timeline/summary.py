@@ -5,18 +5,22 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL, calls_of, events
 from castmates.analysis.timeline.families import OF_FAMILY, OF_INPUT, lacking
 from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.progress import longest, steps
 from castmates.analysis.timeline.seen import NAN, SeenScene, Trace, lasting, seen_scenes
 from castmates.analysis.timeline.waits import (
     BLOCKED,
+    INTERRUPTS,
+    MEMORY_CALLS,
     PREEMPTED,
     RUNNABLE,
     RUNNING,
+    SYSCALL,
     UNKNOWN,
     behind,
+    calls_of,
+    events,
     latencies_us,
     of_member,
     running_within,

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
 
-from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.comparison import Side, against
 from castmates.analysis.comparison.dependence import shared_launches
 from castmates.analysis.comparison.means import geometric_means

@@ -111,7 +111,7 @@ CONTROLS = _effects_table(
     col("baseline", str, "alone; of the positive and the negative control placebo"),
     col("study_lead", bool, "False where the lead plays only in the controls"),
     *usual("machine"),
-    estimate="effects.controls:estimate_controls",
+    estimate="effects.effects:estimate_controls",
 )
 
 CARRYOVER = _effects_table(
