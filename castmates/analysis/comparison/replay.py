@@ -1,8 +1,9 @@
 """A published study and its replay -> which effects agree: a row per effect, from the comparison of the two.
 
-Where both agree they share one mean, whose interval is exact. Weights by estimated variances, the usual choice, hold the truth far too seldom with a few launches: 88 % of the time
-with three against eight. Here each group has its own Student's t (Fairweather 1972): the weighted sum of the two
-does not depend on the unknown variances, so that its quantile is exact, whatever they are.
+Where both agree they share one mean, whose interval is exact. Weights by estimated variances, the usual choice, hold
+the truth far too seldom with a few launches: 88 % of the time with three against eight. Here each group has its own
+Student's t (Fairweather 1972): the weighted sum of the two does not depend on the unknown variances, so that its
+quantile is exact, whatever they are.
 """
 
 from functools import lru_cache

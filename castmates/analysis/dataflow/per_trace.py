@@ -1,6 +1,7 @@
 """Calls and a graph -> the paths of each trace's steps, of the schedule and of the graph, and each operation's part.
 
-What a step takes at least by its graph, with the times that its nodes took, is computed and no measurement: with more threads, nodes would take other times than they did.
+What a step takes at least by its graph, with the times that its nodes took, is computed and no measurement: with more
+threads, nodes would take other times than they did.
 """
 
 from collections.abc import Sequence

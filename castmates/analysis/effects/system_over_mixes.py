@@ -2,10 +2,10 @@
 
 Means are taken on the scale on which each metric is averaged over launches (`system.on_scale`).
 
-The first interval of a mean is of these very mixes: launches are its units, and mixes that share a launch are not independent.
-The second one also has the luck of the draw in it. In a balanced draw each workload is in about as many mixes as any
-other, so what a workload does to all mixes that it is in is no luck: mixes differ as the residuals of a regression on
-who is in a mix. docs/methodology.md has the formulas.
+The first interval of a mean is of these very mixes: launches are its units, and mixes that share a launch are not
+independent. The second one also has the luck of the draw in it. In a balanced draw each workload is in about as many
+mixes as any other, so what a workload does to all mixes that it is in is no luck: mixes differ as the residuals of a
+regression on who is in a mix. docs/methodology.md has the formulas.
 """
 
 from collections import Counter

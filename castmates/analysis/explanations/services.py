@@ -3,10 +3,11 @@
 Every launch gives one value of a quantile, the geometric mean over its windows, so that Student's t goes over launches,
 as for effects. Loads of one service are those of workloads whose commands differ in nothing but `--load`.
 
-Of the loads that keep a limit on the latency the highest is named. The upper end of the latency's 95 % interval has to keep the limit. Loads are tried from the lowest on, and
-the first that fails ends it: so a load whose true latency exceeds the limit is named no more often than the upper end
-of one interval lies below the truth, however many loads were tried. That is in 2.5 % of studies where the logarithms
-of launches are normal, and in up to 6 % of those of simulated queues, whose slow launches differ more than quick ones.
+Of the loads that keep a limit on the latency the highest is named. The upper end of the latency's 95 % interval has to
+keep the limit. Loads are tried from the lowest on, and the first that fails ends it: so a load whose true latency
+exceeds the limit is named no more often than the upper end of one interval lies below the truth, however many loads
+were tried. That is in 2.5 % of studies where the logarithms of launches are normal, and in up to 6 % of those of
+simulated queues, whose slow launches differ more than quick ones.
 """
 
 import math

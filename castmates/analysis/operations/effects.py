@@ -3,10 +3,10 @@
 A launch is the unit, as everywhere: scenes are compared inside a round of traces, rounds are averaged over a launch,
 and intervals and p-values are those between launches. Only traces of the same graph with the same threads are compared.
 
-Operations are put together so that each group takes enough of a step for its loss to be known. An operation that takes much of the step stands alone. Smaller ones that differ by numbers alone, such as the lookups of
-many tables, are put together; what is then still small is put together by kind and direction, and what is small even
-so into one group. What waits, what lies between operations and what belongs to none stay apart: the groups of a trace
-add up to its step.
+Operations are put together so that each group takes enough of a step for its loss to be known. An operation that takes
+much of the step stands alone. Smaller ones that differ by numbers alone, such as the lookups of many tables, are put
+together; what is then still small is put together by kind and direction, and what is small even so into one group. What
+waits, what lies between operations and what belongs to none stay apart: the groups of a trace add up to its step.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Whether a lead waits for its input: the part of a step in which it fetches a batch and the model does not work.
 
-The first epoch is held against later ones: how long steps wait for records that come from storage, and for cached
-ones. Both begin with the first record of the input, in the same launch, in pairs: what differs is where records come from.
+The first epoch is held against later ones: how long steps wait for records that come from storage, and for cached ones.
+Both begin with the first record of the input, in the same launch, in pairs: what differs is where records come from.
 """
 
 import numpy as np

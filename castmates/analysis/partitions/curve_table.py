@@ -1,8 +1,8 @@
 """Effects -> the curves of an adaptive study: measured cells, and between them interpolated ones with their bounds.
 
-A curve only rises or only falls. The measured values are first made monotone (isotonic regression, weighted by launches); between them runs a monotone
-cubic. What is certain of a cell between two measured ones is only that it lies between these: its bound reaches from
-the lower end of the one's interval to the upper end of the other's.
+A curve only rises or only falls. The measured values are first made monotone (isotonic regression, weighted by
+launches); between them runs a monotone cubic. What is certain of a cell between two measured ones is only that it lies
+between these: its bound reaches from the lower end of the one's interval to the upper end of the other's.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The model of pairs: fitted to what was measured, in the shape that predicts best what it has not seen.
 
-It is sensitivity times pressure, by alternating least squares: the logarithm of a pair's slowdown is taken for the sum of a few products, each of a sensitivity of the job and a
-pressure of its antagonist. Everything here takes many sets of weights at once, because leaving out one mix after the
-other is what shows how good it is.
+It is sensitivity times pressure, by alternating least squares: the logarithm of a pair's slowdown is taken for the sum
+of a few products, each of a sensitivity of the job and a pressure of its antagonist. Everything here takes many sets of
+weights at once, because leaving out one mix after the other is what shows how good it is.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

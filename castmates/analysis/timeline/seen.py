@@ -1,4 +1,4 @@
-"""The tables of a timeline -> what was recorded of each scene: the states, calls and events of each member, over time."""
+"""The tables of a timeline -> what was recorded of each scene: states, calls and events of each member, over time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
