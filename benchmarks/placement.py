@@ -21,9 +21,8 @@ from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.grouping.groups import Groups, usual_groups
 from castmates.analysis.grouping.problem import Grouping, Job, Problem
 from castmates.analysis.grouping.search import MOST_SEEN, search, solve, try_all
-from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, best_known
 from castmates.analysis.prediction.predicted import combined_loss
 from castmates.analysis.statistics.power import log_of, loss_pct
 from castmates.english import counted

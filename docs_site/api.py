@@ -29,7 +29,7 @@ PARTS = {
     ),
     "Comparing studies": (
         "A baseline and others.",
-        ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.means"],
+        ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.comparison"],
     ),
     "Inside a program": (
         "Modules that a measured program may import; standard library only.",

@@ -11,7 +11,7 @@ from scipy import stats
 
 from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.comparison import Side, compare
-from castmates.analysis.comparison.dependence import shared_launches
+from castmates.analysis.comparison.launches import shared_launches
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.welch import welch
 from castmates.study.spec import Partition, Share

@@ -1,23 +1,26 @@
 """A study's plan and windows -> what each launch shows of every effect, under names that other studies know too.
 
-Partitions of two studies are the same question by name, and by what they give.
+Partitions of two studies are the same question by name, and by what they give. Launches
+that are in both are no independent sample of either.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.mask_stamp import MODELLED
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import workload_of
 from castmates.study.schemata import mask_of
-from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
+from castmates.study.spec import REST, Mix, Partition, Plan
 
 # What makes rows of two studies the same question, the platform and what the partition is called apart.
 QUESTION = ["mix", "lead", "antagonists", "role", "member", "baseline"]
@@ -71,7 +74,7 @@ def units(windows: pd.DataFrame) -> dict[str, str]:
 Gift = tuple[tuple[str, str], ...]  # plain member -> its share in words; who has everything is not there
 Place = tuple[str, str]  # mix and partition
 
-SAME, DIFFER, NONE = "same", "differ", ""
+SAME, DIFFER = "same", "differ"
 
 
 @dataclass(frozen=True)
@@ -118,11 +121,6 @@ def gift_words(gift: Gift) -> str:
     return ", ".join(f"{who} {share}" for who, share in gift) or "everything to everybody"
 
 
-def unmanaged(mix: str) -> Match:
-    """A mix without a partition is the same question everywhere."""
-    return Match(mix, UNMANAGED, UNMANAGED, NONE)
-
-
 def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], cache: Cache | None) -> Gift:
     words = {}
     for share in partition.shares:
@@ -150,3 +148,26 @@ def _size(mask: int, cache: Cache | None) -> str:
         return masks.size_words(mask, cache)
     count = masks.popcount(mask)
     return "1 way" if count == 1 else f"{count} ways"
+
+
+Record = Mapping[str, Any]
+
+
+def shared_launches(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
+    """COHORT/NUMBER of A's launches that are B's too, even under another name."""
+    theirs = {_launch(record) for record in b}
+    return [_place(record) for record in a if _launch(record) in theirs]
+
+
+def _launch(record: Record) -> tuple[str, ...]:
+    """What identifies a launch: where and when it began; of a modelled one its seed, which decides its noise."""
+    spec = record.get("spec") or {}
+    if record.get("platform") == MODELLED:
+        return MODELLED, str(spec.get("seed")), _place(record)
+    where = (str(record.get(name, "")) for name in ("host", "boot_id", "started"))
+    return *where, _place(record)
+
+
+def _place(record: Record) -> str:
+    spec = record.get("spec") or {}
+    return f"{(spec.get('cohort') or {}).get('id', '?')}/{spec.get('number', '?')}"

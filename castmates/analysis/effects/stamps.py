@@ -1,4 +1,4 @@
-"""What is stamped on the whole study: can it be trusted, would it have found a loss, and on which nodes was it measured?"""
+"""What is stamped on the whole study: can it be trusted, would it have found a loss, on which nodes was it?"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from castmates.analysis.findings.conditions import (
+    LEAD,
+    MIX,
     NOT_KNOWN,
+    PLATFORM,
     PROVEN,
     SEEN,
     STATES,
@@ -19,8 +22,8 @@ from castmates.analysis.findings.conditions import (
     Subject,
     judge,
     looked_at,
+    with_subjects,
 )
-from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, with_subjects
 from castmates.study.finding_rules import Change, Compared, Rule, Trial
 from castmates.study.trying import option_of
 

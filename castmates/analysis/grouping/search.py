@@ -23,7 +23,7 @@ from castmates.errors import CastmatesError
 
 CLOSE = 1e-6  # of a minimum that bounds the next programme
 TIME_LIMIT = 60.0  # seconds for each of the best groupings
-FOUND, OUT_OF_TIME = (0, 1)  # scipy's
+OUT_OF_TIME = 1  # scipy's
 
 
 @dataclass

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.prediction.conformal import FEWEST, Errors
-from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
+from castmates.analysis.prediction.observed import FEWEST, Cell, Errors, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
 from castmates.study.predict_keys import FEWEST_PAIRS
 

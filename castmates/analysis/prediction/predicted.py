@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.prediction.conformal import Errors
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
+from castmates.analysis.prediction.observed import Cell, Errors, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
 from castmates.analysis.statistics.intervals import Floats
 

@@ -1,10 +1,13 @@
 """Effects of a study with a grid -> the tables of predictions and of profiles.
 
 The pressure of a program is also a setting of a dial: the one beside which the reporter loses as much (Bubble-Up).
+Losses that were measured in both roles show whether what an antagonist loses stands for what a lead would lose.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +17,7 @@ import pandas as pd
 
 from castmates.analysis.partitions.curve_table import monotone
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
+from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
@@ -162,3 +165,25 @@ def _how(cell: Cell, guess: Guess | None) -> str:
     if guess is None:
         return ""
     return PAIRS if len(cell[1]) == 1 else TOGETHER
+
+
+@dataclass(frozen=True)
+class Roles:
+    """How the two differ, in points."""
+
+    count: int  # losses that were measured in both roles
+    mean: float  # by how much the lead's is above the antagonist's; NaN where there are none
+    off: float  # mean of the differences without their sign
+
+
+def both_roles(effects: pd.DataFrame) -> Roles:
+    """Of every job beside the same others on one platform and class of nodes."""
+    differences = []
+    for _, _, own in never_pooled(effects):
+        found: dict[Cell, dict[str, float]] = defaultdict(dict)
+        for each in seen_in(own):
+            found[each.cell][each.how] = each.pct
+        differences += [one[LEAD] - one[ANTAGONIST] for one in found.values() if len(one) > 1]
+    if not differences:
+        return Roles(0, math.nan, math.nan)
+    return Roles(len(differences), float(np.mean(differences)), float(np.mean(np.abs(differences))))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from castmates.analysis.findings.rows import cpus_of
+from castmates.analysis.findings.conditions import cpus_of
 from castmates.analysis.timeline.families import KINDS, recorded_families
 from castmates.study import cpus
 from castmates.study.spec import UNMANAGED

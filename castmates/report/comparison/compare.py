@@ -8,9 +8,8 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from castmates.analysis.comparison import launches as partitions
-from castmates.analysis.comparison.comparison import Side, against
-from castmates.analysis.comparison.dependence import shared_launches
-from castmates.analysis.comparison.means import geometric_means
+from castmates.analysis.comparison.comparison import Side, against, geometric_means
+from castmates.analysis.comparison.launches import shared_launches
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.comparison.compared import Compared, Described, Several
