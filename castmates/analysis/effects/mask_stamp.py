@@ -1,5 +1,6 @@
-"""Whether the masks of a sweep were seen to do something on the machine that measured it; pure, from its facts. Of
-several nodes together no more may be said than of the one that shows least.
+"""Whether the masks of a sweep were seen to do something on the machine that measured it; pure, from its facts.
+
+Of several nodes together no more may be said than of the one that shows least.
 """
 
 from collections.abc import Collection, Mapping, Sequence
