@@ -157,8 +157,7 @@ class Contrast:
     def by_launch(self, about: Sequence[str]) -> pd.DataFrame:
         """The mean difference of each launch by what the contrasts have in these columns, platform and cohort."""
         rows = self.contrasts.drop_duplicates("row")[list(dict.fromkeys(["row", *about]))]
-        by = [*about, "platform", *LAUNCH]
-        return self.pairs.merge(rows, on="row").groupby(by, observed=True)["difference"].mean().reset_index()
+        return of_each_launch(self.pairs.merge(rows, on="row"), [*about, "platform"], ["difference"])
 
     def estimates(self) -> pd.DataFrame:
         """The estimate of each row that has launches, by row and platform."""
@@ -190,8 +189,13 @@ def only_platform(windows: pd.DataFrame) -> str:
 
 def launch_means(rows: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """The mean over launches of the mean in each launch, of these columns; and how many `launches` there are."""
-    launches = rows.groupby([*by, *LAUNCH], observed=True)[[*columns]].mean().groupby([*by], observed=True)
+    launches = of_each_launch(rows, by, columns).groupby([*by], observed=True)[[*columns]]
     return launches.mean().assign(launches=launches.size())
+
+
+def of_each_launch(rows: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """The mean of these columns in each launch: a row per group and launch."""
+    return rows.groupby([*by, *LAUNCH], observed=True)[[*columns]].mean().reset_index()
 
 
 def adjusted(table: pd.DataFrame, *family: str | pd.Series, p: str = "p_value") -> pd.Series:

@@ -13,11 +13,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast, adjusted, declared, losses_of, within_launch
+from castmates.analysis.core import Contrast, adjusted, declared, losses_of, of_each_launch, within_launch
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, mix_contrasts, own_leads
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, control_verdicts, effect_verdicts
-from castmates.analysis.keys import LAUNCH, ROW
+from castmates.analysis.keys import ROW
 from castmates.analysis.partitions.held import States, states
 from castmates.analysis.statistics.intervals import (
     FEWEST_LAUNCHES,
@@ -63,8 +63,7 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "alone")]
     of_rows = _of_halves(Contrast.of(plan, windows, contrasts)).by_launch(["row"])
-    values = of_rows.groupby(["platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
-    found = estimate(values, ["platform"])
+    found = estimate(of_each_launch(of_rows, ["platform"], ["difference"]), ["platform"])
     found = found[found["launches"] >= FEWEST_LAUNCHES]
     ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
     return [

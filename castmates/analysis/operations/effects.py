@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import adjusted, launch_means
+from castmates.analysis.core import adjusted, launch_means, of_each_launch
 from castmates.analysis.effects.verdicts import LOSS, effect_verdicts
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 from castmates.analysis.keys import EFFECT, LAUNCH, SAME_ROUND
@@ -137,7 +137,7 @@ def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
 def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
     """What of the step's difference is each group's: both are means over the same launches."""
     launch = [*ROW, *LAUNCH]
-    found = pairs.assign(above=pairs["ms"] - pairs["alone_ms"]).groupby(launch, as_index=False)["above"].mean()
+    found = of_each_launch(pairs.assign(above=pairs["ms"] - pairs["alone_ms"]), ROW, ["above"])
     step = found[found["group"] == STEP].drop(columns="group").rename(columns={"above": "below"})
     both = found.merge(step, on=[name for name in launch if name != "group"])
     named = {"ratio": "share_of_loss", "low": "share_of_loss_low", "high": "share_of_loss_high"}

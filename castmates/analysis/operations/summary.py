@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from castmates.analysis.core import launch_means
-from castmates.analysis.keys import LAUNCH, SCENE, SCENE_ROUND
+from castmates.analysis.core import launch_means, of_each_launch
+from castmates.analysis.keys import SCENE, SCENE_ROUND
 from castmates.analysis.operations.over_traces import in_every_trace, longest_first
 from castmates.analysis.operations.per_trace import OPERATION, Traces
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio_of_means
@@ -53,6 +53,6 @@ def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
 
 def _shares(whole: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
     """The interval of each row's share of the step: both are means over the same launches."""
-    launches = whole.groupby([*rows, *LAUNCH], as_index=False)[["shared_ms", "step_ms"]].mean()
+    launches = of_each_launch(whole, rows, ["shared_ms", "step_ms"])
     found = ratio_of_means(launches.rename(columns={"shared_ms": "above", "step_ms": "below"}), rows)
     return found[["low", "high"]].add_prefix("share_")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import adjusted, declared, only_platform
+from castmates.analysis.core import adjusted, declared, of_each_launch, only_platform
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
@@ -146,8 +146,7 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
         own = rounds[rounds["row"] == number]
         of_mix = {"mix": rows[number].mix.name, "member": rows[number].mix.lead}
         known = pd.DataFrame([{**of_mix, "partition": arm.partition} for arm in rows[number].arms])
-        by = ["platform", "partition", *LAUNCH]
-        gains = own[own["gain"].notna()].groupby(by, observed=True)["gain"].mean().reset_index().assign(**of_mix)
+        gains = of_each_launch(own[own["gain"].notna()], ["platform", "partition"], ["gain"]).assign(**of_mix)
         if gains.empty:
             continue
         launches = choosing(gains, plan.launches)
