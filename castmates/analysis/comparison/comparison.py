@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.comparison import launches as partitions
-from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
+from castmates.analysis.comparison.launches import LOGS, QUESTION, launch_means, questions, side_of, spread, units
 from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
@@ -111,7 +111,7 @@ def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str
 def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str]) -> pd.DataFrame:
     table = table.assign(**{f"{name}_{side}": table[f"{name}_{side}"].fillna(0) for name in _COUNTS for side in "ab"})
     table = table.assign(**{f"platform_{side}": table[f"platform_{side}"].fillna("") for side in "ab"})
-    sides = {side: {name: _of(table, name, side) for name in ("loss", "baseline", "scene")} for side in "ab"}
+    sides = {side: {name: side_of(table, name, f"_{side}") for name in LOGS} for side in "ab"}
     # What was measured and what was not are never put into one interval.
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
     difference = welch(sides["a"]["loss"], sides["b"]["loss"])
@@ -127,16 +127,6 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
         rates = welch(sides["a"][name], sides["b"][name])
         columns |= columns_of(rates.where(counted_alike), f"{name}_rate_ratio", ratio)
     return table.assign(**columns)
-
-
-def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "mean": table[f"{name}_mean_{side}"],
-            "variance": table[f"{name}_variance_{side}"],
-            "launches": table[f"launches_{side}"],
-        }
-    )
 
 
 def _unit(table: pd.DataFrame, a: dict[str, str], b: dict[str, str]) -> pd.Series:

@@ -65,6 +65,12 @@ def spread(launches: pd.DataFrame, by: Sequence[str] = ("row", "platform")) -> p
     return launches.groupby(list(by), observed=True).agg(**asked)
 
 
+def side_of(table: pd.DataFrame, name: str, suffix: str) -> pd.DataFrame:
+    """Mean and variance over launches of one logarithm, from the columns of `spread` with this suffix."""
+    columns = {"mean": f"{name}_mean{suffix}", "variance": f"{name}_variance{suffix}", "launches": f"launches{suffix}"}
+    return pd.DataFrame({column: table[own] for column, own in columns.items()})
+
+
 def units(windows: pd.DataFrame) -> dict[str, str]:
     """Workload -> what one unit of its progress is called."""
     known = windows.drop_duplicates(["workload", "unit"])

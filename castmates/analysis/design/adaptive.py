@@ -17,13 +17,14 @@ import pandas as pd
 
 from castmates.analysis.core import Contrast
 from castmates.analysis.design.precision import against_alone
+from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, quantile
 from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH
 from castmates.study.curves import Cell, Curve
 from castmates.study.questions import ORDER, Question
-from castmates.study.spec import UNMANAGED, Plan
+from castmates.study.spec import Plan
 
 MORE, LESS = "more", "less"  # than the edge
 BEST, WORSE, ALIKE = "best", "worse", "alike"  # in an order
@@ -218,7 +219,7 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
     half = halves(launches, spread, groups)
     several = (table["nodes"] > 1).to_numpy(dtype=bool)
     half = np.where(several, _wider(table), half)
-    identities = {(mix.name, _partition(mix.partitions)): mix.identity for mix in plan.mixes}
+    identities = {(mix.name, partitions_of(mix)[0]): mix.identity for mix in plan.mixes}
     found: dict[str, MixEstimate] = {}
     rows = zip(table["mix"], table["partition"], launches, table["mean"].to_numpy(dtype=float), half, strict=True)
     for mix, partition, count, log, width in rows:
@@ -227,10 +228,6 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
         if before is None or before.half < each.half:
             found[identities[mix, partition]] = each
     return found
-
-
-def _partition(partitions: tuple[object, ...]) -> str:
-    return str(getattr(partitions[0], "name", UNMANAGED)) if partitions else UNMANAGED
 
 
 def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> Floats:

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.core import Contrast
-from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import cohort_of, needed, part_of
-from castmates.study.spec import UNMANAGED, Cohort, Mix, Plan
+from castmates.study.spec import Cohort, Plan
 
 Place = tuple[str, str]  # a mix's name and a partition
 
@@ -88,12 +88,8 @@ def _histories(plan: Plan, cohort: Cohort, seen: Sequence[Mapping[Place, Width]]
     """What each look saw of each of the cohort's mixes that is a result of the study."""
     active = {mix.identity: mix for mix in plan.mixes}
     ours = [active[mix.identity] for mix in cohort.mixes if mix.identity in active]
-    places = [(mix.name, partition) for mix in ours for partition in _partitions(mix)]
+    places = [(mix.name, partition) for mix in ours for partition in partitions_of(mix)]
     return [[widths[place] for widths in seen] for place in places]
-
-
-def _partitions(mix: Mix) -> list[str]:
-    return [partition.name for partition in mix.partitions] or [UNMANAGED]
 
 
 def _judge(cohort: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:

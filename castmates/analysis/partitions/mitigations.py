@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.core import adjusted, declared, of_each_launch, only_platform
+from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
@@ -74,7 +75,7 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:
-    by_name = {(mix.name, part): mix for mix in plan.mixes for part in _parts(mix)}
+    by_name = {(mix.name, part): mix for mix in plan.mixes for part in partitions_of(mix)}
     seen: set[str] = set()
     for tried in plan.mitigations:
         mix = by_name[tried.mix, UNMANAGED]
@@ -84,10 +85,6 @@ def _rows(plan: Plan) -> Iterator[_Row]:
             yield _Row(nothing, NOTHING, mix, [_Arm(mix, UNMANAGED)])
         arms = [_Arm(by_name[name, part], part) for name, part in tried.arms if (name, part) in by_name]
         yield _Row(tried, tried.kind, mix, arms)
-
-
-def _parts(mix: Mix) -> list[str]:
-    return [partition.name for partition in mix.partitions] or [UNMANAGED]
 
 
 def _members(mix: Mix) -> tuple[str, ...]:
