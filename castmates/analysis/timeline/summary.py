@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from castmates.analysis.timeline.families import OF_FAMILY, OF_INPUT, lacking
-from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.seen import NAN, SeenScene, Spans, Trace, lasting, seen_scenes
 from castmates.analysis.timeline.waits import (
     BLOCKED,
@@ -25,10 +24,13 @@ from castmates.analysis.timeline.waits import (
     behind,
     calls_of,
     events,
+    input_only_share,
     latencies_us,
     of_member,
+    pools,
     running_within,
     seconds_in,
+    unnamed,
     unwoken,
     waits,
 )

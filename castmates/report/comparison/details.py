@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from castmates.analysis.comparison import details as changes
-from castmates.analysis.comparison.details import KINDS, Changes, compare_changes
-from castmates.analysis.comparison.operations import effects_together
+from castmates.analysis.comparison.details import KINDS, Changes, compare_changes, effects_together
 from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
 from castmates.analysis.operations.per_trace import Traces, per_launch
 from castmates.errors import CastmatesError
