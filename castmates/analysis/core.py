@@ -225,3 +225,18 @@ def declared(table: pd.DataFrame, columns: Columns, plan: Plan | None = None) ->
     """A table's own columns, with their types; those of a plan name its study and class of nodes."""
     named = table if plan is None else table.assign(study=plan.study, machine=plan.machine)
     return named[list(columns)].astype(dict(columns)).reset_index(drop=True)
+
+
+def of_texts(names: str) -> dict[str, str]:
+    """Columns of texts."""
+    return dict.fromkeys(names.split(), "str")
+
+
+def of_numbers(names: str) -> dict[str, str]:
+    """Columns of numbers; those that end in _low and _high are 95 % intervals, NaN below three launches."""
+    return dict.fromkeys(names.split(), "float64")
+
+
+def of_counts(names: str) -> dict[str, str]:
+    """Columns of whole numbers."""
+    return dict.fromkeys(names.split(), "int64")

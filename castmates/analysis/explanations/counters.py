@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import declared, in_order, within_launch
+from castmates.analysis.core import declared, in_order, of_counts, of_numbers, of_texts, within_launch
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import (
     USER_ONLY,
@@ -39,25 +39,14 @@ _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]
 _ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
 
+# `metric` is an event per unit of progress, or a ratio of two events, which has no `unit`; `alone` and `corun` are
+# geometric means over the rounds that are paired, `ratio` is corun / alone. `scope` is by what its events were counted
+# (cgroup, thread, cpu; several where members or launches differ), `mode` "user mode only" where any of them was so.
 CHANGES: Columns = {
-    "lead": "str",
-    "member": "str",
-    "mix": "str",
-    "partition": "str",
-    "metric": "str",  # an event per unit of progress, or a ratio of two events
-    "unit": "str",  # of progress; "" for a ratio
-    "alone": "float64",  # geometric mean over the rounds that are paired
-    "corun": "float64",
-    "ratio": "float64",  # corun / alone
-    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
-    "ratio_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or launches differ
-    "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
-    "platform": "str",
+    **of_texts("lead member mix partition metric unit"),
+    **of_numbers("alone corun ratio ratio_low ratio_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("scope mode platform"),
 }
 # Of counters.parquet.
 NEEDED = [*PLATFORM_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]
@@ -152,34 +141,21 @@ NAMES_OF_STEPS = ["cohort", "member", "platform"]  # of these; they may be categ
 _ROUNDS = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
 _ASKED_OF_ROUNDS = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROUNDS, "round", "open_s", "rate"]))  # of windows
 
+# `mix` is "" for alone, and `unit` for a ratio of two events; `iteration` counts units since the start in the middle of
+# that round, mean over launches; `value` is a geometric mean over launches.
 BY_ROUND: Columns = {
-    "lead": "str",
-    "member": "str",
-    "kind": "str",  # alone, corun
-    "mix": "str",  # "" for alone
-    "partition": "str",
-    "metric": "str",
-    "unit": "str",  # of progress; "" for a ratio of two events
-    "round": "int64",
-    "iteration": "float64",  # units since the start in the middle of that round, mean over launches
-    "value": "float64",  # geometric mean over launches
-    "low": "float64",  # 95 % between launches; NaN below three launches
-    "high": "float64",
-    "launches": "int64",
-    "platform": "str",
+    **of_texts("lead member kind mix partition metric unit"),
+    **of_counts("round"),
+    **of_numbers("iteration value low high"),
+    **of_counts("launches"),
+    **of_texts("platform"),
 }
+# `drift` is the last third of the rounds over the first.
 DRIFTS: Columns = {
-    "lead": "str",
-    "member": "str",
-    "kind": "str",
-    "mix": "str",
-    "partition": "str",
-    "metric": "str",
-    "drift": "float64",  # the last third of the rounds over the first
-    "drift_low": "float64",  # 95 % between launches; NaN below three launches
-    "drift_high": "float64",
-    "launches": "int64",
-    "platform": "str",
+    **of_texts("lead member kind mix partition metric"),
+    **of_numbers("drift drift_low drift_high"),
+    **of_counts("launches"),
+    **of_texts("platform"),
 }
 
 

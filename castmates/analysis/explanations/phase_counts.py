@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import declared, in_order, within_launch
+from castmates.analysis.core import declared, in_order, of_counts, of_numbers, of_texts, within_launch
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, phase_label
 from castmates.analysis.keys import ROW, WINDOW
@@ -22,28 +22,13 @@ from castmates.results.columns.study import frame
 
 SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges
 
+# `metric` is an event per step, or a ratio of two events in the phase, which has no `unit`; `alone` is in the baseline,
+# which under a partition is also the mix without one: geometric means over the rounds that are paired.
 PHASE_COUNTS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "baseline": "str",  # alone; under a partition also unmanaged
-    "member": "str",
-    "phase": "str",
-    "metric": "str",  # an event per step, or a ratio of two events in the phase
-    "unit": "str",  # step; "" for a ratio
-    "source": "str",  # in-process, by time
-    "alone": "float64",  # in the baseline: geometric mean over the rounds that are paired
-    "corun": "float64",
-    "ratio": "float64",  # corun / alone
-    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
-    "ratio_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("study mix lead antagonists partition baseline member phase metric unit source"),
+    **of_numbers("alone corun ratio ratio_low ratio_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 NEEDED = [*WINDOW, "platform", "event", "value", "status", "source", "phase", "seconds"]  # of counters.parquet
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import declared
+from castmates.analysis.core import declared, of_counts, of_numbers, of_texts
 from castmates.analysis.keys import CELL, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats, columns_of
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
@@ -25,27 +25,15 @@ STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
 OWN = " (phase)"  # behind the name of a phase that is called as one of them is
 _LAST = (REST, STEP)
 
+# `phase` is forward, forward/attention …; rest is what lies in no phase, step the whole. One that is `outermost` is a
+# part of the step by itself; others lie in one, or in other threads. Milliseconds are those in a step, mean over
+# launches; share and loss (longer in a step) are per cent of the baseline's step.
 PHASES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "baseline": "str",  # alone; under a partition also unmanaged
-    "member": "str",
-    "phase": "str",  # forward, forward/attention …; rest is what lies in no phase, step the whole
-    "outermost": "bool",  # a part of the step by itself; others lie in one, or in other threads
-    "baseline_ms": "float64",  # in a step, mean over launches
-    "scene_ms": "float64",
-    "share_pct": "float64",  # of the baseline's step
-    "loss_pct": "float64",  # longer in a step, in per cent of the baseline's step
-    "loss_low": "float64",  # 95 % between launches; NaN below three launches
-    "loss_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("study mix lead antagonists partition baseline member phase"),
+    "outermost": "bool",
+    **of_numbers("baseline_ms scene_ms share_pct loss_pct loss_low loss_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import declared, in_order
+from castmates.analysis.core import declared, in_order, of_counts, of_numbers, of_texts
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, most_frequent
 from castmates.analysis.keys import PLATFORM_WINDOW
@@ -27,45 +27,27 @@ _ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "valid"])  # of window
 _CATEGORY = ["phase", "level", "metric"]
 _ORDER = {category.name: place for place, category in enumerate(TREE)}
 
+# `mix` is "" for alone, `phase` for the whole window; `share` is per cent of slots on levels 1 and 2, of cycles on
+# level 3, and `running` the least share of the time for which it was counted.
 SHARES: Columns = {
-    "lead": "str",
-    "member": "str",
-    "kind": "str",  # alone, corun
-    "mix": "str",  # "" for alone
-    "partition": "str",
-    "phase": "str",  # "" for the whole window
-    "level": "int64",
-    "metric": "str",
-    "parent": "str",
-    "share": "float64",  # per cent: of slots on levels 1 and 2, of cycles on level 3
-    "low": "float64",  # 95 % between launches; NaN below three launches
-    "high": "float64",
-    "running": "float64",  # the least share of the time for which it was counted
-    "launches": "int64",
-    "windows": "int64",
-    "platform": "str",
+    **of_texts("lead member kind mix partition phase"),
+    **of_counts("level"),
+    **of_texts("metric parent"),
+    **of_numbers("share low high running"),
+    **of_counts("launches windows"),
+    **of_texts("platform"),
 }
 NEEDED = [*PLATFORM_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
 NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
 Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
+# `alone` and `corun` are means over the rounds that are paired, per cent; `points` is corun - alone.
 CHANGES: Columns = {
-    "lead": "str",
-    "member": "str",
-    "mix": "str",
-    "partition": "str",
-    "phase": "str",
-    "level": "int64",
-    "metric": "str",
-    "alone": "float64",  # mean over the rounds that are paired, per cent
-    "corun": "float64",
-    "points": "float64",  # corun - alone
-    "points_low": "float64",  # 95 % between launches; NaN below three launches
-    "points_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("lead member mix partition phase"),
+    **of_counts("level"),
+    **of_texts("metric"),
+    **of_numbers("alone corun points points_low points_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 
 
