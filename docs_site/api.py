@@ -16,6 +16,7 @@ PARTS = {
             "castmates.analysis.statistics.welch",
             "castmates.analysis.statistics.power",
             "castmates.analysis.statistics.pairs",
+            "castmates.analysis.core",
         ],
     ),
     "Effects and partitions": (
@@ -29,7 +30,7 @@ PARTS = {
     ),
     "Comparing studies": (
         "A baseline and others.",
-        ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.comparison"],
+        ["castmates.analysis.comparison.comparison"],
     ),
     "Inside a program": (
         "Modules that a measured program may import; standard library only.",
