@@ -25,9 +25,8 @@ from castmates.analysis.statistics.intervals import (
     lost,
     over_launches,
     per_launch,
-    quantile,
     ratio,
-    two_sided,
+    t_interval,
 )
 from castmates.analysis.statistics.pairs import pair, planned, tally
 from castmates.results.columns.contract import Columns
@@ -75,19 +74,15 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
         of_these = np.sqrt(within / inside * inverse) / count
     freedom = np.where(many, count - 1, np.where(two & (inside > 0), inside, np.nan))
     error = np.where(many, spread / np.sqrt(count), of_these)
-    half = quantile(freedom) * error
-    return pd.DataFrame(
-        {
-            "nodes": groups["nodes"],
-            "nodes_p": _p_of_f(between, count - 1, within, inside),
-            "over": np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
-            "nodes_mean": mean,
-            "nodes_low": mean - half,
-            "nodes_high": mean + half,
-            "nodes_p_value": two_sided(mean, error, freedom),
-            "nodes_freedom": freedom,
-        },
-        index=groups.index,
+    return (
+        t_interval(mean, error, freedom, groups.index)
+        .add_prefix("nodes_")
+        .assign(
+            nodes=groups["nodes"],
+            nodes_p=_p_of_f(between, count - 1, within, inside),
+            over=np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
+            nodes_freedom=freedom,
+        )
     )
 
 

@@ -177,25 +177,24 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     launches = groups["launches"].to_numpy(dtype=float)
     enough = launches >= FEWEST_LAUNCHES
     between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(launches), np.nan)
-    half = quantile(np.where(enough, launches - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
     variance = (groups["squares"] * groups["widening"]).to_numpy(dtype=float) / freedom
     within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / launches
     half_within = quantile(freedom) * within
-    return pd.DataFrame(
-        {
-            "mean": mean,
-            "low": mean - half,
-            "high": mean + half,
-            "within_low": mean - half_within,
-            "within_high": mean + half_within,
-            "launches": groups["launches"],
-            "rounds": groups["rounds"],
-            "p_value": two_sided(mean, between, launches - 1),
-        },
-        index=groups.index,
+    return t_interval(mean, between, np.where(enough, launches - 1, np.nan), groups.index).assign(
+        within_low=mean - half_within,
+        within_high=mean + half_within,
+        launches=groups["launches"],
+        rounds=groups["rounds"],
     )
+
+
+def t_interval(mean: Floats, error: Floats, freedom: Floats, index: pd.Index) -> pd.DataFrame:
+    """Student's interval of means, and the p-value of "it is zero", from their errors and degrees of freedom."""
+    half = quantile(freedom) * error
+    columns = {"mean": mean, "low": mean - half, "high": mean + half, "p_value": two_sided(mean, error, freedom)}
+    return pd.DataFrame(columns, index=index)
 
 
 def quantile(freedom: Floats, chance: float | Floats = (1 + CONFIDENCE) / 2) -> Floats:
