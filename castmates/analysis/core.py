@@ -210,10 +210,11 @@ def within_launch(estimates: pd.DataFrame) -> dict[str, pd.Series]:
 
 def in_order(table: pd.DataFrame, by: Sequence[str], **ranks: Mapping[str, int]) -> pd.DataFrame:
     """The table sorted by these columns; those with ranks by the rank of each word."""
-    known: Mapping[str, Mapping[str, int]] = ranks
-    return table.sort_values(
-        list(by), kind="stable", key=lambda column: column.map(known[column.name]) if column.name in known else column
-    )
+
+    def ranked(column: pd.Series) -> pd.Series:
+        return column.map(ranks[str(column.name)]) if column.name in ranks else column
+
+    return table.sort_values(list(by), kind="stable", key=ranked)
 
 
 def declared(table: pd.DataFrame, columns: Columns, plan: Plan | None = None) -> pd.DataFrame:

@@ -164,13 +164,15 @@ def estimate_effects(
     family = ("platform", "role", "baseline", table["partition"] != UNMANAGED)
     table = table.assign(p_holm=adjusted(table, *family), nodes_p_holm=adjusted(table, *family, p="nodes_p"))
     known = states(plan) if held is None else held
-    columns = {
-        "verdict": effect_verdicts(table, margin, level),
-        "held": [known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
-        "metric": np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
-    }
-    columns |= losses_of(table) | within_launch(table) | rejection_columns(table)
-    return declared(table.assign(**columns), EFFECTS, plan)
+    table = table.assign(
+        verdict=effect_verdicts(table, margin, level),
+        held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
+        metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
+        **losses_of(table),
+        **within_launch(table),
+        **rejection_columns(table),
+    )
+    return declared(table, EFFECTS, plan)
 
 
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -181,6 +183,10 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     # study would call none is no evidence that it sees losses: it has to be shown to exceed the margin.
     table["p_value"] = table["p_value"].where(~positive, more_than(table, np.log1p(margin)))
     table["p_holm"] = adjusted(table, "platform", positive)
-    columns = columns_of(table, "ratio", ratio) | within_launch(table)
-    about = {"verdict": control_verdicts(table, margin), "study_lead": table["member"].isin(own_leads(plan))}
-    return declared(table.assign(**columns, **about), CONTROLS, plan)
+    table = table.assign(
+        verdict=control_verdicts(table, margin),
+        study_lead=table["member"].isin(own_leads(plan)),
+        **columns_of(table, "ratio", ratio),
+        **within_launch(table),
+    )
+    return declared(table, CONTROLS, plan)

@@ -58,8 +58,8 @@ def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Da
     )
     which = [*SCENE, "depth", "stage"]
     # A stage that a trace does not have did nothing there, as one whose elements were all made before.
-    own = rows[[*SCENE_ROUND, "depth", "stage", *TIMES]]
-    every = in_every_trace(own, traced.reset_index(), ["depth", "stage"], TIMES)
+    times = rows[[*SCENE_ROUND, "depth", "stage", *TIMES]]
+    every = in_every_trace(times, traced.reset_index(), ["depth", "stage"], TIMES)
     means = launch_means(every, which, TIMES)
     means = means.join(differences(every, compared, ["depth", "stage"], "work_ms")).reset_index()
     whole = means.groupby(SCENE)["work_ms"].transform("sum")
