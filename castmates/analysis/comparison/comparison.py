@@ -12,8 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison import launches as partitions
-from castmates.analysis.comparison.launches import LOGS, QUESTION, launch_means, questions, side_of, spread, units
+from castmates.analysis.comparison.launches import (
+    LOGS,
+    QUESTION,
+    gifts,
+    launch_means,
+    matches,
+    questions,
+    side_of,
+    spread,
+    units,
+)
 from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
@@ -49,7 +58,7 @@ def against(baseline: Side, others: Mapping[str, Side], margin: float) -> dict[s
 
 
 def _compared(a: Side, b: Side) -> pd.DataFrame:
-    matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
+    matched = matches(gifts(a.plan), gifts(b.plan))
     table = _joined(_rows(a), _rows(b, {(match.mix, match.b): match.a for match in matched}))
     masks = {(match.mix, match.a): match.masks for match in matched}
     table["masks"] = [masks.get(key, "") for key in zip(table["mix"], table["partition"], strict=True)]

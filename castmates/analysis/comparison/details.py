@@ -15,9 +15,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.comparison import BOTH, ONLY_A, ONLY_B
-from castmates.analysis.comparison.launches import plain_members
+from castmates.analysis.comparison.launches import gifts, matches, plain_members
 from castmates.analysis.core import adjusted, declared
 from castmates.analysis.effects.system import ALONE
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, LARGER, SMALLER, detail_verdicts
@@ -81,7 +80,7 @@ def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind
 
 
 def _compared(a: Changes, b: Changes) -> pd.DataFrame:
-    matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
+    matched = matches(gifts(a.plan), gifts(b.plan))
     ours, theirs = a.table.assign(own=a.table["partition"]), b.table.assign(own=b.table["partition"])
     names = {(match.mix, match.b): match.a for match in matched}
     called = zip(theirs["mix"], theirs["partition"], strict=True)
