@@ -36,6 +36,8 @@ PROVEN = (LARGER, SMALLER)
 PER_CENT = 100.0
 KEY = ["mix", "member", "role", "item", "scale"]
 _ENDS = ("", "_low", "_high")
+CORUN = "corun"
+_NAME = ["operation", "type"]
 
 
 class Kind(NamedTuple):
@@ -115,9 +117,6 @@ def _launches(table: pd.DataFrame, side: str) -> pd.DataFrame:
     return pd.DataFrame({"mean": middle, "variance": error**2 * launches, "launches": launches}, index=table.index)
 
 
-CORUN = "corun"
-
-
 def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
     """What members, and packages, used beside others against alone."""
     rows = resources[(resources["scene"] == CORUN) & (resources["baseline"] == ALONE)]
@@ -156,9 +155,6 @@ def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     table = rows.assign(member=member)[list(Changes.COLUMNS)].sort_values("launches", ascending=False, kind="stable")
     once = table.drop_duplicates(["mix", "member", "role", "item", "partition", "platform"])
     return once.sort_index().reset_index(drop=True)
-
-
-_NAME = ["operation", "type"]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,10 @@ from castmates.study.spec import REST, Mix, Partition, Plan
 # What makes rows of two studies the same question, the platform and what the partition is called apart.
 QUESTION = ["mix", "lead", "antagonists", "role", "member", "baseline"]
 LOGS = {"loss": "difference", "baseline": "log_rate_baseline", "scene": "log_rate"}  # of a launch: mean over its rounds
+Gift = tuple[tuple[str, str], ...]  # plain member -> its share in words; who has everything is not there
+Place = tuple[str, str]  # mix and partition
+SAME, DIFFER = "same", "differ"
+Record = Mapping[str, Any]
 
 
 def plain_members(plan: Plan) -> dict[tuple[str, str], str]:
@@ -75,12 +79,6 @@ def units(windows: pd.DataFrame) -> dict[str, str]:
     """Workload -> what one unit of its progress is called."""
     known = windows.drop_duplicates(["workload", "unit"])
     return {str(name): str(unit) for name, unit in zip(known["workload"], known["unit"], strict=True)}
-
-
-Gift = tuple[tuple[str, str], ...]  # plain member -> its share in words; who has everything is not there
-Place = tuple[str, str]  # mix and partition
-
-SAME, DIFFER = "same", "differ"
 
 
 @dataclass(frozen=True)
@@ -154,9 +152,6 @@ def _size(mask: int, cache: Cache | None) -> str:
         return masks.size_words(mask, cache)
     count = masks.popcount(mask)
     return "1 way" if count == 1 else f"{count} ways"
-
-
-Record = Mapping[str, Any]
 
 
 def shared_launches(a: Iterable[Record], b: Iterable[Record]) -> list[str]:

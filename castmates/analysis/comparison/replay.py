@@ -19,6 +19,9 @@ from castmates.results.columns.comparison import REPLAY
 
 STEPS = 4000  # of the probability of one t, over which that of the sum is added up
 EXACT = 1e-12  # errors of launches that agree to the last bit; a side that is so exact decides alone
+SIDES = {"a": "published", "b": "here"}  # of the comparison, and what they are called in a replay
+_SAME = ("mix", "lead", "antagonists", "member", "role", "baseline", "masks", "ratio", "ratio_low", "ratio_high")
+_ENDS = ("", "_low", "_high")
 
 
 def joint(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -59,11 +62,6 @@ def _factor(first: float, second: float) -> float:
         return float(np.mean(inside)) - CONFIDENCE
 
     return float(optimize.brentq(outside, 0.1, 20.0, xtol=1e-9))
-
-
-SIDES = {"a": "published", "b": "here"}  # of the comparison, and what they are called in a replay
-_SAME = ("mix", "lead", "antagonists", "member", "role", "baseline", "masks", "ratio", "ratio_low", "ratio_high")
-_ENDS = ("", "_low", "_high")
 
 
 def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:

@@ -22,6 +22,7 @@ BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"
 OTHER, IDLE, AFTER = "other operations", "between operations", "after"
 UNKNOWN = "unknown"
 NOBODY = -1  # no track
+Recording = tuple[str, int]  # its scene, and which of that scene it is
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,6 @@ class ThreadStates:
         return found | ({(UNKNOWN, ""): left} if left else {})
 
 
-Recording = tuple[str, int]  # its scene, and which of that scene it is
 NOTHING_KNOWN = ThreadStates(np.empty(0, np.int64), np.empty(0, np.int64), (), ())
 
 

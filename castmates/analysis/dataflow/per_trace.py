@@ -26,6 +26,12 @@ from castmates.analysis.keys import TRACE
 
 Ints = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
+MS = 1e6  # nanoseconds
+ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
+PARTS = ("before_ms", "batch_ms", "compute_ms", "other_ms", "idle_ms", "after_ms")  # add up to a step
+NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "graph_path_ms", "per_thread_ms"]  # of a trace, that are averaged
+_POOL = r"/-?\d+$"  # the number that TensorFlow gives each thread of a pool
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -136,14 +142,6 @@ def bounds(graph: Graph, duration: Ints, work: Ints | None = None) -> Bounds:
             tail[:, node] = (tail[:, after] + duration[:, after]).max(axis=1)
     longest = end.max(axis=1) if graph.count else np.zeros(steps, np.int64)
     return Bounds(longest, (duration if work is None else work).sum(axis=1), longest[:, None] - end - tail)
-
-
-MS = 1e6  # nanoseconds
-ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
-PARTS = ("before_ms", "batch_ms", "compute_ms", "other_ms", "idle_ms", "after_ms")  # add up to a step
-NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "graph_path_ms", "per_thread_ms"]  # of a trace, that are averaged
-_POOL = r"/-?\d+$"  # the number that TensorFlow gives each thread of a pool
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from castmates.study.spec import UNMANAGED
 
 COMPUTED = "computed"  # what bounds are
 OF_NODES = ["on_schedule_path", "path_ms", "ms", "waiting_ms", "on_graph_path"]  # 0 in a trace without the operation
+KEY = [*LEAD, "operation", "type"]
+# Of a node without a call.
+UNTRACED = {"ms": 0.0, "on_schedule_path": 0.0, "graph_slack_ms": np.nan, "lost_ms": np.nan, "on_graph_path": 0.0}
 
 
 def critical_path(paths: PathTraces) -> pd.DataFrame:
@@ -42,11 +45,6 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     found = launch_means(every, [*SCENE, *NODE], [*OF_NODES, "graph_slack_ms"])
     found = found.join(every.groupby([*SCENE, *NODE])["thread"].first())
     return longest_first(found.reset_index(), "path_ms")
-
-
-KEY = [*LEAD, "operation", "type"]
-# Of a node without a call.
-UNTRACED = {"ms": 0.0, "on_schedule_path": 0.0, "graph_slack_ms": np.nan, "lost_ms": np.nan, "on_graph_path": 0.0}
 
 
 def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:

@@ -33,6 +33,8 @@ ENOUGH_LEFT = 4  # launches that a further cell can still get, or its own interv
 FEW_BETWEEN = 2  # cells between two that have different answers: so few are measured at once
 CLEARLY = 2.0  # times as far from the edge as is certain: then it stops at once, as nearly every study would stop there
 WIDE = 2.0  # margins between two neighbours, up to which nothing between them can be far from what is interpolated
+SURELY = 0.99  # of the intervals by which mixes are judged
+UNLIKE = 4.0  # times the common variance, beyond which a mix scatters otherwise and is judged by its own
 
 
 @dataclass(frozen=True)
@@ -193,10 +195,6 @@ def contradicted(known: Collection[MixEstimate | None]) -> bool:
             return True
         before.append(each)
     return False
-
-
-SURELY = 0.99  # of the intervals by which mixes are judged
-UNLIKE = 4.0  # times the common variance, beyond which a mix scatters otherwise and is judged by its own
 
 
 def mix_estimates(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:

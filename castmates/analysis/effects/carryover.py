@@ -26,6 +26,7 @@ LEAST_INFORMATION = 1e-6  # a launch has less where its cycles and scenes alone 
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
 
 _MEMBER = ["platform", "role", "member"]
+_NOTHING: dict[str, Any] = {"launches": 0, "windows": 0, "windows_after_frozen": 0}
 
 
 def estimate_carryover(plan: Plan, slices: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -52,9 +53,6 @@ def estimate_carryover(plan: Plan, slices: Iterable[pd.DataFrame]) -> pd.DataFra
     table["verdict"] = carryover_verdicts(table)
     table.loc[~table["member"].isin(frozen["member"]), "verdict"] = NEVER_FROZEN
     return table.astype(dict(CARRYOVER))
-
-
-_NOTHING: dict[str, Any] = {"launches": 0, "windows": 0, "windows_after_frozen": 0}
 
 
 def _members(plan: Plan) -> list[tuple[str, str]]:

@@ -36,6 +36,10 @@ from castmates.study.spec import UNMANAGED, Member, Plan
 
 LEVEL = 0.05
 LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
+UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
+GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
+_SCENE = ["platform", "cohort", "scene"]
+LATE = "p99 of latency"  # of an open-loop service, which is judged by it
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,6 @@ def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Seri
     return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}
 
 
-UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
-GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
-_SCENE = ["platform", "cohort", "scene"]
-
-
 def bandwidth_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame, peak: Peak | None) -> dict[str, pd.Series]:
     """Of each row of `table`: 1e9 bytes a second, and per cent of the peak; means over launches."""
     moving = {
@@ -138,9 +137,6 @@ def mode_of(command: Sequence[str]) -> str:
 def moves_bytes(member: Member) -> bool:
     """Whether a member's own progress is a bandwidth; a program of others may have the name of ours."""
     return member.environment == NATIVE and bool(member.command) and member.command[0] in UNIT_BYTES
-
-
-LATE = "p99 of latency"  # of an open-loop service, which is judged by it
 
 
 def estimate_effects(

@@ -10,6 +10,7 @@ VERIFIED, UNVERIFIED = "verified", "unverified"
 WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
 MODELLED = "modelled"
 DO_THIS = "`castmates doctor --verify-cat` tests them"
+Facts = Mapping[str, Any]
 
 
 def masks_stamp(
@@ -25,9 +26,6 @@ def masks_stamp(
     if record.get("verdict") == WORKS:
         return VERIFIED, f"Way masks were tested on this machine: {trial}"
     return UNVERIFIED, f"Way masks were tested, with the verdict '{record.get('verdict')}': {trial}"
-
-
-Facts = Mapping[str, Any]
 
 
 def as_one(nodes: Sequence[Facts]) -> Facts:

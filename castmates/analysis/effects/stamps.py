@@ -30,6 +30,11 @@ FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that
 _FEW = f"Intervals of two nodes cover these two only; it takes {FEWEST_NODES} to cover their class."
 Row = tuple[str, tuple[str, str], bool]  # stamp, word and sentence, whether it is good
 _EFFECT = ["machine", "platform", "mix", "partition", "baseline", "member"]
+TRUSTWORTHY = "trustworthy"
+NOT_MEASURED = "not measured"
+MEASURED = "measured"  # the platform
+Stamp = tuple[str, str]  # one word and one sentence
+_UNSTEADY = "the machine or the way of measuring is not steady enough to trust the effects."
 
 
 def nodes_stamps(plan: Plan, parts: Sequence[Plan], nodes: pd.DataFrame, left_out: int) -> list[Row]:
@@ -100,15 +105,6 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
 def is_bad(word: str) -> bool:
     """Check whether a stamp with this word speaks against the study's numbers."""
     return word.endswith((FAILED, PROCESSORS))
-
-
-TRUSTWORTHY = "trustworthy"
-NOT_MEASURED = "not measured"
-MEASURED = "measured"  # the platform
-
-Stamp = tuple[str, str]  # one word and one sentence
-
-_UNSTEADY = "the machine or the way of measuring is not steady enough to trust the effects."
 
 
 def origin_word(platforms: Collection[str]) -> str:

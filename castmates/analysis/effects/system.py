@@ -27,6 +27,13 @@ from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
     from pandas.core.groupby import DataFrameGroupBy
+STP, ANTT, HARMONIC = "STP", "ANTT", "harmonic speedup"
+UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
+METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
+Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
+NO_MORE: Mapping[str, Metric] = {}
+ALONE = "alone"  # the baseline of a lead and of an antagonist
+_LAUNCH = ["platform", *LAUNCH]
 
 
 class WrongAverage(TypeError):
@@ -92,16 +99,6 @@ def _insist(quantity: object, wanted: type, average: str) -> None:
         instead = _MEANS.get(type(quantity), "first state which kind it is: Costs, Rates or Ratios")
         kind = type(quantity).__name__
         raise WrongAverage(f"{average} of {kind} means nothing; {instead}.")
-
-
-STP, ANTT, HARMONIC = "STP", "ANTT", "harmonic speedup"
-UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
-METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
-Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
-NO_MORE: Mapping[str, Metric] = {}
-ALONE = "alone"  # the baseline of a lead and of an antagonist
-
-_LAUNCH = ["platform", *LAUNCH]
 
 
 def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:

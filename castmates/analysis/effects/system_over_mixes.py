@@ -40,6 +40,9 @@ FEWEST_MIXES = 3
 FEWEST_FREEDOM = 3  # below, residuals show next to nothing of how mixes differ
 Ints = npt.NDArray[np.int64]
 NONE = (np.nan, np.nan)
+BY_MEMBERS, BY_SIZE = "by members", "by size"
+_SCALED = ("value", "low", "high"), ("all_value", "all_low", "all_high")
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -177,10 +180,7 @@ def _interval(mean: float, variance: float, freedom: float) -> Estimate:
     return Estimate(mean, mean - half, mean + half, freedom)
 
 
-BY_MEMBERS, BY_SIZE = "by members", "by size"
 NOTHING = Estimate(np.nan, np.nan, np.nan)
-_SCALED = ("value", "low", "high"), ("all_value", "all_low", "all_high")
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

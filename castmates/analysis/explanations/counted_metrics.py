@@ -28,6 +28,7 @@ USER_ONLY = "user mode only"  # in the note of a count
 WHOLE_CPU = "cpu"  # a scope, whose task-clock runs on while nobody does
 
 Marks = npt.NDArray[np.bool_]
+LEFT_OUT: Columns = {"event": "str", "status": "str", "reason": "str"}
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,6 @@ def events_of(metric: str) -> list[str]:
 def is_per_unit(metric: str) -> bool:
     """Whether it is compared with the work that was done, and not against another event."""
     return len(events_of(metric)) == 1
-
-
-LEFT_OUT: Columns = {"event": "str", "status": "str", "reason": "str"}
 
 
 class LeftOut:

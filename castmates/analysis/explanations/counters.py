@@ -52,6 +52,28 @@ CHANGES: Columns = {
 NEEDED = [*PLATFORM_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
+FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
+KINDS = ("alone", "corun")
+OF_STEPS = [*WINDOW, "units", "platform"]  # of steps.parquet
+NAMES_OF_STEPS = ["cohort", "member", "platform"]  # of these; they may be categories
+_ROUNDS = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
+_ASKED_OF_ROUNDS = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROUNDS, "round", "open_s", "rate"]))  # of windows
+# `mix` is "" for alone, and `unit` for a ratio of two events; `iteration` counts units since the start in the middle of
+# that round, mean over launches; `value` is a geometric mean over launches.
+BY_ROUND: Columns = {
+    **of_texts("lead member kind mix partition metric unit"),
+    **of_counts("round"),
+    **of_numbers("iteration value low high"),
+    **of_counts("launches"),
+    **of_texts("platform"),
+}
+# `drift` is the last third of the rounds over the first.
+DRIFTS: Columns = {
+    **of_texts("lead member kind mix partition metric"),
+    **of_numbers("drift drift_low drift_high"),
+    **of_counts("launches"),
+    **of_texts("platform"),
+}
 
 
 def counter_tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -132,31 +154,6 @@ def _with_scopes(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
         scope=[", ".join(sorted(set().union(*(scopes.get(key, set()) for key in own)) - {""})) for own in keys],
         mode=[USER_ONLY if user_only & set(own) else "" for own in keys],
     )
-
-
-FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
-KINDS = ("alone", "corun")
-OF_STEPS = [*WINDOW, "units", "platform"]  # of steps.parquet
-NAMES_OF_STEPS = ["cohort", "member", "platform"]  # of these; they may be categories
-_ROUNDS = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
-_ASKED_OF_ROUNDS = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROUNDS, "round", "open_s", "rate"]))  # of windows
-
-# `mix` is "" for alone, and `unit` for a ratio of two events; `iteration` counts units since the start in the middle of
-# that round, mean over launches; `value` is a geometric mean over launches.
-BY_ROUND: Columns = {
-    **of_texts("lead member kind mix partition metric unit"),
-    **of_counts("round"),
-    **of_numbers("iteration value low high"),
-    **of_counts("launches"),
-    **of_texts("platform"),
-}
-# `drift` is the last third of the rounds over the first.
-DRIFTS: Columns = {
-    **of_texts("lead member kind mix partition metric"),
-    **of_numbers("drift drift_low drift_high"),
-    **of_counts("launches"),
-    **of_texts("platform"),
-}
 
 
 def over_rounds(

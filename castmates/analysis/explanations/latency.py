@@ -23,6 +23,14 @@ from castmates.study.class_names import workload_of
 from castmates.study.services import service_members
 from castmates.study.spec import UNMANAGED, Plan
 
+MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
+MOST_ODD = 0.01  # share of steps that cover another number of units than the others
+_LONG = [*ROW, "quantile"]
+_LEFT = [f"left {share}" for share in QUANTILES.values()]
+_NAMES = {str(share): name for name, share in QUANTILES.items()}
+_ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
+_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+
 
 def conditions(plan: Plan) -> pd.DataFrame:
     """Which scene of a cohort is which row of the table, and which scene is its baseline there."""
@@ -44,15 +52,6 @@ def conditions(plan: Plan) -> pd.DataFrame:
     table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
     table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
     return table[["row", *MEMBER, "baseline_scene", "role", "kind", "label", *MIX, "baseline"]]
-
-
-MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
-MOST_ODD = 0.01  # share of steps that cover another number of units than the others
-
-_LONG = [*ROW, "quantile"]
-_LEFT = [f"left {share}" for share in QUANTILES.values()]
-_NAMES = {str(share): name for name, share in QUANTILES.items()}
-_ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
 
 
 def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -167,9 +166,6 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
         for name, words in (("member", leads_first), ("kind", _ORDER))
     }
     return declared(in_order(table, ["member", "kind", "row", "platform", "quantile"], **ranks), LATENCY, plan)
-
-
-_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
 
 
 def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:

@@ -31,6 +31,10 @@ from castmates.study.services import load_of, same_service, service_members
 from castmates.study.spec import Member, Plan
 
 KEEPS_UP = 0.97  # share of the load that a service answers, at least, or it is saturated
+INTERPOLATED = "interpolated"
+_PLACE = ["service", "antagonists", "partition", "platform", "machine"]
+_KINDS = ("alone", "corun")
+Row = Mapping[Hashable, Any]
 
 
 def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
@@ -114,12 +118,6 @@ def _common(names: Sequence[str]) -> str:
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     short = "".join(letters[0] for letters in same).rstrip("-_.0123456789")
     return "" if any(name[len(short) : len(short) + 1].isalpha() for name in names) else short
-
-
-INTERPOLATED = "interpolated"
-_PLACE = ["service", "antagonists", "partition", "platform", "machine"]
-_KINDS = ("alone", "corun")
-Row = Mapping[Hashable, Any]
 
 
 def loads(services: pd.DataFrame, latency_limits: Mapping[str, float]) -> pd.DataFrame:

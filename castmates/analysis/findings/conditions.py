@@ -22,6 +22,12 @@ from castmates.study.finding_rules import Cell, Compared, Condition, Word
 LEAD, MIX, PLATFORM = "_lead", "_mix", "_platform"
 CPUS = "cpus"  # of the row's member: what every table with a member has here besides its own columns
 _AND_MORE = "*"
+PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN = "proven", "seen", "suspected", "not shown", "not known"
+STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure as its least sure condition
+NAN = float("nan")
+# Columns that say which row it is; where one of them is there, it is shown.
+NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation", "type", "direction", "pool", "part",
+         "mitigation", "metric", "allocator", "extension", "cohort", "distance")  # fmt: skip
 
 
 def with_subjects(table: pd.DataFrame) -> pd.DataFrame:
@@ -65,14 +71,6 @@ def _one_of(values: pd.Series, words: tuple[Word, ...]) -> "pd.Series[bool]":
         any_of = "|".join(".*".join(map(re.escape, word.split(_AND_MORE))) for word in patterns)
         keep |= values.astype("str").str.fullmatch(any_of)
     return keep
-
-
-PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN = "proven", "seen", "suspected", "not shown", "not known"
-STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure as its least sure condition
-NAN = float("nan")
-# Columns that say which row it is; where one of them is there, it is shown.
-NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation", "type", "direction", "pool", "part",
-         "mitigation", "metric", "allocator", "extension", "cohort", "distance")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ MOST_GROUPS = 200_000
 SAME = 1e-9  # points
 ALONE = Loss(0.0, 0.0, 0.0, "measured")  # by definition
 _Split = tuple[float, float, tuple[int, ...], tuple[Loss, ...]]  # what is beyond limits, losses, ways
+TRIED = 1000
+TIMES = 1000  # that a way is begun again because a job finds no cores, at most
+Way = Literal["random", "spreading"]
+_Choose = Callable[[Sequence[int], random.Random], int]  # among the domains with room, by their free cores
 
 
 @dataclass
@@ -133,11 +137,6 @@ class Groups:
         return self._group(members, losses, ways)
 
 
-TRIED = 1000
-TIMES = 1000  # that a way is begun again because a job finds no cores, at most
-Way = Literal["random", "spreading"]
-
-
 @dataclass(frozen=True)
 class Usual:
     """Many groupings that come about in one way."""
@@ -161,9 +160,6 @@ def _grouping(groups: Groups, placed: Sequence[Sequence[str]]) -> Grouping | Non
     known = [groups.of(members, masks=False) for members in placed if members]
     whole = [group for group in known if group is not None]
     return Grouping(tuple(whole), groups.problem.aim) if len(whole) == len(known) else None
-
-
-_Choose = Callable[[Sequence[int], random.Random], int]  # among the domains with room, by their free cores
 
 
 def _at_random(free: Sequence[int], chance: random.Random) -> int:

@@ -24,6 +24,10 @@ from castmates.errors import CastmatesError
 CLOSE = 1e-6  # of a minimum that bounds the next programme
 TIME_LIMIT = 60.0  # seconds for each of the best groupings
 OUT_OF_TIME = 1  # scipy's
+MOST_SEEN = 20_000  # groupings, beyond which trying all takes longer than solving
+BEST = 3  # groupings that are shown and confirmed
+MOST_GROUPS = 2000  # of which all groupings are tried by itself: more make too many
+Solver = Literal["auto", "exhaustive", "milp"]
 
 
 @dataclass
@@ -126,9 +130,6 @@ def solve(
     return [grouping for grouping, _ in found], found[0][1] if found else 0.0
 
 
-MOST_SEEN = 20_000  # groupings, beyond which trying all takes longer than solving
-
-
 def room_for(sizes: Sequence[int], domains: Sequence[int]) -> bool:
     """Whether groups of so many cores find domains: the largest around the largest, and so on."""
     if len(sizes) > len(domains):
@@ -194,11 +195,6 @@ def rounded(cost: Cost) -> Cost:
     """Without the differences that adding in another order makes."""
     excess, domains, points = (round(each, 9) for each in cost)
     return excess, domains, points
-
-
-BEST = 3  # groupings that are shown and confirmed
-MOST_GROUPS = 2000  # of which all groupings are tried by itself: more make too many
-Solver = Literal["auto", "exhaustive", "milp"]
 
 
 def search(

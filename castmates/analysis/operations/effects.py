@@ -28,6 +28,8 @@ SMALL = "small: "  # before kind and direction
 OTHERS = "all others"
 INPUT = "input pipeline"
 _NUMBERS = r"_?\d+"
+ROW = [*EFFECT, "group"]
+STEP = "step"  # the row of a whole step
 
 
 def groups(operations: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
@@ -76,10 +78,6 @@ def _single(known: pd.DataFrame, group: pd.Series) -> pd.Series:
     alone = group.map(group.value_counts()) == 1
     own = known["operation"] + ":" + known["type"]
     return group.where(~(alone & group.str.contains(":", regex=False) & ~group.str.startswith(SMALL)), own)
-
-
-ROW = [*EFFECT, "group"]
-STEP = "step"  # the row of a whole step
 
 
 def estimate_operation_effects(

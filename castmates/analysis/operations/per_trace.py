@@ -17,6 +17,11 @@ from castmates.analysis.operations.over_traces import lead_alone
 OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces are not compared
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 _ABOUT = ["threads_intra", "threads_inter", "times", "step_ms"]
+OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
+OUTSIDE = -1
+WAITING = "waiting for the batch"  # the layer of what waits for the input
+_NUMBER = r"/-?\d+$"  # that TensorFlow gives each thread of a pool
+MS = 1e6  # nanoseconds
 
 
 def beside_and_alone(operations: pd.DataFrame, steps: pd.DataFrame, trace: list[str]) -> pd.DataFrame:
@@ -50,13 +55,6 @@ def _different(row: pd.Series) -> float:
 
 def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(ms for name, ms in one.items() if name not in other)
-
-
-OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
-OUTSIDE = -1
-WAITING = "waiting for the batch"  # the layer of what waits for the input
-_NUMBER = r"/-?\d+$"  # that TensorFlow gives each thread of a pool
-MS = 1e6  # nanoseconds
 
 
 @dataclass(frozen=True)

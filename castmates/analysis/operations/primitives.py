@@ -33,6 +33,16 @@ from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
+ALL = "all operations"
+STATES = (USED, WIDER, UNUSED, UNKNOWN)
+NEARLY_ALL = 0.99
+NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
+    "nothing eligible",
+    "partly used",
+    "not used",
+    "not used where known",
+    "wider ones in its place",
+)
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -74,18 +84,6 @@ def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFra
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)
     table = table.assign(call_ms=call_ms, share=table["ms"] / table["step_ms"], gflops=table["flops"] / call_ms / 1e6)
     return longest_first(table, "ms")
-
-
-ALL = "all operations"
-STATES = (USED, WIDER, UNUSED, UNKNOWN)
-NEARLY_ALL = 0.99
-NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
-    "nothing eligible",
-    "partly used",
-    "not used",
-    "not used where known",
-    "wider ones in its place",
-)
 
 
 def isa_use(logged: Traces, primitives: pd.DataFrame, flags: Collection[str] | None = None) -> pd.DataFrame:

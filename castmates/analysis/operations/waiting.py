@@ -17,6 +17,9 @@ from castmates.study.profile_launches import CACHED, FIRST
 
 BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
 INPUT, COMPUTE = "input-bound", "compute-bound"
+ABOUT = [*LAUNCH, "scene", "round"]  # of a trace, in the records of launches
+MB = 1e6
+CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
 
 
 def input_pipeline(traces: Traces) -> pd.DataFrame:
@@ -44,11 +47,6 @@ def waits(traces: Traces) -> pd.DataFrame:
     whole = traces.steps[[*SCENE_ROUND, "step_ms"]].join(waiting, on=SCENE_ROUND)
     whole = whole.join(works, on=SCENE_ROUND).fillna(0.0)
     return whole.assign(share=whole["waiting"] / whole["step_ms"])
-
-
-ABOUT = [*LAUNCH, "scene", "round"]  # of a trace, in the records of launches
-MB = 1e6
-CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
 
 
 def first_epoch(epochs: Traces, epochs_about: pd.DataFrame) -> pd.DataFrame:

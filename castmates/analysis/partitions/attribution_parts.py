@@ -23,6 +23,21 @@ CHAINS = (LINKS, (ALONE, PLACEBO, ISOLATED, TOGETHER), (ALONE, ISOLATED, TOGETHE
           (ALONE, TOGETHER))  # fmt: skip
 
 GROUP = [*LEAD_OF_MIX, "platform"]  # what a chain belongs to
+TOTAL = "total"
+BUSY, ANTAGONIST, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
+OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
+PARTS = {  # in the order of the tables and figures: from which link to which
+    TOTAL: (ALONE, TOGETHER),
+    BUSY: (ALONE, PLACEBO),
+    ANTAGONIST: (ALONE, ISOLATED),
+    NOT_GIVEN_BACK: (PLACEBO, ISOLATED),
+    OWN: (PLACEBO, AT_MASK),
+    DESPITE: (AT_MASK, ISOLATED),
+    CAPACITY: (ISOLATED, TOGETHER),
+    SHARING: (PLACEBO, TOGETHER),
+}
+DETAILS = {OWN: NOT_GIVEN_BACK, DESPITE: NOT_GIVEN_BACK}  # parts of a part
+_PART = [*GROUP, "part"]
 
 
 def linked_scenes(contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -78,23 +93,6 @@ def complete(bare: pd.DataFrame, under: pd.DataFrame, partitions: pd.DataFrame, 
     chain = counts[counts["launches"] >= needed].drop_duplicates(GROUP)[[*GROUP, "chain"]]  # sorted: the finest
     whole = whole.merge(chain, on=GROUP, how="left")  # none for a mix that has no complete round
     return whole[np.select([whole["chain"] == number for number in has], list(has.values()), default=False)]
-
-
-TOTAL = "total"
-BUSY, ANTAGONIST, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
-OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
-PARTS = {  # in the order of the tables and figures: from which link to which
-    TOTAL: (ALONE, TOGETHER),
-    BUSY: (ALONE, PLACEBO),
-    ANTAGONIST: (ALONE, ISOLATED),
-    NOT_GIVEN_BACK: (PLACEBO, ISOLATED),
-    OWN: (PLACEBO, AT_MASK),
-    DESPITE: (AT_MASK, ISOLATED),
-    CAPACITY: (ISOLATED, TOGETHER),
-    SHARING: (PLACEBO, TOGETHER),
-}
-DETAILS = {OWN: NOT_GIVEN_BACK, DESPITE: NOT_GIVEN_BACK}  # parts of a part
-_PART = [*GROUP, "part"]
 
 
 def parts_of(links: Sequence[str]) -> list[str]:

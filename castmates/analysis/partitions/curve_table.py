@@ -20,6 +20,9 @@ from castmates.results.columns.study import frame
 from castmates.study.curves import Cell, Curve, curves
 from castmates.study.spec import Plan
 
+MEASURED, INTERPOLATED, UNKNOWN = "measured", "interpolated", "unknown"
+Row = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -66,10 +69,6 @@ def _cubic(x: Floats, y: Floats, at: Floats) -> Floats:
     from scipy.interpolate import PchipInterpolator
 
     return np.asarray(PchipInterpolator(x, y)(at), dtype=float)
-
-
-MEASURED, INTERPOLATED, UNKNOWN = "measured", "interpolated", "unknown"
-Row = Mapping[str, Any]
 
 
 def curves_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ LEAD, ANTAGONIST = "as lead", "as antagonist"
 RATE = "rate"  # the metric of effects that losses are of; services are judged by latency instead
 USUAL_ERROR = 0.01  # of a logarithm, where no interval of the study says more
 Cell = tuple[str, tuple[str, ...]]  # a job, and those beside it in the order of their names
+FEWEST = math.ceil(CONFIDENCE / (1 - CONFIDENCE))  # errors that an interval needs
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,6 @@ def _error(row: dict[str, Any]) -> float:
 def _usual(errors: Sequence[float]) -> float:
     known = [error for error in errors if math.isfinite(error)]
     return float(np.median(known)) if known else USUAL_ERROR
-
-
-FEWEST = math.ceil(CONFIDENCE / (1 - CONFIDENCE))  # errors that an interval needs
 
 
 @dataclass(frozen=True)

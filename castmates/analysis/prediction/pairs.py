@@ -19,6 +19,9 @@ from castmates.study.predict_keys import FEWEST_PAIRS
 STEPS = 60
 LEAST_MEAN = 0.05  # of the losses' size, so that a study of hardly any losses has a scale
 BEGIN = 0.3  # how far from each other, of the losses' size, further factors begin
+_HELD = ((1, 1.0, 1.0), (1, 0.3, 1.0), (2, 1.0, 1.0), (2, 0.3, 3.0), (2, 0.1, 1.0), (3, 0.3, 3.0))
+Flags = npt.NDArray[np.bool_]
+MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,6 @@ class Shape:
     scatter: float  # of a logarithm: what no product explains
 
 
-_HELD = ((1, 1.0, 1.0), (1, 0.3, 1.0), (2, 1.0, 1.0), (2, 0.3, 3.0), (2, 0.1, 1.0), (3, 0.3, 3.0))
 SHAPES = tuple(Shape(*held, scatter) for held in _HELD for scatter in (0.02, 0.04))
 
 
@@ -68,10 +70,6 @@ def _begin(centre: Floats, size: Floats, count: int) -> Floats:
     apart = np.zeros((count, ranks))
     apart[:, 1:] = np.sin(places + 1.0)
     return np.asarray(centre + BEGIN * np.sqrt(size)[:, None, None] * apart)
-
-
-Flags = npt.NDArray[np.bool_]
-MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
 
 
 @dataclass(frozen=True)

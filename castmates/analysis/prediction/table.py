@@ -26,6 +26,9 @@ from castmates.study.class_names import named
 from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_of
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
+PAIRS, TOGETHER = "from pairs", "from pairs together"
+NOTHING = (math.nan, math.nan, math.nan)
+
 
 def equivalent(pressed: Seen | None, beside: Mapping[str, Seen], dials: Mapping[str, Dial], kind: str) -> float:
     """The setting of a kind of dial that costs a reporter what it lost beside a program.
@@ -45,11 +48,6 @@ def equivalent(pressed: Seen | None, beside: Mapping[str, Seen], dials: Mapping[
             share = (pressed.log - low) / (high - low)
             return curve[place][0] + float(share) * (curve[place + 1][0] - curve[place][0])
     return math.nan
-
-
-PAIRS, TOGETHER = "from pairs", "from pairs together"
-
-NOTHING = (math.nan, math.nan, math.nan)
 
 
 def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -16,6 +16,10 @@ from castmates.analysis.statistics.name_codes import Integers, changes_in, codes
 from castmates.study.spec import UNMANAGED
 
 IN_NONE, BEHIND = -1, -2  # the number of what is in no window; what no row has
+Sides = Callable[[Floats, Floats], Mapping[str, Floats]]  # values of scene and baseline -> what is estimated of them
+_MEMBER_ROUND = ["platform", *ROUND, "member"]
+SIDES = ("change", "value", "baseline")
+Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,6 @@ def _keys(table: pd.DataFrame, columns: Sequence[str], known: Sequence[pd.Index 
         unknown |= (codes < 0) | (codes > most)
         key = key * (most + 1) + codes
     return np.where(unknown, IN_NONE, key)
-
-
-Sides = Callable[[Floats, Floats], Mapping[str, Floats]]  # values of scene and baseline -> what is estimated of them
-_MEMBER_ROUND = ["platform", *ROUND, "member"]
 
 
 @dataclass(frozen=True)
@@ -260,10 +260,6 @@ def _variance(column: str) -> str:
 
 def _successive(column: str) -> str:
     return f"{column}_successive"
-
-
-SIDES = ("change", "value", "baseline")
-Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
 
 
 class Compared:

@@ -16,6 +16,10 @@ from castmates.study.spec import UNMANAGED
 
 Ints = NDArray[np.int64]
 Spans = tuple[Ints, Ints]  # where each begins, and where it ends
+LEAD, ANTAGONIST = "lead", "antagonist"
+ALONE = ("alone", "alone-again", "placebo")  # kinds of scenes that run the lead and no other member
+NAN = float("nan")
+COLUMNS_OF_TRACKS = {"member": "member", "on": "kind", "thread": "name"}  # what rows are given of their track
 
 
 def levels(within: Spans, *groups: Spans) -> tuple[Ints, Ints]:
@@ -57,12 +61,6 @@ def merged(begins: Sequence[int], ends: Sequence[int]) -> Spans:
             together.append([begin, end])
     both = np.array(together, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
-
-
-LEAD, ANTAGONIST = "lead", "antagonist"
-ALONE = ("alone", "alone-again", "placebo")  # kinds of scenes that run the lead and no other member
-NAN = float("nan")
-COLUMNS_OF_TRACKS = {"member": "member", "on": "kind", "thread": "name"}  # what rows are given of their track
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ from castmates.analysis.timeline.waits import (
 )
 
 Floats = NDArray[np.float64]
+Row = dict[str, object]
+TABLES = ("trace_summary", "trace_waits", "trace_events", "trace_pools")
+IDLE = "idle"  # whom perf shows to have had the CPU where nobody did
+NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
+REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,6 @@ def _counted(beats: pd.DataFrame) -> np.ndarray:
 def _steps(trace: Trace, member: str) -> pd.DataFrame:
     own = trace.intervals[(trace.intervals["kind"] == "step") & (trace.intervals["depth"] == 0)]
     return own[trace.member_of(own["track"]) == member]
-
-
-Row = dict[str, object]
-TABLES = ("trace_summary", "trace_waits", "trace_events", "trace_pools")
-IDLE = "idle"  # whom perf shows to have had the CPU where nobody did
-NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
-REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
 def summaries(timelines: Iterable[Trace]) -> dict[str, list[Row]]:

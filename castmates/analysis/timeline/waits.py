@@ -18,6 +18,18 @@ from castmates.analysis.timeline.seen import NAN, SeenScene, Spans, levels, quan
 RUNNING, RUNNABLE, PREEMPTED, BLOCKED, UNKNOWN = "running", "runnable", "preempted", "blocked", "unknown"
 QUEUED = (RUNNABLE, PREEMPTED)  # it could run, and did not
 BUSY = (RUNNING, *QUEUED)
+SYSCALL, INTERRUPTS = "syscall", ("irq", "softirq")
+INSTANTS = ("fault", "migration", "wakeup")
+Cells = Any  # a column, or the one value that all rows have
+MEMORY_CALLS = ("mmap", "mmap2", "munmap", "mremap", "brk", "madvise", "mprotect")
+# What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.
+INPUT = re.compile(r"tf_data|pt_data|data_?loader|prefetch", re.IGNORECASE)
+IO = "io"
+# What of a thread's name is its number in its pool; the query `pools` has the same.
+NUMBER = r"[\W_]*\d+$"
+# Pools of TensorFlow whose size its settings have, by the setting in the record of a trace.
+SETTINGS = {"inter": re.compile(r"tf_(Compute|inter_op)"), "intra": re.compile(r"(tf_.*)?Eigen$")}
+OF_SIZE = ("at_once_p99", "used_share", "all_busy_share", "all_busy_idle_share")  # cells that need all of a pool
 
 
 def of_member(rows: pd.DataFrame, member: str) -> pd.DataFrame:
@@ -86,12 +98,6 @@ def unwoken(own: pd.DataFrame) -> pd.DataFrame:
     return own[(own["name"] == UNKNOWN) & (own["detail"].astype("str") != "")]
 
 
-SYSCALL, INTERRUPTS = "syscall", ("irq", "softirq")
-INSTANTS = ("fault", "migration", "wakeup")
-Cells = Any  # a column, or the one value that all rows have
-MEMORY_CALLS = ("mmap", "mmap2", "munmap", "mremap", "brk", "madvise", "mprotect")
-
-
 def events(seen: SeenScene, member: str, steps: float) -> Iterator[dict[str, object]]:
     """A row per kind and name, the most frequent first."""
     calls = calls_of(seen, member)
@@ -124,16 +130,6 @@ def _named(rows: pd.DataFrame, took: Cells, count: Cells) -> pd.DataFrame:
     """Kind and name of each, milliseconds, and whether it counts: one that began earlier only takes time."""
     names = {"event": rows["kind"].astype("str"), "name": rows["name"].astype("str")}
     return pd.DataFrame(names | {"ms": np.asarray(took, float) / 1e6, "count": np.asarray(count, np.int64)})
-
-
-# What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.
-INPUT = re.compile(r"tf_data|pt_data|data_?loader|prefetch", re.IGNORECASE)
-IO = "io"
-# What of a thread's name is its number in its pool; the query `pools` has the same.
-NUMBER = r"[\W_]*\d+$"
-# Pools of TensorFlow whose size its settings have, by the setting in the record of a trace.
-SETTINGS = {"inter": re.compile(r"tf_(Compute|inter_op)"), "intra": re.compile(r"(tf_.*)?Eigen$")}
-OF_SIZE = ("at_once_p99", "used_share", "all_busy_share", "all_busy_idle_share")  # cells that need all of a pool
 
 
 @cache
