@@ -8,9 +8,9 @@ import pandas as pd
 from benchmarks.common import Report
 from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
 from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
+from castmates.analysis.core import Contrast
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, against_alone, is_precise_enough, widths_of
-from castmates.analysis.effects.rows import contrast_rows
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair
@@ -87,7 +87,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
     seen: Looks = {}
     for count in counts:
         now = part_of(made.plan, {launch.path for launch in made.plan.launches if launch.number <= count})
-        table = contrast_rows(made.windows[made.windows["launch"] <= count], against_alone(now))
+        table = Contrast(made.windows[made.windows["launch"] <= count], against_alone(now)).rows()
         for study, own in table.groupby("platform", observed=True):
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():

@@ -18,17 +18,13 @@ from scipy import stats
 from benchmarks import verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, run, say
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.grouping.exhaustive import MOST_SEEN, try_all
-from castmates.analysis.grouping.groups import Groups
-from castmates.analysis.grouping.milp import solve
+from castmates.analysis.grouping.groups import Groups, usual_groups
 from castmates.analysis.grouping.problem import Grouping, Job, Problem
-from castmates.analysis.grouping.search import search
-from castmates.analysis.grouping.usual import usual_groups
-from castmates.analysis.prediction.composed_losses import best_known
+from castmates.analysis.grouping.search import MOST_SEEN, search, solve, try_all
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place
-from castmates.analysis.prediction.several import combined_loss
-from castmates.analysis.statistics.losses import log_of, loss_pct
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, best_known
+from castmates.analysis.prediction.predicted import combined_loss
+from castmates.analysis.statistics.power import log_of, loss_pct
 from castmates.english import counted
 from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel

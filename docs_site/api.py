@@ -16,13 +16,13 @@ PARTS = {
             "castmates.analysis.statistics.welch",
             "castmates.analysis.statistics.power",
             "castmates.analysis.statistics.pairs",
+            "castmates.analysis.core",
         ],
     ),
     "Effects and partitions": (
         "From windows to losses, knees and recommendations.",
         [
             "castmates.analysis.effects.effects",
-            "castmates.analysis.effects.controls",
             "castmates.analysis.partitions.sensitivity",
             "castmates.analysis.partitions.recommendation",
             "castmates.analysis.partitions.attribution",
@@ -30,7 +30,7 @@ PARTS = {
     ),
     "Comparing studies": (
         "A baseline and others.",
-        ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.means"],
+        ["castmates.analysis.comparison.comparison"],
     ),
     "Inside a program": (
         "Modules that a measured program may import; standard library only.",

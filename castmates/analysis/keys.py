@@ -16,6 +16,7 @@ ROW = ["row", "platform"]  # of what contrasts of a plan come to
 # Of traces, which are of leads.
 LEAD = ["study", "member", "platform"]
 SCENE = ["study", "scene", "kind", *MIX, "member", "platform"]
+SCENE_ROUND = [*SCENE, *ROUND]  # one trace
 TRACE = ["study", *LAUNCH, "scene", "kind", *MIX, "member", "platform", "round"]
 SAME_ROUND = ["study", *LAUNCH, "member", "platform", "round"]  # of the trace alone and those beside others
 EFFECT = ["study", *MIX, "member", "platform"]

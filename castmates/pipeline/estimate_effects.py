@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates import plugins
-from castmates.analysis.effects.nodes_as_one import as_one
+from castmates.analysis.effects.mask_stamp import as_one
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.system import METRICS
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL

@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.analysis.grouping.advice import Advice, Origin
-from castmates.analysis.grouping.groups import Groups
-from castmates.analysis.grouping.milp import TIME_LIMIT
+from castmates.analysis.grouping.advice import Advice, Origin, masks_of
+from castmates.analysis.grouping.groups import Groups, usual_groups
 from castmates.analysis.grouping.problem import Job, Problem
-from castmates.analysis.grouping.search import Solver, search
-from castmates.analysis.grouping.usual import usual_groups
-from castmates.analysis.grouping.way_masks import masks_of
-from castmates.analysis.prediction.composed_losses import best_known
+from castmates.analysis.grouping.search import TIME_LIMIT, Solver, search
 from castmates.analysis.prediction.losses import Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, around_one_cache, measured_losses
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, around_one_cache, best_known, measured_losses
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.errors import CastmatesError
 from castmates.files import written_text

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
-from castmates.analysis.design.adaptive_known import mix_estimates
-from castmates.analysis.statistics.losses import loss_pct
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide, mix_estimates
+from castmates.analysis.statistics.power import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.folder import StudyFolder

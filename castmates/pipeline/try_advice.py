@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from castmates.analysis.findings.changes import change_for
-from castmates.analysis.findings.findings import Finding
+from castmates.analysis.findings.findings import Finding, change_for
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.pipeline.usual_options import usual_options

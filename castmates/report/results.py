@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.mask_stamp import masks_stamp
-from castmates.analysis.effects.nodes_as_one import as_one
+from castmates.analysis.effects.mask_stamp import as_one, masks_stamp
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.files import written_text

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.operations.isa_use import isa_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
-from castmates.analysis.operations.primitives import reduced, summarise_primitives
+from castmates.analysis.operations.primitives import isa_use, reduced, summarise_primitives
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.results import Results
 from tests.unit import operations_maker

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEstimate, decide
-from castmates.analysis.design.adaptive_known import halves
+from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEstimate, decide, halves
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
-from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.analysis.partitions.curve_table import Measured, interpolate
 from castmates.errors import CastmatesError
 from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
 from castmates.results.adaptive_looks import KINDS, WORDS

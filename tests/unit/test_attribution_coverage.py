@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.analysis.partitions.attribution_parts import PARTS
-from castmates.analysis.partitions.attribution_rounds import LINKS
+from castmates.analysis.partitions.attribution_parts import LINKS, PARTS
 from castmates.results.columns.launch import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker

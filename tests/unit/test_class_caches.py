@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from castmates import project
-from castmates.analysis.comparison.comparison_partitions import gifts
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.comparison.launches import gifts
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.partitions.pareto import pareto_table

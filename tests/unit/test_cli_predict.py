@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.simulated_grids import Grid, measured
-from castmates.analysis.prediction.several import combined_loss
+from castmates.analysis.prediction.predicted import combined_loss
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.columns.study import EFFECTS

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.launches import launches_table
+from castmates.analysis.effects.pooling import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.pipeline import recommend_partitions

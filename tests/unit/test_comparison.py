@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison import launches as partitions
 from castmates.analysis.comparison.comparison import Side, compare
-from castmates.analysis.comparison.dependence import shared_launches
+from castmates.analysis.comparison.launches import shared_launches
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.welch import welch
 from castmates.study.spec import Partition, Share

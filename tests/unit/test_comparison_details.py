@@ -8,10 +8,8 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from castmates.analysis.comparison.changes import operation_changes
-from castmates.analysis.comparison.details import Changes, Kind, compare_changes
-from castmates.analysis.comparison.operations import effects_together
-from castmates.analysis.operations.groups import OTHERS
+from castmates.analysis.comparison.details import Changes, Kind, compare_changes, effects_together, operation_changes
+from castmates.analysis.operations.effects import OTHERS
 from castmates.analysis.statistics.intervals import holm
 from castmates.cli.main import app
 from castmates.report.comparison.compare import compare_studies

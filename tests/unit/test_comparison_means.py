@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.comparison.comparison import Side
-from castmates.analysis.comparison.means import difference_of_means, geometric_means
+from castmates.analysis.comparison.comparison import Side, difference_of_means, geometric_means
 from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from tests.unit.printed_intervals import assert_told

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
-from castmates.analysis.explanations.counter_rounds import BY_ROUND, DRIFTS, NAMES_OF_STEPS, over_rounds
-from castmates.analysis.explanations.counters import NAMES
+from castmates.analysis.explanations.counters import BY_ROUND, DRIFTS, NAMES, NAMES_OF_STEPS, over_rounds
 from castmates.report.figures import counters_evolution
 from castmates.report.figures.texts import texts_for
 from tests.unit.test_counters_figure import HEAD, made_up

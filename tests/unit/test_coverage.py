@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.analysis.effects.verdicts import control_verdicts
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.pairs import pair

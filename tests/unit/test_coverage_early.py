@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.analysis.effects.system import mean_metrics
 from castmates.analysis.partitions.attribution import estimate_attribution
 from tests.sequential import covers, holds

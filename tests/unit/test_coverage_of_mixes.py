@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from castmates.analysis.effects.system_over_mixes import Draw
-from castmates.analysis.statistics.over_mixes import Launches, of_all, of_these
+from castmates.analysis.effects.system_over_mixes import Draw, Launches, of_all, of_these
 from castmates.study.drawing import Terms, drawn_on
 from tests.unit.printed_intervals import assert_told
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.between_nodes import NODES, THESE_NODES, between_nodes, over_nodes
+from castmates.analysis.core import NODES, THESE_NODES, between_nodes, over_nodes
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.explanations.counter_rounds import over_rounds
+from castmates.analysis.explanations.counters import over_rounds
 from castmates.results.columns.launch import COUNTERS
 from tests.unit.phases.by_phase import phase_counts
 from tests.unit.printed_intervals import assert_told

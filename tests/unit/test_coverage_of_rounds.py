@@ -14,8 +14,7 @@ import pytest
 
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, is_precise_enough
-from castmates.analysis.statistics.intervals import over_launches
-from castmates.analysis.statistics.rounds_alike import successive
+from castmates.analysis.statistics.intervals import over_launches, successive
 from castmates.study import rounds as rule
 from castmates.study.budget_keys import Budget
 from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, Cost

@@ -12,12 +12,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from castmates.analysis.dataflow.bounds import bounds
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph, in_order
 from castmates.analysis.dataflow.join import joined_steps, nodes_of
-from castmates.analysis.dataflow.path import paths
-from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
+from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, bounds, path_traces, paths
 from castmates.analysis.dataflow.summary import critical_path, path_operations
 from castmates.cli.main import app
 from castmates.errors import CastmatesError

@@ -7,8 +7,7 @@ import pytest
 
 from castmates.analysis.design.pilot import spreads, window_noise
 from castmates.analysis.design.precision import look, widths
-from castmates.analysis.effects.controls import estimate_controls
-from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.results.columns.study import EFFECTS
 from castmates.study.spec import UNMANAGED
 from tests.unit.partition_maker import LEAD, STREAM, atoms, made, windows

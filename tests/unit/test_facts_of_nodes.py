@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
-from castmates.analysis.effects.nodes_as_one import as_one
+from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, as_one, masks_stamp
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.facts_of_nodes import facts_of_nodes

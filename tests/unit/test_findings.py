@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from castmates import shipped
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED
 from castmates.analysis.findings.findings import findings
-from castmates.analysis.operations.effects import STEP
-from castmates.analysis.operations.groups import INPUT, NAMED, OTHERS, SMALL
+from castmates.analysis.operations.effects import INPUT, NAMED, OTHERS, SMALL, STEP
 from castmates.analysis.operations.per_trace import WAITING
 from castmates.cli.main import app
 from castmates.errors import CastmatesError

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from castmates.analysis.effects.growth import Growth, pooled_growth
+from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.report.text.health import growth_sentence, later_sentence
 from castmates.results.columns.study import EFFECTS, frame
 from tests.unit.printed_intervals import assert_told

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.statistics.intervals import estimate, holm, more_than
-from castmates.analysis.statistics.rounds_alike import widening
+from castmates.analysis.statistics.intervals import estimate, holm, more_than, widening
 
 
 def pairs(launches):

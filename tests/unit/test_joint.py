@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side, compare
-from castmates.analysis.comparison.replay import replayed
-from castmates.analysis.statistics.joint import factor, joint
+from castmates.analysis.comparison.replay import factor, joint, replayed
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
 from tests.unit.windows_maker import Truth, simulated

@@ -7,11 +7,10 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.prediction.composed_losses import ComposedLosses, best_known
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
-from castmates.analysis.prediction.several import combined_loss
-from castmates.analysis.statistics.losses import log_of, loss_pct
+from castmates.analysis.prediction.measured_losses import ComposedLosses, MeasuredLosses, best_known, measured_losses
+from castmates.analysis.prediction.predicted import combined_loss
+from castmates.analysis.statistics.power import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import cohort, mix, plan, written

@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.effects import STEP, estimate_operation_effects
-from castmates.analysis.operations.groups import OTHERS
+from castmates.analysis.operations.effects import OTHERS, STEP, estimate_operation_effects
 from castmates.analysis.operations.summary import summarise
-from castmates.analysis.statistics.intervals import holm
-from castmates.analysis.statistics.ratio_of_means import ratio_of_means
+from castmates.analysis.statistics.intervals import holm, ratio_of_means
 from castmates.analysis.tables.not_compared import not_compared
 from castmates.results.columns.registry import TABLES
 from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables

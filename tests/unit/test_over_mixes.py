@@ -5,8 +5,15 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.effects.system import ANTT, JAIN, STP, system_metrics
-from castmates.analysis.effects.system_over_mixes import BY_MEMBERS, BY_SIZE, Draw, system_over_mixes
-from castmates.analysis.statistics.over_mixes import Launches, of_all, of_these
+from castmates.analysis.effects.system_over_mixes import (
+    BY_MEMBERS,
+    BY_SIZE,
+    Draw,
+    Launches,
+    of_all,
+    of_these,
+    system_over_mixes,
+)
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.study.drawing import Terms, drawn_on
 from castmates.study.spec import MixSet

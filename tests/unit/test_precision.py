@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.design.precision import (
     CONFIRMED_AFTER,
     Width,
@@ -21,7 +22,6 @@ from castmates.analysis.design.precision import (
     look,
     widths_of,
 )
-from castmates.analysis.effects.rows import contrast_rows
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget
@@ -172,7 +172,7 @@ def campaign(number):
     contrasts = against_alone(part_of(made.plan, [f"{one.cohort.id}/1" for one in made.plan.launches]))
     seen = []
     for count in BUDGET.looks:
-        table = contrast_rows(made.windows[made.windows["launch"] <= count], contrasts)
+        table = Contrast(made.windows[made.windows["launch"] <= count], contrasts).rows()
         widths = widths_of(table)
         holds = (table["low"] <= TRUTH.corun) & (TRUTH.corun <= table["high"])
         names = zip(table["mix"], table["partition"], holds, strict=True)

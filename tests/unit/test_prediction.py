@@ -10,16 +10,11 @@ from benchmarks.common import Report
 from benchmarks.prediction import on_this_machine
 from benchmarks.simulated_grids import Grid, grid, measured
 from castmates.analysis.effects.effects import LATE
-from castmates.analysis.prediction.conformal import FEWEST, Errors
-from castmates.analysis.prediction.equivalents import equivalent
-from castmates.analysis.prediction.factors import SHAPES
-from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Seen, best, seen_in
-from castmates.analysis.prediction.pairs import LeftOut, PairModel
-from castmates.analysis.prediction.predicted import PredictedLosses
+from castmates.analysis.prediction.observed import ANTAGONIST, FEWEST, LEAD, Errors, Seen, best, seen_in
+from castmates.analysis.prediction.pairs import SHAPES, LeftOut, PairModel
+from castmates.analysis.prediction.predicted import Combined, PredictedLosses, combined_loss
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
-from castmates.analysis.prediction.roles import both_roles
-from castmates.analysis.prediction.several import Combined, combined_loss
-from castmates.analysis.prediction.table import estimate_predictions
+from castmates.analysis.prediction.table import both_roles, equivalent, estimate_predictions
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
 from castmates.report.text.prediction import quality_words, role_words

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.isa_use import isa_use
 from castmates.analysis.operations.per_trace import Traces
+from castmates.analysis.operations.primitives import isa_use
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context

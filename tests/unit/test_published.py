@@ -12,10 +12,10 @@ from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.design.pilot import spreads
 from castmates.analysis.effects import rejections
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.system import Ratios, geometric_mean
 from castmates.analysis.explanations import steps
 from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
-from castmates.analysis.statistics.quantities import Ratios, geometric_mean
 from castmates.analysis.statistics.welch import welch
 from tests.unit.windows_maker import cohort, mix, plan, written
 

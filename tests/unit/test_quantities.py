@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.statistics.quantities import (
+from castmates.analysis.effects.system import (
     Costs,
     Rates,
     Ratios,

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.pooling import pooled
 from castmates.analysis.explanations.latency import latencies
-from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.services import KEEPS_UP, _names, services, without_saturated
+from castmates.analysis.explanations.services import KEEPS_UP, _names, loads, services, without_saturated
 from castmates.analysis.statistics.censored import quantile
 from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline

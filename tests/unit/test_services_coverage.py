@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.explanations.latency import request_quantiles
-from castmates.analysis.explanations.loads import loads
+from castmates.analysis.explanations.services import loads
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate

@@ -6,8 +6,7 @@ import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.latency import latencies
-from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.services import services
+from castmates.analysis.explanations.services import loads, services
 from castmates.report.figures import services as figure
 from castmates.report.figures import steptimes
 from castmates.report.figures.values import PREFIX

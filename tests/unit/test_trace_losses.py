@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.timeline.pools import NUMBER, pool_of
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
+from castmates.analysis.timeline.waits import NUMBER, pool_of
 from castmates.timeline.model import Making
 from castmates.timeline.queries.asking import ask, named, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database

@@ -9,10 +9,9 @@ import pytest
 
 from castmates.analysis.findings.conditions import NOT_KNOWN
 from castmates.analysis.findings.findings import findings
-from castmates.analysis.timeline.levels import levels, merged, quantile_of_time
-from castmates.analysis.timeline.pools import pool_of
-from castmates.analysis.timeline.seen import Trace
+from castmates.analysis.timeline.seen import Trace, levels, merged, quantile_of_time
 from castmates.analysis.timeline.summary import rows_of
+from castmates.analysis.timeline.waits import pool_of
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import rules_of

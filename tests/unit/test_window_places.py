@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.statistics import name_codes
 from castmates.analysis.statistics.name_codes import codes_in, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import Groups, Pairs, Values, held_against
+from castmates.analysis.statistics.window_values import Groups, Pairs, Values, WindowPlaces, held_against
 
 COLUMNS = ["platform", "cohort", "launch", "window", "member"]
 PLACES = st.lists(

@@ -1,17 +1,35 @@
-"""Studies against a baseline -> what differs: a row per mix, member, baseline and partition of either of two."""
+"""Studies against a baseline -> what differs: a row per mix, member, baseline and partition of either of two.
 
-from collections.abc import Mapping
+And a row per study: the geometric mean of the leads' slowdowns over the pairs that all have. The pairs are fixed and no
+sample of others: an interval covers what varies between launches of exactly these pairs. The mixes of one cohort share
+their launches, so a launch gives one value, the mean over them; cohorts are independent of each other. A launch that
+lacks one of its pairs is left out.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison import comparison_partitions as partitions
-from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
+from castmates.analysis.comparison.launches import (
+    LOGS,
+    QUESTION,
+    gifts,
+    launch_means,
+    matches,
+    questions,
+    side_of,
+    spread,
+    units,
+)
+from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
-from castmates.analysis.statistics.welch import one_sample, welch
-from castmates.results.columns.comparison import COMPARISON
+from castmates.analysis.statistics.welch import cohort_means, one_sample, summed, welch
+from castmates.results.columns.comparison import COMPARISON, COMPARISON_MEANS
+from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
@@ -36,12 +54,11 @@ def against(baseline: Side, others: Mapping[str, Side], margin: float) -> dict[s
     """Compare each of the others, by letter, with the baseline; p is adjusted over the rows of all of them."""
     tables = [_compared(baseline, other).assign(letter=letter) for letter, other in others.items()]
     every = _judged(pd.concat(tables, ignore_index=True), margin)
-    rows = {letter: every.loc[every["letter"] == letter, list(COMPARISON)] for letter in others}
-    return {letter: own.reset_index(drop=True).astype(dict(COMPARISON)) for letter, own in rows.items()}
+    return {letter: declared(every[every["letter"] == letter], COMPARISON) for letter in others}
 
 
 def _compared(a: Side, b: Side) -> pd.DataFrame:
-    matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
+    matched = matches(gifts(a.plan), gifts(b.plan))
     table = _joined(_rows(a), _rows(b, {(match.mix, match.b): match.a for match in matched}))
     masks = {(match.mix, match.a): match.masks for match in matched}
     table["masks"] = [masks.get(key, "") for key in zip(table["mix"], table["partition"], strict=True)]
@@ -51,8 +68,7 @@ def _compared(a: Side, b: Side) -> pd.DataFrame:
 
 def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Adjust p over the rows of each role and baseline, those under partitions by themselves, and give the verdicts."""
-    families = table.groupby(["platform_a", "role", "baseline", table["partition"] != UNMANAGED])
-    table["p_holm"] = families["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform_a", "role", "baseline", table["partition"] != UNMANAGED)
     table["verdict"] = comparison_verdicts(table, margin)
     return table
 
@@ -63,17 +79,12 @@ def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.Dat
     estimates = spread(launch_means(side.plan, side.windows)).reset_index("platform")
     table = asked.join(estimates).reset_index(drop=True)
     counts = {name: table[name].fillna(0).astype("int64") for name in _COUNTS}
-    table = table.assign(own=table["partition"], platform=table["platform"].fillna(_platform(side.windows)), **counts)
+    platforms = table["platform"].fillna(only_platform(side.windows))
+    table = table.assign(own=table["partition"], platform=platforms, **counts)
     if names is not None:
         called = zip(table["mix"], table["partition"], strict=True)
         table["partition"] = [names.get(key, key[1]) for key in called]
     return table
-
-
-def _platform(windows: pd.DataFrame) -> str:
-    """Of a row without windows: that of all others if they have but one."""
-    platforms = windows["platform"].unique().tolist()
-    return str(platforms[0]) if len(platforms) == 1 else ""
 
 
 def _joined(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +120,7 @@ def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str
 def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str]) -> pd.DataFrame:
     table = table.assign(**{f"{name}_{side}": table[f"{name}_{side}"].fillna(0) for name in _COUNTS for side in "ab"})
     table = table.assign(**{f"platform_{side}": table[f"platform_{side}"].fillna("") for side in "ab"})
-    sides = {side: {name: _of(table, name, side) for name in ("loss", "baseline", "scene")} for side in "ab"}
+    sides = {side: {name: side_of(table, name, f"_{side}") for name in LOGS} for side in "ab"}
     # What was measured and what was not are never put into one interval.
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
     difference = welch(sides["a"]["loss"], sides["b"]["loss"])
@@ -127,19 +138,70 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
     return table.assign(**columns)
 
 
-def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "mean": table[f"{name}_mean_{side}"],
-            "variance": table[f"{name}_variance_{side}"],
-            "launches": table[f"launches_{side}"],
-        }
-    )
-
-
 def _unit(table: pd.DataFrame, a: dict[str, str], b: dict[str, str]) -> pd.Series:
     """What both studies count progress in; "" where they do not agree."""
     workloads = table["member"].str.partition("#")[0]
     ours, theirs = workloads.map(a), workloads.map(b)
     known = ours.fillna(theirs).fillna("")
     return known.where(ours.isna() | theirs.isna() | (ours == theirs), "")
+
+
+def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
+    """A row per study, the baseline first; p is adjusted over the other studies.
+
+    Empty where the studies have no pair in common. A study with numbers of several platforms has no mean.
+    """
+    losses = pd.concat({letter: _losses(side) for letter, side in studies.items()}, names=["letter"]).reset_index()
+    known = losses.groupby("mix")["letter"].nunique()
+    pairs = known.index[known == len(studies)]
+    if pairs.empty:
+        return frame([], COMPARISON_MEANS)
+    shared = losses[losses["mix"].isin(pairs)]
+    platforms = shared.groupby("letter")["platform"].unique().map(lambda names: names[0] if len(names) == 1 else "")
+    parts = cohort_means(shared[shared["letter"].map(platforms) != ""], ["letter"])
+    own = summed(parts, ["letter"]).reindex(list(studies))
+    first = next(iter(studies))
+    table = pd.DataFrame({"letter": list(studies), "platform": [platforms[letter] for letter in studies]})
+    table = table.assign(pairs=len(pairs), launches=own["launches"].fillna(0).to_numpy())
+    table = table.assign(**columns_of(own.reset_index(drop=True), "slowdown", ratio))
+    return _means_judged(table, _differences(parts, first, list(studies)[1:]), margin)
+
+
+def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """`second` minus `first`, group by group, from the cohorts' parts of both."""
+    return summed(pd.concat([second, first.assign(mean=-first["mean"])]), by)
+
+
+def _losses(side: Side) -> pd.DataFrame:
+    """What each launch shows of each lead beside its antagonists against alone, without a partition."""
+    asked = questions(side.plan)
+    wanted = (asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["partition"] == UNMANAGED)
+    pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
+    launches = launch_means(side.plan, side.windows).reset_index()
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "loss"]]
+
+
+def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:
+    """Each other study's mean minus the baseline's, by letter."""
+    by_letter = parts.reset_index()
+    ours = by_letter[by_letter["letter"] == first]
+    repeated = pd.concat([ours.assign(letter=letter) for letter in others])
+    theirs = by_letter[by_letter["letter"].isin(others)]
+    return difference_of_means(repeated, theirs, ["letter"])
+
+
+def _means_judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """Ratios to the baseline's mean, and their verdicts; none across platforms."""
+    baseline = table.iloc[0]
+    compared = (table.index > 0) & (table["platform"] == baseline["platform"]) & (table["platform"] != "")
+    logs = differences.reindex(table["letter"]).set_axis(table.index)
+    table = table.assign(**{name: logs[name].where(compared) for name in ("mean", "low", "high", "p_value")})
+    table = table.assign(**columns_of(table, "ratio", ratio))
+    table["p_holm"] = holm(table["p_value"])
+    sides = {"where": BOTH, "platform_a": baseline["platform"], "platform_b": table["platform"]}
+    # The number of launches of all cohorts does not show whether each has enough for an interval.
+    counted = table["launches"].where(table["slowdown_low"].notna(), table["launches"].clip(upper=1))
+    counts = {"launches_a": counted.iloc[0], "launches_b": counted}
+    words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
+    table["verdict"] = words.where(table.index > 0, "baseline")
+    return declared(table, COMPARISON_MEANS)

@@ -1,19 +1,34 @@
-"""A study's plan and windows -> what each launch shows of every effect, under names that other studies know too."""
+"""A study's plan and windows -> what each launch shows of every effect, under names that other studies know too.
+
+Partitions of two studies are the same question by name, and by what they give. Launches
+that are in both are no independent sample of either.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.mask_stamp import MODELLED
 from castmates.analysis.keys import LAUNCH, ROW
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study import masks
+from castmates.study.cache import Cache
+from castmates.study.class_caches import cache_of
 from castmates.study.class_names import workload_of
-from castmates.study.spec import Plan
+from castmates.study.schemata import mask_of
+from castmates.study.spec import REST, Mix, Partition, Plan
 
 # What makes rows of two studies the same question, the platform and what the partition is called apart.
 QUESTION = ["mix", "lead", "antagonists", "role", "member", "baseline"]
 LOGS = {"loss": "difference", "baseline": "log_rate_baseline", "scene": "log_rate"}  # of a launch: mean over its rounds
+Gift = tuple[tuple[str, str], ...]  # plain member -> its share in words; who has everything is not there
+Place = tuple[str, str]  # mix and partition
+SAME, DIFFER = "same", "differ"
+Record = Mapping[str, Any]
 
 
 def plain_members(plan: Plan) -> dict[tuple[str, str], str]:
@@ -39,8 +54,8 @@ def questions(plan: Plan) -> pd.DataFrame:
 
 def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """By row, platform and launch: loss, and the log rates of baseline and scene, over the rounds that have both."""
-    pairs = pair(planned(windows, plan), mix_contrasts(plan))
-    pairs["log_rate"] = pairs["log_rate_baseline"] - pairs["difference"]
+    pairs = Contrast.of(plan, windows, mix_contrasts(plan)).pairs
+    pairs = pairs.assign(log_rate=pairs["log_rate_baseline"] - pairs["difference"])
     asked = {name: (column, "mean") for name, column in LOGS.items()}
     by = [*ROW, *LAUNCH]
     return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)
@@ -54,7 +69,106 @@ def spread(launches: pd.DataFrame, by: Sequence[str] = ("row", "platform")) -> p
     return launches.groupby(list(by), observed=True).agg(**asked)
 
 
+def side_of(table: pd.DataFrame, name: str, suffix: str) -> pd.DataFrame:
+    """Mean and variance over launches of one logarithm, from the columns of `spread` with this suffix."""
+    columns = {"mean": f"{name}_mean{suffix}", "variance": f"{name}_variance{suffix}", "launches": f"launches{suffix}"}
+    return pd.DataFrame({column: table[own] for column, own in columns.items()})
+
+
 def units(windows: pd.DataFrame) -> dict[str, str]:
     """Workload -> what one unit of its progress is called."""
     known = windows.drop_duplicates(["workload", "unit"])
     return {str(name): str(unit) for name, unit in zip(known["workload"], known["unit"], strict=True)}
+
+
+@dataclass(frozen=True)
+class Match:
+    """A partition of A and the one of B that it is compared with."""
+
+    mix: str
+    a: str
+    b: str
+    masks: str  # same, differ, "" without a partition
+
+
+def gifts(plan: Plan) -> dict[Place, Gift]:
+    """What each partition of each mix gives to whom, in words that leave CPUs out."""
+    names = plain_members(plan)
+    by_place = {}
+    for mix in plan.mixes:
+        for partition in mix.partitions:
+            by_place[mix.name, partition.name] = _gift(mix, partition, names, cache_of(plan, mix.machine))
+    return by_place
+
+
+def matches(a: Mapping[Place, Gift], b: Mapping[Place, Gift]) -> list[Match]:
+    """By name first; then, within a mix, those that give the same under another name. Each partition once."""
+    pairs = [
+        Match(mix, name, name, SAME if a[mix, name] == b[mix, name] else DIFFER) for mix, name in a if (mix, name) in b
+    ]
+    taken = {(match.mix, match.b) for match in pairs}
+    for mix, name in a:
+        if (mix, name) not in b:
+            same = [
+                other
+                for other in b
+                if other[0] == mix and other not in taken and other not in a and b[other] == a[mix, name]
+            ]
+            if same:
+                taken.add(same[0])
+                pairs.append(Match(mix, name, same[0][1], SAME))
+    return pairs
+
+
+def gift_words(gift: Gift) -> str:
+    """ranking 0xf (4 ways, 6 MiB), stream 0xff0 (8 ways, 12 MiB)."""
+    return ", ".join(f"{who} {share}" for who, share in gift) or "everything to everybody"
+
+
+def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], cache: Cache | None) -> Gift:
+    words = {}
+    for share in partition.shares:
+        mask, parts = mask_of(share), []
+        if mask is not None and share.ways is not None:
+            parts.append(f"{share.ways:#x} ({_size(mask, cache)})")
+        if share.code is not None:
+            parts.append(f"code {share.code:#x}")
+        if share.bandwidth is not None:
+            unit = cache.bandwidth.unit if cache and cache.bandwidth else ""
+            parts.append(f"bandwidth {share.bandwidth} {unit}".strip())
+        if share.quota is not None:
+            parts.append(f"{share.quota} % of its CPUs' time in each {share.period} ms")
+        words[_who(mix, share.member, names)] = " ".join(parts)
+    return tuple(sorted(words.items(), key=lambda pair: (pair[0] == "others", pair[0])))
+
+
+def _who(mix: Mix, member: str, names: Mapping[tuple[str, str], str]) -> str:
+    return "others" if member == REST else names.get((mix.name, member), member)
+
+
+def _size(mask: int, cache: Cache | None) -> str:
+    """In ways and, where the machine reports it, in bytes: the same mask is less on a smaller cache."""
+    if cache is not None:
+        return masks.size_words(mask, cache)
+    count = masks.popcount(mask)
+    return "1 way" if count == 1 else f"{count} ways"
+
+
+def shared_launches(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
+    """COHORT/NUMBER of A's launches that are B's too, even under another name."""
+    theirs = {_launch(record) for record in b}
+    return [_place(record) for record in a if _launch(record) in theirs]
+
+
+def _launch(record: Record) -> tuple[str, ...]:
+    """What identifies a launch: where and when it began; of a modelled one its seed, which decides its noise."""
+    spec = record.get("spec") or {}
+    if record.get("platform") == MODELLED:
+        return MODELLED, str(spec.get("seed")), _place(record)
+    where = (str(record.get(name, "")) for name in ("host", "boot_id", "started"))
+    return *where, _place(record)
+
+
+def _place(record: Record) -> str:
+    spec = record.get("spec") or {}
+    return f"{(spec.get('cohort') or {}).get('id', '?')}/{spec.get('number', '?')}"

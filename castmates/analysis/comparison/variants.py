@@ -7,9 +7,10 @@ compared by Welch's t over the launches of both, as those of two studies are.
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.comparison.launches import launch_means, questions, spread
+from castmates.analysis.comparison.launches import LOGS, launch_means, questions, side_of, spread
+from castmates.analysis.core import adjusted, declared
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
-from castmates.analysis.statistics.intervals import columns_of, holm, ratio
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
@@ -17,7 +18,6 @@ from castmates.study.class_names import named, without_class
 from castmates.study.spec import UNMANAGED, Plan
 
 _SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
-_OF_LAUNCHES = ("loss", "baseline", "scene")
 
 
 def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> pd.DataFrame:
@@ -27,7 +27,7 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     both = _beside_each_other(plan, _leads(plan, windows))
     if both.empty:
         return frame([], VARIANT_EFFECTS)
-    sides = {name: [_side(both, name, end) for end in ("_base", "")] for name in _OF_LAUNCHES}
+    sides = {name: [side_of(both, name, end) for end in ("_base", "")] for name in LOGS}
     difference = welch(*sides["loss"])
     table = both.assign(**{str(name): values for name, values in difference.items()})
     columns = columns_of(difference, "ratio", ratio)
@@ -36,10 +36,9 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
         columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
     table = table.assign(**columns, base_launches=table["launches_base"], base_mix=table["mix_base"])
-    table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, table["partition"] != UNMANAGED)
     table["verdict"] = variant_verdicts(table, margin, level)
-    table = table.assign(study=plan.study, machine=plan.machine)
-    return table[list(VARIANT_EFFECTS)].astype(dict(VARIANT_EFFECTS)).reset_index(drop=True)
+    return declared(table, VARIANT_EFFECTS, plan)
 
 
 def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
@@ -61,8 +60,3 @@ def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
     both = own.merge(leads, left_on=["base", *_SAME], right_on=["workload", *_SAME], suffixes=("", "_base"))
     both["lead"] = [named(base, plan.machine) for base in both["base"]]
     return both.sort_values("order", kind="stable", ignore_index=True)
-
-
-def _side(table: pd.DataFrame, name: str, end: str) -> pd.DataFrame:
-    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "launches": f"launches{end}"}
-    return pd.DataFrame({column: table[own] for column, own in columns.items()})

@@ -10,10 +10,11 @@ Launches are the unit; intervals are those between launches.
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import in_order, launch_means
 from castmates.analysis.dataflow.join import FETCH, NODE
 from castmates.analysis.dataflow.per_trace import PathTraces
-from castmates.analysis.dataflow.summary import lead_alone
 from castmates.analysis.keys import EFFECT, LAUNCH, MIX, ROUND, SAME_ROUND
+from castmates.analysis.operations.over_traces import lead_alone
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 STEP = "step"
@@ -47,13 +48,9 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
             parts.append(_part(both, part, None, both[f"{part}_ms"]))
     every = pd.concat(parts, ignore_index=True)
     found = estimate(every, [*EFFECT, "part"])
-    launches = every.groupby([*EFFECT, "part", *LAUNCH])[["alone_ms", "ms"]].mean()
-    table = pd.DataFrame(columns_of(found, "difference_ms", ends="difference")).assign(
-        launches=found["launches"], traces=found["rounds"]
-    )
-    table = table.join(launches.groupby([*EFFECT, "part"]).mean()).reset_index()
-    ranks = {name: number for number, name in enumerate([STEP, *PARTS])}
-    return table.sort_values([*EFFECT, "part"], key=lambda own: own.map(ranks) if own.name == "part" else own)
+    table = launch_means(every, [*EFFECT, "part"], ["alone_ms", "ms"]).assign(traces=found["rounds"])
+    table = table.assign(**columns_of(found, "difference_ms", ends="difference")).reset_index()
+    return in_order(table, [*EFFECT, "part"], part={name: number for number, name in enumerate([STEP, *PARTS])})
 
 
 def path_changes(paths: PathTraces) -> pd.DataFrame:

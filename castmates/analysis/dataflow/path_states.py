@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.dataflow.join import ABSENT, FETCH, Steps, joined_steps, nodes_of
-from castmates.analysis.dataflow.path import Path
-from castmates.analysis.dataflow.per_trace import whole_paths
+from castmates.analysis.dataflow.per_trace import Path, whole_paths
 
 Ints = npt.NDArray[np.int64]
 BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"
 OTHER, IDLE, AFTER = "other operations", "between operations", "after"
 UNKNOWN = "unknown"
 NOBODY = -1  # no track
+Recording = tuple[str, int]  # its scene, and which of that scene it is
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class ThreadStates:
         return found | ({(UNKNOWN, ""): left} if left else {})
 
 
-Recording = tuple[str, int]  # its scene, and which of that scene it is
 NOTHING_KNOWN = ThreadStates(np.empty(0, np.int64), np.empty(0, np.int64), (), ())
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.core import Contrast
 from castmates.analysis.design.precision import against_alone
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
-from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study import rounds
 from castmates.study.rounds import Cost, Spread
 from castmates.study.spec import UNMANAGED, Plan
@@ -22,7 +22,7 @@ def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     """By the mix's identity, for all that have two launches with data; the worse of several platforms."""
     contrasts = against_alone(plan)
     contrasts = contrasts[contrasts["partition"] == UNMANAGED]
-    pairs = pair(planned(windows, plan), contrasts)
+    pairs = Contrast.of(plan, windows, contrasts).pairs
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     worst: dict[str, Spread] = {}

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
-from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.core import Contrast
+from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import launch_rows
-from castmates.analysis.keys import ROW
-from castmates.analysis.statistics.intervals import per_launch
-from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import cohort_of, needed, part_of
-from castmates.study.spec import UNMANAGED, Cohort, Mix, Plan
+from castmates.study.spec import Cohort, Plan
 
 Place = tuple[str, str]  # a mix's name and a partition
 
@@ -68,9 +64,7 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
 
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
-    own, contrasts = planned(windows, plan), against_alone(plan)
-    values = per_launch(pair(own, contrasts), ROW)
-    return widths_of(over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
+    return widths_of(Contrast.of(plan, windows, against_alone(plan)).rows_over_nodes())
 
 
 def against_alone(plan: Plan) -> pd.DataFrame:
@@ -94,12 +88,8 @@ def _histories(plan: Plan, cohort: Cohort, seen: Sequence[Mapping[Place, Width]]
     """What each look saw of each of the cohort's mixes that is a result of the study."""
     active = {mix.identity: mix for mix in plan.mixes}
     ours = [active[mix.identity] for mix in cohort.mixes if mix.identity in active]
-    places = [(mix.name, partition) for mix in ours for partition in _partitions(mix)]
+    places = [(mix.name, partition) for mix in ours for partition in partitions_of(mix)]
     return [[widths[place] for widths in seen] for place in places]
-
-
-def _partitions(mix: Mix) -> list[str]:
-    return [partition.name for partition in mix.partitions] or [UNMANAGED]
 
 
 def _judge(cohort: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:

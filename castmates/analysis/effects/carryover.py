@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.core import adjusted
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
 from castmates.analysis.keys import LAUNCH, ROUND
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, holm, quantile, two_sided
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.class_names import workload_of
@@ -25,6 +26,7 @@ LEAST_INFORMATION = 1e-6  # a launch has less where its cycles and scenes alone 
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
 
 _MEMBER = ["platform", "role", "member"]
+_NOTHING: dict[str, Any] = {"launches": 0, "windows": 0, "windows_after_frozen": 0}
 
 
 def estimate_carryover(plan: Plan, slices: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -47,13 +49,10 @@ def estimate_carryover(plan: Plan, slices: Iterable[pd.DataFrame]) -> pd.DataFra
         for role, member in _members(plan)
     ]
     table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
-    table["p_holm"] = table.groupby(["platform", "role"])["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform", "role")
     table["verdict"] = carryover_verdicts(table)
     table.loc[~table["member"].isin(frozen["member"]), "verdict"] = NEVER_FROZEN
     return table.astype(dict(CARRYOVER))
-
-
-_NOTHING: dict[str, Any] = {"launches": 0, "windows": 0, "windows_after_frozen": 0}
 
 
 def _members(plan: Plan) -> list[tuple[str, str]]:

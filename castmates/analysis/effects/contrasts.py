@@ -78,6 +78,11 @@ def own_leads(plan: Plan) -> set[str]:
     return {mix.lead for mix in plan.mixes}
 
 
+def partitions_of(mix: Mix) -> list[str]:
+    """The names of a mix's partitions, or that there is none."""
+    return [partition.name for partition in mix.partitions] or [UNMANAGED]
+
+
 def workloads_of(members: pd.Series) -> pd.Series:
     """The workloads of a column of members: unlike the column `workload`, it carries their class of nodes."""
     return members.map({name: workload_of(name) for name in members.unique()})

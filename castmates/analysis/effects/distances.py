@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast, declared
 from castmates.analysis.keys import LEAD_OF_MIX, MEMBER, ROW
-from castmates.analysis.statistics.intervals import columns_of, estimate, gained
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.intervals import columns_of, gained
 from castmates.results.columns.study import DISTANCES, frame
 from castmates.study.class_names import plain_workload_of, workload_of
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
@@ -94,7 +94,7 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
     table = table.merge(_gains(rows, pairs, plan, windows), on=ROW, how="left")
     table = table.assign(**columns_of(table, "gain_pct", gained, ends="gain"))
     table = table.assign(antagonists=table["family"], gain_launches=table["gain_launches"].fillna(0))
-    return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
+    return declared(table.sort_values(["platform", "row"], kind="stable"), DISTANCES)
 
 
 def _not_measured(table: pd.DataFrame, plan: Plan, against: pd.DataFrame) -> pd.DataFrame:
@@ -142,11 +142,8 @@ def _gains(
         if None not in (scenes := [_scene(rows[each], cohort.mixes) for each in (number, other)])
     ]
     columns = ["row", *MEMBER, "baseline_scene"]
-    together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
-    if together.empty:
-        return pd.DataFrame(columns=[*ROW, "mean", "low", "high", "gain_launches"])
-    table = estimate(together, by=ROW).rename(columns={"launches": "gain_launches"})
-    return table[["mean", "low", "high", "gain_launches"]].reset_index()
+    table = Contrast.of(plan, windows, pd.DataFrame(compared, columns=columns)).estimates()
+    return table.rename(columns={"launches": "gain_launches"})[["mean", "low", "high", "gain_launches"]].reset_index()
 
 
 def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:

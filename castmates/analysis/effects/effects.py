@@ -1,25 +1,142 @@
-"""Plan and windows -> the table of effects."""
+"""Plan and windows -> the tables of effects and of controls, with what stands beside an effect in its row.
+
+The controls are what must not differ (A/A, negative) and what must (positive). Where a loss still grows within slices,
+these are too short for it, and it is underestimated. The kernels `stream` and `bandwidth` report bytes that they read
+and wrote, so that their rates are a bandwidth. The peak was measured by the same program in the same mode: what the
+processor moves besides (lines fetched before they are written) is in neither, or in both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.antagonists import bandwidth_columns
-from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
-from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.growth import growth_columns
+from castmates.analysis.core import Contrast, adjusted, declared, losses_of, of_each_launch, within_launch
+from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, mix_contrasts, own_leads
 from castmates.analysis.effects.rejections import rejection_columns
-from castmates.analysis.effects.rows import launch_rows
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, control_verdicts, effect_verdicts
 from castmates.analysis.keys import ROW
 from castmates.analysis.partitions.held import States, states
-from castmates.analysis.statistics.intervals import columns_of, holm, lost, per_launch, ratio
-from castmates.analysis.statistics.pairs import pair, planned
-from castmates.results.columns.study import EFFECTS
-from castmates.study.memory_peak import Peak
+from castmates.analysis.statistics.intervals import (
+    FEWEST_LAUNCHES,
+    columns_of,
+    estimate,
+    gained,
+    more_than,
+    more_than_none,
+    ratio,
+)
+from castmates.results.columns.study import CONTROLS, EFFECTS
+from castmates.study.last_level import NATIVE
+from castmates.study.memory_peak import MODES, Peak
 from castmates.study.services import service_members
-from castmates.study.spec import UNMANAGED, Plan
+from castmates.study.spec import UNMANAGED, Member, Plan
 
+LEVEL = 0.05
+LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
+UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
+GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
+_SCENE = ["platform", "cohort", "scene"]
 LATE = "p99 of latency"  # of an open-loop service, which is judged by it
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much more the leads of a platform lose in the later halves of slices, all losses against alone together."""
+
+    platform: str
+    launches: int
+    pct: float  # of the slowdown
+    low: float
+    high: float
+
+    @property
+    def bias(self) -> float:
+        """How many points too small a loss may be: a rate over both halves misses half of what they differ by."""
+        return max(self.high, 0.0) / 2
+
+
+def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
+    """The mean over launches, each of which gives one value, the mean over its losses; from three launches on.
+
+    Rows share their launches and `alone` scene, so only launches are independent. Together they show a growth that
+    is too small to be seen in any one of them.
+    """
+    contrasts = mix_contrasts(plan)
+    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "alone")]
+    of_rows = _of_halves(Contrast.of(plan, windows, contrasts)).by_launch(["row"])
+    found = estimate(of_each_launch(of_rows, ["platform"], ["difference"]), ["platform"])
+    found = found[found["launches"] >= FEWEST_LAUNCHES]
+    ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
+    return [
+        Growth(platform, int(launches), *own)
+        for platform, launches, own in zip(found.index, found["launches"], ends, strict=True)
+    ]
+
+
+def _of_halves(contrast: Contrast) -> Contrast:
+    """The same of the ratio of the rates in the halves of slices."""
+    return replace(contrast, windows=contrast.windows.assign(rate=contrast.windows["later"]))
+
+
+def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Of each row of `table`: how much more slices lose in their later halves than in their earlier ones."""
+    found = _of_halves(contrast).estimates()
+    found = found.reindex(pd.MultiIndex.from_frame(table[ROW])).reset_index()
+    growth = columns_of(found, "growth_pct", gained, ends="growth")
+    # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
+    certain = adjusted(found.assign(p_value=more_than_none(found)), "platform") < LEVEL
+    return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}
+
+
+def bandwidth_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame, peak: Peak | None) -> dict[str, pd.Series]:
+    """Of each row of `table`: 1e9 bytes a second, and per cent of the peak; means over launches."""
+    moving = {
+        (cohort.id, member.name): member for cohort in plan.cohorts for member in cohort.members if moves_bytes(member)
+    }
+    windows = contrast.windows
+    beside = windows[windows["valid"] & (windows["role"] == "antagonist") & (windows["kind"] == "corun")]
+    keys = list(zip(beside["cohort"], beside["member"], strict=True))
+    own = beside[np.array([key in moving for key in keys], dtype=bool)]
+    if own.empty:
+        nothing = pd.Series(np.nan, index=table.index)
+        return {GB_S: nothing, PEAK_PCT: nothing.copy()}
+    members = [moving[key] for key in keys if key in moving]
+    per_second = own["rate"] * np.array([UNIT_BYTES[member.command[0]] for member in members])
+    share = per_second / np.array([_highest(member.command, peak) for member in members])
+    launches = own.assign(gb_s=per_second / 1e9, peak_pct=100 * share)
+    means = launches.groupby([*_SCENE, "launch", "member"], observed=True)[["gb_s", "peak_pct"]].mean()
+    # A member without a peak leaves the sum without one.
+    lacking = means.isna().groupby([*_SCENE, "launch"], observed=True).any()
+    scenes = means.groupby([*_SCENE, "launch"], observed=True).sum().mask(lacking).reset_index()
+    wanted = contrast.contrasts[["row", "cohort", "scene"]].drop_duplicates()
+    rows = wanted.merge(scenes, on=["cohort", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
+    found = rows.reindex(pd.MultiIndex.from_frame(table[ROW]))
+    return {
+        name: pd.Series(found[column].to_numpy(dtype=float), index=table.index)
+        for name, column in ((GB_S, "gb_s"), (PEAK_PCT, "peak_pct"))
+    }
+
+
+def _highest(command: Sequence[str], peak: Peak | None) -> float:
+    """The peak of the mode that a member streams in; NaN where that was not measured."""
+    mode = mode_of(command)
+    return peak.highest(mode) if peak is not None and mode in MODES else float("nan")
+
+
+def mode_of(command: Sequence[str]) -> str:
+    """How a member goes through memory: a mode of `stream`; "" where it is another way."""
+    options = dict(pairwise(command))
+    if command[0] == "stream":
+        return options.get("--mode", "triad")
+    return "read" if options.get("--writes", "0") in ("0", "0%") else ""
+
+
+def moves_bytes(member: Member) -> bool:
+    """Whether a member's own progress is a bandwidth; a program of others may have the name of ours."""
+    return member.environment == NATIVE and bool(member.command) and member.command[0] in UNIT_BYTES
 
 
 def estimate_effects(
@@ -35,31 +152,37 @@ def estimate_effects(
     `held` is what the processor held under partitions, where that was read; `peak` is the memory bandwidth that was
     measured as the most of the machine.
     """
-    contrasts = mix_contrasts(plan)
-    own = planned(windows, plan)
-    values = per_launch(pair(own, contrasts), ROW)
-    table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
-    table = table.assign(**growth_columns(own, contrasts, table))
-    table = table.assign(**bandwidth_columns(plan, own, contrasts, table, peak))
+    contrast = Contrast.of(plan, windows, mix_contrasts(plan))
+    table = contrast.rows_over_nodes()
+    table = table.assign(**growth_columns(contrast, table), **bandwidth_columns(plan, contrast, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
-    partitioned = table["partition"] != UNMANAGED
-    table["p_holm"] = table.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
-    table["verdict"] = effect_verdicts(table, margin, level)
-    table["nodes_p_holm"] = table.groupby(["platform", "role", "baseline", partitioned])["nodes_p"].transform(holm)
+    family = ("platform", "role", "baseline", table["partition"] != UNMANAGED)
+    table = table.assign(p_holm=adjusted(table, *family), nodes_p_holm=adjusted(table, *family, p="nodes_p"))
     known = states(plan) if held is None else held
-    table["held"] = [known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)]
-    return _columns(table, plan)[list(EFFECTS)].astype(dict(EFFECTS))
-
-
-def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    return table.assign(
-        study=plan.study,
-        machine=plan.machine,
+    table = table.assign(
+        verdict=effect_verdicts(table, margin, level),
+        held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
         metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
-        **columns_of(table, "slowdown", ratio),
-        **columns_of(table, "loss_pct", lost, ends="loss"),
-        within_low=ratio(table["within_low"]),
-        within_high=ratio(table["within_high"]),
+        **losses_of(table),
+        **within_launch(table),
         **rejection_columns(table),
     )
+    return declared(table, EFFECTS, plan)
+
+
+def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """A row per control and platform; all that must not differ on a platform are judged together."""
+    table = Contrast.of(plan, windows, control_contrasts(plan)).rows()
+    positive = table["control"] == POSITIVE
+    # To show a loss is another question than to show none: the positive control is a separate family. A loss that the
+    # study would call none is no evidence that it sees losses: it has to be shown to exceed the margin.
+    table["p_value"] = table["p_value"].where(~positive, more_than(table, np.log1p(margin)))
+    table["p_holm"] = adjusted(table, "platform", positive)
+    table = table.assign(
+        verdict=control_verdicts(table, margin),
+        study_lead=table["member"].isin(own_leads(plan)),
+        **columns_of(table, "ratio", ratio),
+        **within_launch(table),
+    )
+    return declared(table, CONTROLS, plan)

@@ -7,10 +7,8 @@ share their launches, so a launch gives one value, the mean over them; cohorts a
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast, declared, losses_of
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.intervals import columns_of, lost, ratio
-from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.study import MARGINS, frame
 from castmates.study.spec import UNMANAGED, Plan
@@ -28,13 +26,11 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     contrasts = contrasts[wanted & contrasts["baseline"].isin(BASELINES)]
     if contrasts.empty:
         return frame([], MARGINS)
-    pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
-    values = pairs.groupby([*_CELL, "platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
+    values = Contrast.of(plan, windows, contrasts).by_launch(_CELL)
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
-    table = pd.concat(tables, ignore_index=True).assign(study=plan.study, machine=plan.machine)
-    return table[list(MARGINS)].astype(dict(MARGINS))
+    return declared(pd.concat(tables, ignore_index=True), MARGINS, plan)
 
 
 def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
@@ -44,5 +40,4 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     table = cells.to_frame().join(sums.drop(columns="p_value")).reset_index()
     table["cells_of"] = table["baseline"].map(contrasts.groupby("baseline", observed=True)[other].nunique())
     table.loc[table["cells"] < table["cells_of"], ["mean", "low", "high"]] = np.nan
-    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
-    return table.assign(margin=name, who=table[who], **losses)
+    return table.assign(margin=name, who=table[who], **losses_of(table))

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.between_nodes import between_nodes, hosts_of
+from castmates.analysis.core import Contrast, adjusted, between_nodes, declared, losses_of
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_controls
 from castmates.analysis.effects.verdicts import (
     EFFECT_LEVEL,
     INSENSITIVE,
@@ -16,8 +16,8 @@ from castmates.analysis.effects.verdicts import (
     control_verdicts,
 )
 from castmates.analysis.keys import LAUNCH, ROW
-from castmates.analysis.statistics.intervals import columns_of, holm, lost, over_launches, per_launch, ratio
-from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.intervals import over_launches
+from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED, Plan
@@ -32,8 +32,7 @@ def estimate_nodes(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataF
         return frame([], NODES)
     processors = own.drop_duplicates("host").set_index("host")["processor"]
     table = pd.concat([_effects(plan, own), _controls(plan, own, margin)], ignore_index=True)
-    table = table.assign(study=plan.study, machine=plan.machine, processor=table["host"].map(processors))
-    return table[list(NODES)].astype(dict(NODES))
+    return declared(table.assign(processor=table["host"].map(processors)), NODES, plan)
 
 
 def failing(nodes: pd.DataFrame) -> pd.DataFrame:
@@ -42,23 +41,21 @@ def failing(nodes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
-    contrasts = mix_contrasts(plan)
-    values = per_launch(pair(own, contrasts), ROW)
-    hosts = hosts_of(own)
-    of_node = values.reset_index()
-    of_node["host"] = hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
+    contrast = Contrast(own, mix_contrasts(plan))
+    of_node = contrast.launches.reset_index()
+    of_node["host"] = contrast.hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
     by = [*ROW, "host"]
     table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
-    table = table.merge(between_nodes(values, hosts, ROW)[["nodes_p"]].reset_index(), on=ROW)
-    table = table.merge(contrasts.drop_duplicates("row"), on="row").rename(columns={"nodes_p": "p_value"})
+    tested = between_nodes(contrast.launches, contrast.hosts, ROW)[["nodes_p"]].reset_index()
+    table = table.merge(tested.rename(columns={"nodes_p": "p_value"}), on=ROW)
+    table = table.merge(contrast.contrasts.drop_duplicates("row"), on="row")
     # One test for all nodes of a row: it counts once in its family.
     tests = table.drop_duplicates(ROW)
-    partitioned = tests["partition"] != UNMANAGED
-    adjusted = tests.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
-    table = table.merge(tests[ROW].assign(p_holm=adjusted), on=ROW)
+    p = adjusted(tests, "platform", "role", "baseline", tests["partition"] != UNMANAGED)
+    table = table.merge(tests[ROW].assign(p_holm=p), on=ROW)
     p_holm = table["p_holm"].to_numpy(dtype=float)
     verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, NODES_DIFFER], default=NODES_ALIKE)
-    return table.assign(**_losses(table), verdict=verdict, control="")
+    return table.assign(**losses_of(table), verdict=verdict, control="")
 
 
 def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -68,12 +65,8 @@ def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
     ]
     table = pd.concat(tables, ignore_index=True)
     table = table[table["launches"] > 0]
-    table["p_holm"] = table.groupby(["platform", table["control"] == "positive"])["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform", table["control"] == "positive")
     table[["mean", "low", "high"]] = np.log(table[["ratio", "ratio_low", "ratio_high"]].astype(float))
     table["verdict"] = control_verdicts(table, margin)
     texts = {"antagonists": "", "member": "", "role": "lead", "partition": UNMANAGED}
-    return table.assign(**_losses(table), **texts)
-
-
-def _losses(table: pd.DataFrame) -> dict[str, pd.Series]:
-    return columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
+    return table.assign(**losses_of(table), **texts)

@@ -1,10 +1,17 @@
-"""Which launches of a study may be estimated together: those of one class of nodes, of one model of processor."""
+"""Which launches of a study may be estimated together: those of one class of nodes, of one model of processor.
 
-from collections.abc import Collection, Sequence
+And the table of launches, from their records (launch.json): what is left out of the analysis is marked there.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.mask_stamp import MODELLED
 from castmates.analysis.keys import LAUNCH
+from castmates.results.columns.study import LAUNCHES, frame
+from castmates.study.class_names import workload_of
 from castmates.study.node_classes import parts_of
 from castmates.study.spec import NodeClass, Plan
 
@@ -66,3 +73,38 @@ def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
 def joined_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One table of those of all parts; a part without rows must not change a column's type."""
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+
+
+def launches_table(records: Iterable[Mapping[str, Any]], ignored_hosts: Collection[str] = ()) -> pd.DataFrame:
+    """A row per launch.json, failed launches included, in the order of cohort and number.
+
+    The launches of hosts that are ignored are marked.
+    """
+    rows = [_row(record) for record in records]
+    rows = [row | {"left_out": row["host"] in ignored_hosts and row["platform"] != MODELLED} for row in rows]
+    return frame(sorted(rows, key=lambda row: (row["cohort"], row["launch"])), LAUNCHES)
+
+
+def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    spec = record["spec"]
+    # A launch that never came to measuring has no time for it.
+    seconds = record.get("seconds", {})
+    return {
+        "study": spec["study"],
+        "cohort": spec["cohort"]["id"],
+        "launch": spec["number"],
+        "lead": workload_of(spec["cohort"]["members"][0]["name"]),
+        "status": record["status"],
+        "reason": record.get("reason", ""),
+        "started": record["started"],
+        "launch_seconds": seconds.get("launch"),
+        "total_seconds": seconds.get("total"),
+        "rounds": record.get("rounds", 0),
+        "windows": record.get("windows", 0),
+        "windows_rejected": record.get("windows_rejected", 0),
+        "platform": record["platform"],
+        "host": record.get("host") or "",
+        "processor": record.get("cpu_model") or "",
+        "boot_id": record.get("boot_id") or "",
+        "machine": spec["cohort"].get("machine", ""),
+    }

@@ -2,35 +2,103 @@
 
 A launch in which one member has no valid pair shows nothing of the whole; it is counted and left out. Formulas and
 references are in docs/methodology.md.
+
+The kind of a quantity decides which average it may have; kinds are types, so that no other average is possible. Costs
+(seconds, bytes, misses) add up: arithmetic mean. Rates (steps per second) are all units over all seconds, which is the
+harmonic mean where each did the same work. Ratios (a slowdown, a share of alone) have the geometric mean alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import Contrast, declared, in_order
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.statistics.intervals import Floats, estimate, ratio
-from castmates.analysis.statistics.pairs import pair, planned
-from castmates.analysis.statistics.quantities import Costs, Rates, arithmetic_mean, mean_rate
+from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
 from castmates.results.columns.study import SYSTEM, frame
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
     from pandas.core.groupby import DataFrameGroupBy
-
 STP, ANTT, HARMONIC = "STP", "ANTT", "harmonic speedup"
 UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
 METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
 Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
 NO_MORE: Mapping[str, Metric] = {}
 ALONE = "alone"  # the baseline of a lead and of an antagonist
-
 _LAUNCH = ["platform", *LAUNCH]
+
+
+class WrongAverage(TypeError):
+    """An average that means nothing for this kind of quantity."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Columns of a table that hold what was spent: they add up."""
+
+    table: pd.DataFrame
+    columns: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Units of work and the seconds that they took, as two columns of a table."""
+
+    table: pd.DataFrame
+    units: str
+    seconds: str
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Columns of a table that hold one quantity over another of its kind: they multiply."""
+
+    table: pd.DataFrame
+    columns: Sequence[str]
+
+
+_MEANS = {
+    Costs: "costs have an arithmetic mean: arithmetic_mean",
+    Rates: "rates have all units over all seconds: mean_rate",
+    Ratios: "ratios have a geometric mean: geometric_mean",
+}
+
+
+def arithmetic_mean(costs: Costs, by: Sequence[str]) -> pd.DataFrame:
+    """The mean of each column in each group."""
+    _insist(costs, Costs, "an arithmetic mean")
+    return costs.table.groupby(list(by), observed=True)[list(costs.columns)].mean()
+
+
+def mean_rate(rates: Rates, by: Sequence[str]) -> "pd.Series[float]":
+    """All units of each group over all its seconds."""
+    _insist(rates, Rates, "a mean rate")
+    sums = rates.table.groupby(list(by), observed=True)[[rates.units, rates.seconds]].sum()
+    return sums[rates.units] / sums[rates.seconds]
+
+
+def geometric_mean(ratios: Ratios, by: Sequence[str]) -> pd.DataFrame:
+    """The mean of each column in each group, on the log scale."""
+    _insist(ratios, Ratios, "a geometric mean")
+    columns = list(ratios.columns)
+    logs = ratios.table.assign(**{name: np.log(ratios.table[name].to_numpy(dtype=float)) for name in columns})
+    means = logs.groupby(list(by), observed=True)[columns].mean()
+    return means.apply(np.exp)
+
+
+def _insist(quantity: object, wanted: type, average: str) -> None:
+    if not isinstance(quantity, wanted):
+        instead = _MEANS.get(type(quantity), "first state which kind it is: Costs, Rates or Ratios")
+        kind = type(quantity).__name__
+        raise WrongAverage(f"{average} of {kind} means nothing; {instead}.")
 
 
 def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
@@ -78,9 +146,8 @@ def biased_mixes(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame
 
 def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The slowdown of every member in every launch: the geometric mean over its rounds."""
-    pairs = pair(windows, contrasts).merge(contrasts.drop_duplicates("row")[["row", *MIX, "member"]], on="row")
-    logs = pairs.groupby([*MIX, *_LAUNCH, "member"], observed=True)["difference"].mean()
-    return ratio(logs).rename("slowdown").reset_index()
+    members = Contrast(windows, contrasts).by_launch([*MIX, "member"])
+    return members.assign(slowdown=ratio(members.pop("difference")))
 
 
 def launch_metrics(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
@@ -176,11 +243,8 @@ def _table(
     )
     rows = rows.merge(measured, on=[*MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"launches": 0, "measured": 0})
+    rows = rows.fillna({"launches": 0, "measured": 0})
     rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
     rows["launches_incomplete"] = rows["measured"] - rows["launches"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
-    rows = rows.sort_values(
-        ["place", "platform", "metric"], key=lambda column: column.map(order) if column.name == "metric" else column
-    )
-    return rows[list(SYSTEM)].astype(dict(SYSTEM)).reset_index(drop=True)
+    return declared(in_order(rows, ["place", "platform", "metric"], metric=order), SYSTEM, plan)

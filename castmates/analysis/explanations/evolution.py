@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, of_counts, of_numbers, of_texts
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH, MIX, WINDOW
 from castmates.analysis.statistics import change_points
@@ -20,24 +21,18 @@ MOST_POINTS = 400  # that the search for changes is given of a launch
 FEWEST_STEPS = 3  # that make a point
 STEADY = 0.01  # a level within one per cent of the launch's second half is steady
 
+# `iteration` counts units since the member's first heartbeat (some jobs do not beat in their warm-up); `seconds` are
+# those of a unit, `relative` is over the median of its scene in this launch.
 STEPS: Columns = {
-    "study": "str",
-    "cohort": "str",
-    "launch": "int64",
-    "member": "str",
-    "lead": "str",
-    "window": "int64",
-    "slice": "int64",
-    "scene": "str",
-    "kind": "str",
-    "mix": "str",
-    "partition": "str",
+    **of_texts("study cohort"),
+    **of_counts("launch"),
+    **of_texts("member lead"),
+    **of_counts("window slice"),
+    **of_texts("scene kind mix partition"),
     "valid": "bool",
-    "iteration": "int64",  # units since the member's first heartbeat; some jobs do not beat in their warm-up
-    "t_ns": "int64",
-    "seconds": "float64",  # of a unit
-    "relative": "float64",  # over the median of its scene in this launch
-    "platform": "str",
+    **of_counts("iteration t_ns"),
+    **of_numbers("seconds relative"),
+    **of_texts("platform"),
 }
 
 
@@ -85,7 +80,7 @@ def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     table["iteration"] = table["units"]
     table = table[(units > 0) & (table["seconds"] > 0)]
     usual = table.groupby([*LEAD_LAUNCH, "scene"])["seconds"].transform("median")
-    return pd.DataFrame(table.assign(relative=table["seconds"] / usual)[list(STEPS)].astype(dict(STEPS)))
+    return declared(table.assign(relative=table["seconds"] / usual), STEPS)
 
 
 def evolutions(times: pd.DataFrame) -> list[Evolution]:

@@ -10,24 +10,48 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order
+from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts
 from castmates.analysis.effects.rejections import possibly_biased
-from castmates.analysis.explanations.conditions import conditions
+from castmates.analysis.effects.system import ALONE
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
-from castmates.analysis.keys import LAUNCH, MEMBER, ROW
+from castmates.analysis.keys import LAUNCH, MEMBER, MIX, ROW
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
 from castmates.study.class_names import workload_of
 from castmates.study.services import service_members
-from castmates.study.spec import Plan
+from castmates.study.spec import UNMANAGED, Plan
 
 MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
-
 _LONG = [*ROW, "quantile"]
 _LEFT = [f"left {share}" for share in QUANTILES.values()]
 _NAMES = {str(share): name for name, share in QUANTILES.items()}
 _ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
+_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+
+
+def conditions(plan: Plan) -> pd.DataFrame:
+    """Which scene of a cohort is which row of the table, and which scene is its baseline there."""
+    contrasts = mix_contrasts(plan)
+    scenes = contrasts[contrasts["baseline"] == ALONE].assign(kind="corun")
+    scenes.loc[scenes["antagonists"] == "", "kind"] = "alone"
+    bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
+    bases = bases.assign(
+        kind=bases["baseline_scene"].str.extract("^([a-z-]+)", expand=False),
+        partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
+        # A placebo is compared with alone too.
+        baseline_scene=np.where(bases["role"] == "lead", "alone", bases["baseline_scene"]),
+    )
+    table = pd.concat([bases, scenes], ignore_index=True)
+    table = table.drop_duplicates([*MEMBER, *MIX])
+    under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
+    label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
+    table = table.assign(label=label, baseline=ALONE)
+    table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
+    table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
+    return table[["row", *MEMBER, "baseline_scene", "role", "kind", "label", *MIX, "baseline"]]
 
 
 def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -131,23 +155,17 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
     table = table.merge(about, on="row").merge(flags, on=ROW).rename(columns={"label": "scene"})
     table = table.assign(
-        study=plan.study,
-        machine=plan.machine,
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
-        place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
         launches_paired=table["launches_paired"].fillna(0),
         what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
-    first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[
-        "member"
-    ]  # leads first
-    table = table.assign(who=table["member"].map({name: place for place, name in enumerate(first)}))
-    table = table.sort_values(["who", "place", "row", "platform", "quantile"], kind="stable")
-    return table[list(LATENCY)].astype(dict(LATENCY)).reset_index(drop=True)
-
-
-_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+    leads_first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")["member"]
+    ranks = {
+        name: {word: place for place, word in enumerate(words)}
+        for name, words in (("member", leads_first), ("kind", _ORDER))
+    }
+    return declared(in_order(table, ["member", "kind", "row", "platform", "quantile"], **ranks), LATENCY, plan)
 
 
 def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:

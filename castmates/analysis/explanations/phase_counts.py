@@ -5,54 +5,30 @@ how long the phase takes. So a count per step is the count per second of the pha
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order, of_counts, of_numbers, of_texts, within_launch
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, phase_label
-from castmates.analysis.keys import LAUNCH, ROW, WINDOW
+from castmates.analysis.keys import ROW, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import codes_in
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    by_row,
-    estimated,
-    held_against,
-    per_launch,
-)
+from castmates.analysis.statistics.window_values import Differences, Values, both_sides
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
 SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges
-SIDES = ("log_scene", "log_base")
 
+# `metric` is an event per step, or a ratio of two events in the phase, which has no `unit`; `alone` is in the baseline,
+# which under a partition is also the mix without one: geometric means over the rounds that are paired.
 PHASE_COUNTS: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "baseline": "str",  # alone; under a partition also unmanaged
-    "member": "str",
-    "phase": "str",
-    "metric": "str",  # an event per step, or a ratio of two events in the phase
-    "unit": "str",  # step; "" for a ratio
-    "source": "str",  # in-process, by time
-    "alone": "float64",  # in the baseline: geometric mean over the rounds that are paired
-    "corun": "float64",
-    "ratio": "float64",  # corun / alone
-    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
-    "ratio_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("study mix lead antagonists partition baseline member phase metric unit source"),
+    **of_numbers("alone corun ratio ratio_low ratio_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 NEEDED = [*WINDOW, "platform", "event", "value", "status", "source", "phase", "seconds"]  # of counters.parquet
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
@@ -75,14 +51,8 @@ class _Counted:
     def __init__(self, times: PhaseTimes) -> None:
         """Find once what is compared with what, and how long the phases are."""
         self._leads, self._compared = times.leads, times.compared
-        places = self._leads.places
-        scene, base, row = held_against(places, self._compared)
-        groups = places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row)
-        self._groups = Groups.of(groups, ROW)
-        self._pairs = Pairs(scene, base, self._groups.number)
+        self._differences = Differences.of_contrasts(self._leads.places, self._compared)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
-        self._metrics: dict[tuple[str, str, str], int] = {}  # phase, source and metric, and their numbers
-        self._launches: list[pd.DataFrame] = []
         for spent, names in times.parts:
             self._add_times(spent, names)
 
@@ -108,35 +78,24 @@ class _Counted:
         value, seconds = (counts[name].to_numpy(dtype=float) for name in ("value", "seconds"))
         raw = Values.of(at, codes_in(counts["event"], events), value / seconds * in_step[at], len(events))
         values, names = with_ratios(raw.values, events)
-        scene, base, group = self._pairs.inside(Values(raw.rows, np.log(values)))
-        numbers = [self._metrics.setdefault((phase, source, name), len(self._metrics)) for name in names]
-        columns = {"difference": scene - base, "log_scene": scene, "log_base": base}
-        self._launches.append(per_launch(columns, group, np.array(numbers, dtype=np.int64), self._groups.size))
+        metrics = self._differences.numbers((phase, source, name) for name in names)
+        self._differences.add(Values(raw.rows, np.log(values)), metrics, both_sides)
 
     def table(self) -> pd.DataFrame:
         """Each co-run against its baselines, phases in the order of the step."""
-        if not sum(map(len, self._launches)):
+        table = self._differences.table(["phase", "source", "metric"])
+        if table.empty:
             return frame([], PHASE_COUNTS)
-        whole = by_row(self._launches, self._groups.launches)
-        table = estimated(whole, "difference").join(whole[list(SIDES)].groupby("row").mean())
-        number, line = np.divmod(table.index.to_numpy(), len(self._groups.rows))
-        keys = pd.DataFrame(list(self._metrics), columns=["phase", "source", "metric"]).iloc[number]
-        about = self._groups.rows.iloc[line]
-        table = pd.concat([part.reset_index(drop=True) for part in (about, keys, table)], axis=1).assign(number=number)
-        table = table.merge(self._compared.drop_duplicates("row"), on="row")
-        order = {name: place for place, name in enumerate(self._seconds)}
-        table = table.sort_values(
-            [*ROW, "phase", "number"],
-            key=lambda column: column.map(order) if column.name == "phase" else column,
+        table = table.drop(columns="baseline").assign(
+            alone=ratio(table["baseline"]),
+            corun=ratio(table["scene"]),
+            unit=np.where(table["metric"].map(is_per_unit), "step", ""),
+            **columns_of(table, "ratio", ratio),
+            **within_launch(table),
         )
-        return frame(_rows(table), PHASE_COUNTS)
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    logs = {"alone": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
-    columns = columns_of(table, "ratio", ratio) | {name: ratio(table[column]) for name, column in logs.items()}
-    table = table.assign(unit=np.where(table["metric"].map(is_per_unit), "step", ""), **columns)
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+        about = self._compared.drop_duplicates("row").drop(columns="scene")
+        order = {name: place for place, name in enumerate(self._seconds)}
+        return declared(in_order(table.merge(about, on="row"), [*ROW, "phase", "number"], phase=order), PHASE_COUNTS)
 
 
 def better_source(table: pd.DataFrame) -> pd.DataFrame:

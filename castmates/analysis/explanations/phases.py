@@ -4,26 +4,17 @@ The loss of a phase is the time that it takes longer in a step, in per cent of t
 phases, with the rest that lies between them, add up to the loss of the step.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import CELL, EFFECT, LAUNCH, PLATFORM_WINDOW, ROW
-from castmates.analysis.statistics.intervals import Floats
+from castmates.analysis.core import declared, of_counts, of_numbers, of_texts
+from castmates.analysis.keys import CELL, PLATFORM_WINDOW, ROW
+from castmates.analysis.statistics.intervals import Floats, columns_of
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
-from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    by_row,
-    estimated,
-    held_against,
-    per_launch,
-)
+from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.class_names import workload_of
@@ -33,29 +24,16 @@ SUFFIX = "_s"
 STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
 OWN = " (phase)"  # behind the name of a phase that is called as one of them is
 _LAST = (REST, STEP)
-SIDES = ("seconds", "seconds_baseline", "step_baseline")
 
+# `phase` is forward, forward/attention …; rest is what lies in no phase, step the whole. One that is `outermost` is a
+# part of the step by itself; others lie in one, or in other threads. Milliseconds are those in a step, mean over
+# launches; share and loss (longer in a step) are per cent of the baseline's step.
 PHASES: Columns = {
-    "study": "str",
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "partition": "str",
-    "baseline": "str",  # alone; under a partition also unmanaged
-    "member": "str",
-    "phase": "str",  # forward, forward/attention …; rest is what lies in no phase, step the whole
-    "outermost": "bool",  # a part of the step by itself; others lie in one, or in other threads
-    "baseline_ms": "float64",  # in a step, mean over launches
-    "scene_ms": "float64",
-    "share_pct": "float64",  # of the baseline's step
-    "loss_pct": "float64",  # longer in a step, in per cent of the baseline's step
-    "loss_low": "float64",  # 95 % between launches; NaN below three launches
-    "loss_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("study mix lead antagonists partition baseline member phase"),
+    "outermost": "bool",
+    **of_numbers("baseline_ms scene_ms share_pct loss_pct loss_low loss_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 
 
@@ -132,29 +110,28 @@ def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
     compared, leads = times.compared, times.leads
     if compared.empty:
         return frame([], PHASES)
-    scene, base, row = held_against(leads.places, compared)
-    groups = Groups.of(leads.places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
-    pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
+    differences = Differences.of_contrasts(leads.places, compared, _LAST)
     for spent, names in times.parts:
-        phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
-        scenes, baselines, group = pairs.inside(spent)
-        launches.append(per_launch(_sides(scenes, baselines), group, phases, groups.size))
-    if not sum(map(len, launches)):
+        differences.add(spent, differences.numbers(names), _sides)
+    table = differences.table(["phase"])
+    if table.empty:
         return frame([], PHASES)
-    whole = by_row(launches, groups.launches)
-    table = estimated(whole, "difference").join(arithmetic_mean(Costs(whole, SIDES), ["row"]))
-    phase, line = np.divmod(table.index.to_numpy(), len(groups.rows))
-    order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
-    about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
-    table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
+    table["order"] = (table["number"] - len(_LAST)) % len(differences.metrics)  # rest and step stand last
     table = table.merge(compared.drop_duplicates("row"), on="row").sort_values([*ROW, "order"])
-    return frame(list(_rows(table)), PHASES)
+    columns = columns_of(table, "loss_pct", ends="loss") | {
+        "outermost": table["phase"].map(is_outermost) & (table["phase"] != STEP),
+        "baseline_ms": 1e3 * table["seconds_baseline"],
+        "scene_ms": 1e3 * table["seconds"],
+        "share_pct": 100 * table["seconds_baseline"] / table["step_baseline"],
+    }
+    return declared(table.assign(**columns), PHASES)
 
 
 def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
     """Both, phase by phase, and the difference in per cent of the baseline's step, which is the last column."""
     step = np.broadcast_to(baseline[:, -1:], baseline.shape)
-    return {"difference": 100 * (scene - baseline) / step} | dict(zip(SIDES, (scene, baseline, step), strict=True))
+    values = {"seconds": scene, "seconds_baseline": baseline, "step_baseline": step}
+    return {"difference": 100 * (scene - baseline) / step} | values
 
 
 def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
@@ -179,22 +156,6 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(compared)
-
-
-def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    same = [*EFFECT, "lead", "antagonists", "baseline", "phase", "launches", "rounds"]
-    for row in table.to_dict("records"):
-        yield {name: row[name] for name in same} | {
-            "outermost": is_outermost(row["phase"]) and row["phase"] != STEP,
-            "baseline_ms": 1e3 * row["seconds_baseline"],
-            "scene_ms": 1e3 * row["seconds"],
-            "share_pct": 100 * row["seconds_baseline"] / row["step_baseline"],
-            "loss_pct": row["mean"],
-            "loss_low": row["low"],
-            "loss_high": row["high"],
-            "within_low": row["within_low"],
-            "within_high": row["within_high"],
-        }
 
 
 def largest_loss(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -6,16 +6,16 @@ went on there in the window, other programs included; its values stand beside th
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
@@ -88,9 +88,7 @@ class Power:
     def __init__(self, plan: Plan, windows: pd.DataFrame) -> None:
         """Find once what is compared with what; `windows` are the valid ones."""
         self._contrasts = _contrasts(plan)
-        self._compared = Compared(windows, self._contrasts, _Additive())
-        for metric in POWER:
-            self._compared.number(metric)
+        self._compared = Compared(windows, self._contrasts, _Additive(), list(POWER))
         self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
         self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
@@ -147,8 +145,7 @@ class Power:
 
     def _measured(self, at: Integers, table: pd.DataFrame) -> Measured:
         here = at >= 0
-        numbers = np.array([self._compared.number(name) for name in table["metric"]], dtype=np.int64)
-        return at[here], numbers[here], table["value"].to_numpy(dtype=float)[here]
+        return at[here], self._compared.numbers(table["metric"])[here], table["value"].to_numpy(dtype=float)[here]
 
 
 class _Additive:
@@ -201,7 +198,7 @@ def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
     tables.append(at_edges.assign(value=at_edges["value"] / 1e3, metric=AT_EDGES))
     events = samples[samples["metric"].isin(_OF_CPUS).to_numpy(dtype=bool)]
     events = events.assign(metric=events["metric"].map(_OF_CPUS))
-    tables.append(_sums(events, [*key, "metric"]).reset_index())
+    tables.append(_known(events, [*key, "metric"]).reset_index())
     return pd.concat(tables, ignore_index=True)
 
 
@@ -211,7 +208,7 @@ def _of_packages(samples: pd.DataFrame) -> pd.DataFrame:
     own = _with_both_directions(own)
     scopes = own["subject"].str.replace("package", "package ", regex=False)
     own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_PACKAGES))
-    return _sums(own, [*_KEY, "metric"]).reset_index()
+    return _known(own, [*_KEY, "metric"]).reset_index()
 
 
 def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
@@ -220,8 +217,7 @@ def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
     scopes = own["subject"].str.replace("gpu", "gpu ", regex=False)
     percent = np.where(own["metric"] == "gpu_held_down", 100.0, 1.0)  # of its readings
     own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_GPUS), value=own["value"] * percent)
-    groups = own.assign(lacks=own["value"].isna()).groupby([*_KEY, "metric"])
-    return groups["value"].mean().where(~groups["lacks"].any()).dropna().reset_index()
+    return _known(own, [*_KEY, "metric"], "mean").dropna().reset_index()
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:
@@ -229,14 +225,14 @@ def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int
 
     `active` is the number of members in each window: where the traffic of one is not known, that of all is not.
     """
-    foreign = _sums(samples[samples["metric"] == _FOREIGN], _KEY)
+    foreign = _known(samples[samples["metric"] == _FOREIGN], _KEY)
     read = samples[samples["metric"] == _MBM]
     read = read[~read["subject"].str.contains(" l3:", regex=False)].merge(watched, on=_KEY)
     read = read[(read["t_ns"] >= read["open_ns"]) & (read["t_ns"] <= read["close_ns"])]
     by_member = read.groupby([*_KEY, "subject"])["value"].mean().dropna().groupby(level=_KEY)
     of_members = by_member.sum()[by_member.size() >= active.reindex(by_member.size().index, fill_value=0)]
     moved = [name for name, metric in _OF_PACKAGES.items() if metric == CONTROLLERS]
-    controllers = _sums(_with_both_directions(samples[samples["metric"].isin(moved).to_numpy(dtype=bool)]), _KEY)
+    controllers = _known(_with_both_directions(samples[samples["metric"].isin(moved).to_numpy(dtype=bool)]), _KEY)
     share = ((of_members + foreign) / controllers[controllers > 0]).dropna()
     named = {FOREIGN: foreign, SEEN_BY_MBM: share}
     return pd.concat(
@@ -248,10 +244,10 @@ def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int
     )
 
 
-def _sums(table: pd.DataFrame, key: Sequence[str]) -> "pd.Series[float]":
+def _known(table: pd.DataFrame, key: Sequence[str], how: Literal["sum", "mean"] = "sum") -> "pd.Series[float]":
     """The sum of the values of each key; unknown where one of them is."""
     groups = table.assign(lacks=table["value"].isna()).groupby(list(key))
-    return groups["value"].sum().where(~groups["lacks"].any())
+    return groups["value"].agg(how).where(~groups["lacks"].any())
 
 
 def _with_both_directions(samples: pd.DataFrame) -> pd.DataFrame:

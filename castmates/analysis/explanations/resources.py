@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.system import ALONE
-from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import (
     FULLY_COUNTED,
     GHZ,
@@ -28,7 +28,7 @@ from castmates.analysis.explanations.power import POWER, Power
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
@@ -101,8 +101,7 @@ class _Used:
         inside = at >= 0
         inside[inside] = (times[inside] >= self._open[at[inside]]) & (times[inside] <= self._close[at[inside]])
         at, value = at[inside], read["value"].to_numpy(dtype=float)[inside]
-        numbers = np.array([self.compared.number(name) for name in READ.values()])
-        metric = numbers[codes_in(read["metric"], list(READ))[inside]]
+        metric = self.compared.numbers(READ.values())[codes_in(read["metric"], list(READ))[inside]]
         time, moments = pd.factorize(times[inside])
         metrics = int(metric.max(initial=0)) + 1
         look, looks = pd.factorize((at * metrics + metric) * max(len(moments), 1) + time)
@@ -121,7 +120,7 @@ class _Used:
         values = values_.values[:, ratios]
         there = ~np.isnan(values)
         window, column = np.nonzero(there)
-        numbers = np.array([self.compared.number(names[place]) for place in ratios], dtype=np.int64)
+        numbers = self.compared.numbers(names[place] for place in ratios)
         return values_.rows[window], numbers[column], values[there]
 
     def _slots(self, topdown: pd.DataFrame) -> Measured:
@@ -130,7 +129,7 @@ class _Used:
         counted &= (topdown["phase"] == "") & topdown["metric"].isin(LEVEL_1)
         at = self._places.find(topdown)
         here = counted.to_numpy(dtype=bool) & (at >= 0)
-        numbers = np.array([self.compared.number(name) for name in LEVEL_1])[codes_in(topdown["metric"], LEVEL_1)]
+        numbers = self.compared.numbers(LEVEL_1)[codes_in(topdown["metric"], LEVEL_1)]
         return at[here], numbers[here], 100 * topdown["value"].to_numpy(dtype=float)[here]
 
 
@@ -146,10 +145,8 @@ def _finished(plan: Plan, estimates: pd.DataFrame, contrasts: pd.DataFrame) -> p
     order |= {name: 100 + place for place, name in enumerate(LEVEL_1)}
     order |= {name: 200 + place for place, name in enumerate(POWER)}
     table = table.assign(
-        study=plan.study,
-        machine=plan.machine,
         unit=table["metric"].map(UNITS | POWER).fillna(""),
         place=table["metric"].map(order).fillna(50),
     )
     table = table.sort_values(["row", "platform", "scope", "place", "metric"], kind="stable")
-    return table[list(RESOURCES)].astype(dict(RESOURCES)).reset_index(drop=True)
+    return declared(table, RESOURCES, plan)

@@ -15,7 +15,7 @@ import pandas as pd
 from castmates.analysis.keys import LAUNCH, WINDOW
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.name_codes import Integers, coded
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import WindowPlaces
 
 COLUMNS = (*WINDOW, "t_ns", "units", "slice")  # of steps.parquet
 NAMES = ("cohort", "member")  # of these; they may be categories

@@ -9,22 +9,13 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, in_order, of_counts, of_numbers, of_texts
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.explanations.events_left_out import most_frequent
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, most_frequent
 from castmates.analysis.keys import PLATFORM_WINDOW
+from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import coded, combinations
-from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    against_alone,
-    by_row,
-    estimated,
-    per_launch,
-    reduced,
-)
+from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, by_row, estimated, reduced
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
@@ -36,45 +27,27 @@ _ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "valid"])  # of window
 _CATEGORY = ["phase", "level", "metric"]
 _ORDER = {category.name: place for place, category in enumerate(TREE)}
 
+# `mix` is "" for alone, `phase` for the whole window; `share` is per cent of slots on levels 1 and 2, of cycles on
+# level 3, and `running` the least share of the time for which it was counted.
 SHARES: Columns = {
-    "lead": "str",
-    "member": "str",
-    "kind": "str",  # alone, corun
-    "mix": "str",  # "" for alone
-    "partition": "str",
-    "phase": "str",  # "" for the whole window
-    "level": "int64",
-    "metric": "str",
-    "parent": "str",
-    "share": "float64",  # per cent: of slots on levels 1 and 2, of cycles on level 3
-    "low": "float64",  # 95 % between launches; NaN below three launches
-    "high": "float64",
-    "running": "float64",  # the least share of the time for which it was counted
-    "launches": "int64",
-    "windows": "int64",
-    "platform": "str",
+    **of_texts("lead member kind mix partition phase"),
+    **of_counts("level"),
+    **of_texts("metric parent"),
+    **of_numbers("share low high running"),
+    **of_counts("launches windows"),
+    **of_texts("platform"),
 }
 NEEDED = [*PLATFORM_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
 NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
 Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
+# `alone` and `corun` are means over the rounds that are paired, per cent; `points` is corun - alone.
 CHANGES: Columns = {
-    "lead": "str",
-    "member": "str",
-    "mix": "str",
-    "partition": "str",
-    "phase": "str",
-    "level": "int64",
-    "metric": "str",
-    "alone": "float64",  # mean over the rounds that are paired, per cent
-    "corun": "float64",
-    "points": "float64",  # corun - alone
-    "points_low": "float64",  # 95 % between launches; NaN below three launches
-    "points_high": "float64",
-    "within_low": "float64",  # 95 % within launch
-    "within_high": "float64",
-    "launches": "int64",
-    "rounds": "int64",
-    "platform": "str",
+    **of_texts("lead member mix partition phase"),
+    **of_counts("level"),
+    **of_texts("metric"),
+    **of_numbers("alone corun points points_low points_high within_low within_high"),
+    **of_counts("launches rounds"),
+    **of_texts("platform"),
 }
 
 
@@ -92,12 +65,10 @@ class _Leads:
 
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
-        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
-        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
-        self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers
+        self._places, self._changes = WindowPlaces.of(windows, PLATFORM_WINDOW), Differences.of_coruns(windows, _ROW)
+        self._groups = self._changes.groups
         self._shares: list[pd.DataFrame] = []
         self._running: list[pd.Series] = []  # the least, by row
-        self._changes: list[pd.DataFrame] = []
 
     def add(self, topdown: pd.DataFrame) -> None:
         """Take in some launches."""
@@ -107,15 +78,12 @@ class _Leads:
         rows, at = topdown[[*_CATEGORY, "value", "running"]][here], at[here]
         value, running = (rows[name].to_numpy(dtype=float) for name in ("value", "running"))
         column, categories = combinations(rows, _CATEGORY)
-        keys = categories.itertuples(index=False, name=None)
-        numbers = np.array([self._categories.setdefault(key, len(self._categories)) for key in keys], dtype=np.int64)
+        numbers = self._changes.numbers(categories.itertuples(index=False, name=None))
         group = numbers[column] * self._groups.size + self._groups.number[at]
         self._shares.append(reduced(group, {"share": 100 * value}))
         self._running.append(rows["running"].groupby(group // max(self._groups.launches, 1)).min())
         whole = ~(running < FULLY_COUNTED)
-        corun, alone, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
-        columns = {"difference": 100 * (corun - alone), "corun": 100 * corun, "alone": 100 * alone}
-        self._changes.append(per_launch(columns, launch, numbers, self._groups.size))
+        self._changes.add(Values.of(at[whole], column[whole], value[whole], len(categories)), numbers, _in_points)
 
     def shares(self) -> pd.DataFrame:
         """The shares of every scene."""
@@ -123,24 +91,20 @@ class _Leads:
             return frame([], SHARES)
         table = estimated(by_row(self._shares, self._groups.launches), "share")
         table["running"] = pd.concat(self._running).groupby(level=0).min()
-        names = {"mean": "share", "rounds": "windows"}
-        return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
+        table = self._changes.named(table.rename(columns={"mean": "share", "rounds": "windows"}), _CATEGORY)
+        return _finished(table, SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
         """Co-runs against alone."""
-        if not sum(map(len, self._changes)):
+        table = self._changes.table(_CATEGORY)
+        if table.empty:
             return frame([], CHANGES)
-        whole = by_row(self._changes, self._groups.launches)
-        table = estimated(whole, "difference").join(whole[["corun", "alone"]].groupby("row").mean())
         names = {"mean": "points", "low": "points_low", "high": "points_high"}
-        return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
+        return _finished(table.rename(columns=names), CHANGES, [*_sorted_by(), "metric"])
 
-    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """With what the numbers of its rows stand for."""
-        category, row = np.divmod(table.index.to_numpy(), len(self._groups.rows))
-        about = self._groups.rows.iloc[row].set_index(table.index)
-        categories = pd.DataFrame(list(self._categories), columns=_CATEGORY).iloc[category].set_index(table.index)
-        return pd.concat([about, categories, table], axis=1)
+
+def _in_points(corun: Floats, alone: Floats) -> dict[str, Floats]:
+    return {"difference": 100 * (corun - alone), "corun": 100 * corun, "alone": 100 * alone}
 
 
 def why_none(topdown: Topdown, windows: pd.DataFrame) -> tuple[str, str]:
@@ -160,8 +124,5 @@ def _sorted_by(*more: str) -> list[str]:
 def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.DataFrame:
     """These columns, alone before the co-runs, categories in the order of the tree."""
     table = table.assign(lead=workloads_of(table["member"]), parent=[BY_NAME[name].parent for name in table["metric"]])
-    ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
-    table = table.sort_values(
-        order, key=lambda column: column.map(ranks[column.name]) if column.name in ranks else column
-    )
-    return table[list(columns)].astype(dict(columns)).reset_index(drop=True)
+    kinds = {name: place for place, name in enumerate(KINDS)}
+    return declared(in_order(table, order, metric=_ORDER, kind=kinds), columns)

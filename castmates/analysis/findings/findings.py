@@ -1,13 +1,19 @@
-"""Rules and tables -> findings: what is worth knowing of each lead and mix, how sure it is, and what shows it."""
+"""Rules and tables -> findings: what is worth knowing of each lead and mix, how sure it is, and what shows it.
+
+A finding's advice is tried by the first of its changes whose programs the lead runs.
+"""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from castmates.analysis.findings.conditions import (
+    LEAD,
+    MIX,
     NOT_KNOWN,
+    PLATFORM,
     PROVEN,
     SEEN,
     STATES,
@@ -16,9 +22,10 @@ from castmates.analysis.findings.conditions import (
     Subject,
     judge,
     looked_at,
+    with_subjects,
 )
-from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, with_subjects
-from castmates.study.finding_rules import Rule
+from castmates.study.finding_rules import Change, Compared, Rule, Trial
+from castmates.study.trying import option_of
 
 FOUND = (PROVEN, SEEN)
 TableOf = Callable[[str], pd.DataFrame | None]  # None where the study has no table of this name
@@ -100,3 +107,18 @@ def _excess(evidence: Evidence) -> float:
         return -math.inf
     distance = evidence.value - evidence.threshold
     return (distance if evidence.is_above else -distance) / (abs(evidence.threshold) or 1.0)
+
+
+def change_for(trial: Trial, command: Sequence[str]) -> Change | None:
+    """The change that fits a lead with this command line; None where none does."""
+    return next((change for change in trial.lead if fits(change, command)), None)
+
+
+def fits(change: Change, command: Sequence[str]) -> bool:
+    """Whether a command line is one of the change's programs, with none of the options that rule it out."""
+    if change.programs and not set(change.programs) & set(command):
+        return False
+    return not any(
+        isinstance(cell, Compared) or option_of(command, name) in {str(word) for word in cell}
+        for name, cell in change.unless.items()
+    )

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared, of_each_launch
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.effects.verdicts import effect_verdicts
-from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, gained, holm
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.findings import GAINS
@@ -55,7 +55,7 @@ def gains(
         "verdict": verdict,
     }
     columns |= columns_of(table, "gain_pct", gained, ends="gain")
-    return table.assign(**columns).sort_values("beside")[list(GAINS)].astype(dict(GAINS))
+    return declared(table.assign(**columns).sort_values("beside"), GAINS)
 
 
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:
@@ -64,8 +64,8 @@ def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd
     scenes = windows["scene"].map({"alone": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]
     logs = kept.assign(log=np.log(kept["rate"].to_numpy(dtype=float)), beside=scenes[kept.index].astype("str"))
-    means = logs.groupby([*_SCENE, *LAUNCH])["log"].mean()
-    return means.groupby(_SCENE).agg(["mean", "var", "count"]).set_axis(_COUNTS, axis=1)
+    means = of_each_launch(logs, _SCENE, ["log"])
+    return means.groupby(_SCENE)["log"].agg(["mean", "var", "count"]).set_axis(_COUNTS, axis=1)
 
 
 def _unit(windows: pd.DataFrame, lead: str) -> str:

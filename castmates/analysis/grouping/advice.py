@@ -1,4 +1,7 @@
-"""What is advised, as tables: the best groupings job by job, and what they gain over placing jobs in the usual ways."""
+"""What is advised, as tables: the best groupings job by job, and what they gain over placing jobs in the usual ways.
+
+The members of a group get the ways under which it was measured, or else one after another.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +12,18 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
+from castmates.analysis.grouping.groups import Usual
 from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem
-from castmates.analysis.grouping.usual import Usual
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.statistics.losses import log_of
+from castmates.analysis.prediction.measured_losses import own_ways
+from castmates.analysis.statistics.power import log_of
 from castmates.results.columns.placing import GROUPINGS, WAYS
 from castmates.results.columns.study import frame
+from castmates.study import masks
+from castmates.study.class_names import plain_workload_of
 from castmates.study.masks import text_of
+from castmates.study.schemata import mask_of
+from castmates.study.spec import Plan
 
 RANKS = ("best", "second", "third")
 KEPT, NOT_SHOWN, EXCEEDED = "kept", "not shown", "exceeded"
@@ -188,3 +196,32 @@ def beside_one(advice: Advice, job: str) -> tuple[list[str], list[str]]:
     kept = [other for (name, other), loss in advice.pairs.items() if name == job and keeps(loss, limit) == KEPT]
     others = [other for (name, other), loss in advice.pairs.items() if name == job and keeps(loss, limit) != KEPT]
     return kept, others
+
+
+def masks_of(group: Group, plan: Plan) -> tuple[int, ...]:
+    """By member, in order; none where the members share all ways."""
+    if not group.ways:
+        return ()
+    wanted = sorted(zip(group.members, group.ways, strict=True))
+    for mix in plan.mixes:
+        for partition in mix.partitions:
+            ways = own_ways(mix, partition)
+            if sorted((plain_workload_of(name), own) for name, own in ways.items()) == wanted:
+                given = {share.member: mask_of(share) or 0 for share in partition.shares}
+                return _in_order(group, [(plain_workload_of(name), given[name]) for name in ways])
+    return _side_by_side(group)
+
+
+def _in_order(group: Group, given: list[tuple[str, int]]) -> tuple[int, ...]:
+    """Each member's mask; of members of one kind the one with as many ways."""
+    left, ordered = list(given), []
+    for name, ways in zip(group.members, group.ways, strict=True):
+        own = next(each for each in left if each[0] == name and masks.popcount(each[1]) == ways)
+        left.remove(own)
+        ordered.append(own[1])
+    return tuple(ordered)
+
+
+def _side_by_side(group: Group) -> tuple[int, ...]:
+    starts = [sum(group.ways[:number]) for number in range(len(group.ways))]
+    return tuple(masks.make(ways, start) for ways, start in zip(group.ways, starts, strict=True))

@@ -1,18 +1,48 @@
 """Executions of primitives -> what each takes of a step, by operation, implementation and shapes.
 
 All times are those under oneDNN's log, which costs time itself: they are compared with each other alone.
+
+How much of a step could use an extension of the instruction set, and does, is known by evidence alone: what an
+implementation's name shows. The time of an operation outside of its primitives, and that of an operation without any,
+may have run with any instructions: it is unknown. Only primitives show which data types an operation works on, so what
+serves certain types alone (VNNI, BF16, AMX) is asked of primitives alone.
 """
+
+from collections.abc import Collection
 
 import pandas as pd
 
-from castmates.analysis.keys import ROUND, SCENE, TRACE
+from castmates.analysis.core import launch_means
+from castmates.analysis.keys import SCENE, SCENE_ROUND, TRACE
+from castmates.analysis.operations.instructions import (
+    EXTENSIONS,
+    LACKS,
+    UNKNOWN,
+    UNUSED,
+    USED,
+    WIDER,
+    Extension,
+    eligible,
+    extension_state,
+    use_of,
+)
+from castmates.analysis.operations.over_traces import differences, in_every_trace, longest_first
 from castmates.analysis.operations.per_trace import MS, Traces
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *ROUND]
+ALL = "all operations"
+STATES = (USED, WIDER, UNUSED, UNKNOWN)
+NEARLY_ALL = 0.99
+NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
+    "nothing eligible",
+    "partly used",
+    "not used",
+    "not used where known",
+    "wider ones in its place",
+)
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -43,25 +73,92 @@ def with_work(rows: pd.DataFrame) -> pd.DataFrame:
 def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFrame:
     """A row per scene, operation and problem; a trace without a call of it spent no time there."""
     what = [*SCENE, *OWNER, *PROBLEM]
-    whole = in_every_trace(primitives, logged.steps, [*OWNER, *PROBLEM], ["calls", "ms"])
+    rows = primitives[[*SCENE_ROUND, *OWNER, *PROBLEM, "calls", "ms"]]
+    whole = in_every_trace(rows, logged.steps[[*SCENE_ROUND, "step_ms"]], [*OWNER, *PROBLEM], ["calls", "ms"])
     if whole.empty:
         return whole
-    found = estimate(as_pairs(whole, whole["ms"]), what)
+    found = estimate(whole.assign(difference=whole["ms"]), what)
     table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["launches"])
     table = table.join(whole.groupby(what)[["calls", "step_ms"]].mean()).reset_index()
     table = with_work(table)
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)
     table = table.assign(call_ms=call_ms, share=table["ms"] / table["step_ms"], gflops=table["flops"] / call_ms / 1e6)
-    return table.sort_values([*SCENE, "ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    return longest_first(table, "ms")
 
 
-def in_every_trace(rows: pd.DataFrame, steps: pd.DataFrame, what: list[str], numbers: list[str]) -> pd.DataFrame:
-    """A row for each trace of a scene and each thing that any of them has, with zeros where a trace lacks it."""
-    things = rows[[*SCENE, *what]].drop_duplicates()
-    whole = things.merge(steps[[*ONCE, "step_ms"]], on=SCENE)
-    return whole.merge(rows[[*ONCE, *what, *numbers]], "left", [*ONCE, *what]).fillna(dict.fromkeys(numbers, 0.0))
+def isa_use(logged: Traces, primitives: pd.DataFrame, flags: Collection[str] | None = None) -> pd.DataFrame:
+    """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
+    pieces = _pieces(logged, primitives)
+    parts = [_of_extension(pieces, logged.steps, logged.compared, each, flags) for each in EXTENSIONS]
+    return pd.concat(parts, ignore_index=True)
 
 
-def as_pairs(rows: pd.DataFrame, difference: pd.Series) -> pd.DataFrame:
-    """Rows as `estimate` takes them: launches are the units, traces of a launch its rounds."""
-    return rows.assign(difference=difference)
+def _pieces(traces: Traces, primitives: pd.DataFrame) -> pd.DataFrame:
+    """The steps' milliseconds by operation and primitive, and what of each operation lies outside of primitives."""
+    key = [*TRACE, *OWNER]
+    operations = traces.operations.groupby(key, as_index=False)[["own_ms", "shared_ms"]].sum()
+    inside = primitives[primitives["operation"] != ""].merge(operations, on=key)
+    within = inside.groupby(key)["ms"].transform("sum")
+    # A primitive that was joined to a call just beside it must not make the operation longer than it was.
+    fits = (inside["own_ms"] / within.where(within > 0)).clip(upper=1.0)
+    of_step = (inside["shared_ms"] / inside["own_ms"].where(inside["own_ms"] > 0)).fillna(0.0)
+    inside = inside.assign(ms=inside["ms"] * fits.fillna(0.0) * of_step)
+    taken = inside.groupby(key)["ms"].sum().rename("taken")
+    outside = operations.join(taken, on=key).fillna({"taken": 0.0})
+    left = (outside["shared_ms"] - outside["taken"]).clip(lower=0.0)
+    outside = outside.assign(ms=left, primitive="", isa="", data_types="")
+    wanted = [*TRACE, "type", "primitive", "isa", "data_types", "ms"]
+    return pd.concat([inside[wanted], outside[wanted]], ignore_index=True)
+
+
+def _of_extension(
+    pieces: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, extension: Extension, flags: Collection[str] | None
+) -> pd.DataFrame:
+    what = ["type", "primitive", "isa", "data_types"]
+    kinds = pieces[what].drop_duplicates()
+    states = [_state(extension, *kind) for kind in kinds.itertuples(index=False, name=None)]
+    known = pieces.merge(kinds.assign(state=states), on=what)
+    known = known[known["state"] != ""]
+    every = pd.concat([known, known.assign(type=ALL)], ignore_index=True)
+    sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
+    sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
+    types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
+    sums = sums[[*SCENE_ROUND, "type", *STATES]]
+    whole = in_every_trace(sums, steps[[*SCENE_ROUND, "step_ms"]], ["type"], STATES, types)
+    table = launch_means(whole, [*SCENE, "type"], ["step_ms", *STATES])
+    eligible = whole[list(STATES)].sum(axis=1)
+    used = whole.assign(share=(whole[USED] / eligible).where(eligible > 0))
+    table = table.join(differences(used, both, ["type"], "share")).reset_index()
+    table = table.assign(extension=extension.name, processor=extension_state(extension, flags))
+    return _shares(table)
+
+
+def _state(extension: Extension, type_: str, primitive: str, isa: str, data_types: str) -> str:
+    """What a piece shows of an extension; "" where it could not use it."""
+    if primitive:
+        return use_of(extension, primitive, isa, types_of(data_types))
+    return UNKNOWN if eligible(type_) and not extension.types else ""
+
+
+def _shares(table: pd.DataFrame) -> pd.DataFrame:
+    whole = table[list(STATES)].sum(axis=1)
+    table = table.assign(eligible_ms=whole, eligible_share=whole / table["step_ms"])
+    for state in STATES:
+        table[f"{state}_share"] = (table[state] / whole).where(whole > 0)
+    return table.assign(answer=[_answer(row) for _, row in table.iterrows()])
+
+
+def _answer(row: pd.Series) -> str:
+    """In a word or two; what the processor lacks is another answer than what it has and does not use."""
+    used, wider, unused, unknown = (float(row[f"{state}_share"]) for state in STATES)
+    if not row["eligible_ms"] > 0:
+        return NOTHING
+    if row["processor"] == LACKS:
+        return LACKS
+    if used > 0:
+        return USED if used >= NEARLY_ALL else PARTLY
+    if unknown >= NEARLY_ALL:
+        return UNKNOWN
+    if wider > 0:
+        return IN_ITS_PLACE
+    return WHERE_KNOWN if unknown > 0 and unused > 0 else NOT_USED

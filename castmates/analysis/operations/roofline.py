@@ -14,11 +14,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, SCENE, TRACE
-from castmates.analysis.operations.beside import differences
+from castmates.analysis.core import launch_means
+from castmates.analysis.keys import SCENE, TRACE
 from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
+from castmates.analysis.operations.over_traces import differences, longest_first
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
+from castmates.analysis.operations.primitives import types_of, with_work
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
@@ -95,15 +96,12 @@ def estimated_roofline(
 def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types: pd.Series) -> pd.DataFrame:
     """A row per scene and operation, from one per trace and operation: launches are the units."""
     what = [*SCENE, "operation", "type"]
-    speed = np.log(each["flops"] / each["ms"] / 1e6)
-    found = estimate(as_pairs(each, speed), what)
-    table = pd.DataFrame(columns_of(found, "gflops", ratio)).assign(launches=found["launches"])
-    launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
-    table = table.join(launches.groupby(what).mean()).join(types).reset_index()
-    more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)
+    each = each.assign(difference=np.log(each["flops"] / each["ms"] / 1e6))
+    table = launch_means(each, what, ["flops", "bytes", "ms"])
+    table = table.assign(**columns_of(estimate(each, what), "gflops", ratio)).join(types).reset_index()
+    more = differences(each, both, ["operation", "type"], "difference").set_axis(_RATIO, axis=1)
     table = table.join(more.astype("float64").apply(ratio), on=what)
-    step = steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean().groupby(SCENE).mean().rename("step_ms")
-    return table.join(step, on=SCENE)
+    return table.join(launch_means(steps, SCENE, ["step_ms"])["step_ms"], on=SCENE)
 
 
 def _types(rows: pd.DataFrame) -> pd.Series:
@@ -130,4 +128,4 @@ def _under(table: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
         roof=np.where(np.isnan(attainable), "", roof),
         roof_share=table["gflops"] / attainable,
     )
-    return table.sort_values([*SCENE, "ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    return longest_first(table, "ms")

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, ROUND, SCENE
+from castmates.analysis.core import launch_means, of_each_launch
+from castmates.analysis.keys import SCENE, SCENE_ROUND
+from castmates.analysis.operations.over_traces import in_every_trace, longest_first
 from castmates.analysis.operations.per_trace import OPERATION, Traces
-from castmates.analysis.statistics.intervals import columns_of, estimate
-from castmates.analysis.statistics.ratio_of_means import ratio_of_means
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio_of_means
 
 
 def summarise(traces: Traces) -> pd.DataFrame:
@@ -37,35 +38,21 @@ def by_layer(traces: Traces) -> pd.DataFrame:
 def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
     """Traces are averaged over a launch, and launches are the units; what a trace has no call of took no time there."""
     rows = [*SCENE, *what]
-    once = [*SCENE, *ROUND]
-    each = traces.operations.groupby([*once, *what], as_index=False).agg(
-        calls=("calls", "sum"),
-        own_ms=("own_ms", "sum"),
-        own_min_ms=("own_min_ms", "min"),
-        own_max_ms=("own_max_ms", "max"),
-        shared_ms=("shared_ms", "sum"),
-    )
-    whole = each[[*SCENE, *what]].drop_duplicates().merge(traces.steps[[*once, "step_ms"]], on=SCENE)
-    whole = whole.merge(each, "left", [*once, *what]).fillna({"calls": 0.0, "own_ms": 0.0, "shared_ms": 0.0})
-    table = whole.groupby(rows).agg(
-        calls=("calls", "mean"),
-        own_ms=("own_ms", "mean"),
-        own_min_ms=("own_min_ms", "min"),
-        own_max_ms=("own_max_ms", "max"),
-    )
+    how = {"calls": "sum", "own_ms": "sum", "own_min_ms": "min", "own_max_ms": "max", "shared_ms": "sum"}
+    each = traces.operations.groupby([*SCENE_ROUND, *what], as_index=False).agg(how)
+    steps = traces.steps[[*SCENE_ROUND, "step_ms"]]
+    whole = in_every_trace(each, steps, what, ["calls", "own_ms", "shared_ms"])
+    table = whole.groupby(rows).agg({"calls": "mean", "own_ms": "mean", "own_min_ms": "min", "own_max_ms": "max"})
     table["call_ms"] = (table["own_ms"] / table["calls"]).where(table["calls"] > 0)
     found = estimate(whole.assign(difference=whole["shared_ms"]), rows)
     table = table.assign(**columns_of(found, "shared_ms", ends="shared"), launches=found["launches"]).reset_index()
     table = table.join(_shares(whole, rows), on=rows)
-    launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
-    table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)
-    return table.assign(share=table["shared_ms"] / table["step_ms"]).sort_values(
-        [*SCENE, "shared_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True
-    )
+    table = table.join(launch_means(traces.steps, SCENE, ["step_ms"])["step_ms"], on=SCENE)
+    return longest_first(table.assign(share=table["shared_ms"] / table["step_ms"]), "shared_ms")
 
 
 def _shares(whole: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
     """The interval of each row's share of the step: both are means over the same launches."""
-    launches = whole.groupby([*rows, *LAUNCH], as_index=False)[["shared_ms", "step_ms"]].mean()
+    launches = of_each_launch(whole, rows, ["shared_ms", "step_ms"])
     found = ratio_of_means(launches.rename(columns={"shared_ms": "above", "step_ms": "below"}), rows)
     return found[["low", "high"]].add_prefix("share_")

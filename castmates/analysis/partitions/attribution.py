@@ -5,15 +5,25 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from castmates.analysis.core import adjusted, declared, in_order, only_platform
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LEAD_OF_MIX
-from castmates.analysis.partitions import attribution_parts, attribution_rounds
-from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTAL
-from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, PLACEBO, TOGETHER
+from castmates.analysis.partitions import attribution_parts
+from castmates.analysis.partitions.attribution_parts import (
+    AT_MASK,
+    CHAINS,
+    DETAILS,
+    GROUP,
+    ISOLATED,
+    PARTS,
+    PLACEBO,
+    TOGETHER,
+    TOTAL,
+)
 from castmates.analysis.partitions.held import States
 from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, holm, lost
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, lost
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import ATTRIBUTION
 from castmates.study.spec import UNMANAGED, Plan
@@ -38,9 +48,9 @@ def estimate_attribution(
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
-    bare, under = attribution_rounds.rounds(own, attribution_rounds.linked_scenes(contrasts))
+    bare, under = attribution_parts.rounds(own, attribution_parts.linked_scenes(contrasts))
     partitions, choosing = isolating(plan, bare, under, isolated, held)
-    whole = attribution_rounds.complete(bare, under, partitions, choosing)
+    whole = attribution_parts.complete(bare, under, partitions, choosing)
     table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
     table = table.merge(partitions, on=GROUP, how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=GROUP, how="left"
@@ -52,7 +62,7 @@ def estimate_attribution(
     table.loc[~apart, "launches_choosing"] = 0
     table["note"] = _doubted(table, uncertain)
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
-    table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform", "part")
     table["verdict"] = effect_verdicts(table, margin)
     table["possibly_biased"] = _biased(table, effects) if effects is not None else False
     return _columns(_ordered(table, contrasts), plan)
@@ -72,14 +82,11 @@ def _biased(table: pd.DataFrame, effects: pd.DataFrame) -> pd.Series:
 
 def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """A row also for a mix without a complete round: on the platform of all others if they have but one, else on ''."""
-    platforms = windows["platform"].unique().tolist()
     mixes = contrasts.loc[contrasts["antagonists"] != "", LEAD_OF_MIX].drop_duplicates()
     silent = mixes.merge(table[LEAD_OF_MIX].drop_duplicates(), on=LEAD_OF_MIX, how="left", indicator=True)
     silent = silent.loc[silent["_merge"] == "left_only", LEAD_OF_MIX]
     silent = silent[silent["member"].isin(contrasts.loc[contrasts["role"] == "lead", "member"])]
-    return pd.concat(
-        [table, silent.assign(part=TOTAL, platform=platforms[0] if len(platforms) == 1 else "")], ignore_index=True
-    )
+    return pd.concat([table, silent.assign(part=TOTAL, platform=only_platform(windows))], ignore_index=True)
 
 
 def _uncertain(plan: Plan, held: States | None) -> set[tuple[object, ...]]:
@@ -147,18 +154,15 @@ def _ordered(table: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     ways = lead[[*LEAD_OF_MIX, "partition", "lead_ways"]].drop_duplicates([*LEAD_OF_MIX, "partition"])
     whole = table.merge(who[[*LEAD_OF_MIX, "place", "lead", "antagonists"]], on=LEAD_OF_MIX)
     whole = whole.merge(ways, on=[*LEAD_OF_MIX, "partition"], how="left")
-    rank = {part: number for number, part in enumerate(PARTS)}
-    whole["rank"] = whole["part"].map(rank)
-    return whole.sort_values(["place", "platform", "rank"], kind="stable", ignore_index=True)
+    ranks = {part: number for number, part in enumerate(PARTS)}
+    return in_order(whole, ["place", "platform", "part"], part=ranks).reset_index(drop=True)
 
 
 def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     made = table.assign(
-        study=plan.study,
-        machine=plan.machine,
         part_of=table["part"].map(lambda part: "" if part == TOTAL else DETAILS.get(part, TOTAL)),
         **columns_of(table, "log"),
         **columns_of(table, "loss_pct", lost, ends="loss"),
         cache_ways=pd.Series(plan.cache.ways if plan.cache else None, index=table.index, dtype="Int64"),
     )
-    return made[list(ATTRIBUTION)].astype(dict(ATTRIBUTION))
+    return declared(made, ATTRIBUTION, plan)

@@ -1,4 +1,7 @@
-"""Complete rounds of a chain -> its parts, which add up: in log terms, and in points of the rate alone."""
+"""Complete rounds of a chain -> its parts, which add up: in log terms, and in points of the rate alone.
+
+The chain leads from alone to the unmanaged co-run; a round is complete where all of its scenes were measured.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,19 +9,20 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, ROUND
-from castmates.analysis.partitions.attribution_rounds import (
-    ALONE,
-    AT_MASK,
-    CHAINS,
-    GROUP,
-    ISOLATED,
-    LINKS,
-    PLACEBO,
-    TOGETHER,
-)
-from castmates.analysis.statistics.intervals import estimate, lost
+from castmates.analysis.core import launch_means
+from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTITION
+from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, MEMBER, ROUND
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, lost
+from castmates.analysis.statistics.pairs import log_rates
+from castmates.study.spec import UNMANAGED
 
+ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "alone", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
+LINKS = (ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
+# From the finest to the coarsest: what is missing is left out, and two parts become one.
+CHAINS = (LINKS, (ALONE, PLACEBO, ISOLATED, TOGETHER), (ALONE, ISOLATED, TOGETHER), (ALONE, PLACEBO, TOGETHER),
+          (ALONE, TOGETHER))  # fmt: skip
+
+GROUP = [*LEAD_OF_MIX, "platform"]  # what a chain belongs to
 TOTAL = "total"
 BUSY, ANTAGONIST, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
@@ -34,6 +38,61 @@ PARTS = {  # in the order of the tables and figures: from which link to which
 }
 DETAILS = {OWN: NOT_GIVEN_BACK, DESPITE: NOT_GIVEN_BACK}  # parts of a part
 _PART = [*GROUP, "part"]
+
+
+def linked_scenes(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Every scene that is a link of some mix's chain, in every cohort that has it; `partition` is "" for all."""
+    lead = contrasts[(contrasts["role"] == "lead") & (contrasts["antagonists"] != "")]
+    bare, under = lead[lead["partition"] == UNMANAGED], lead[lead["partition"] != UNMANAGED]
+    scenes = [
+        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (ALONE, PLACEBO)),
+        _scenes_of(bare[bare["baseline"] == ALONE], "scene", TOGETHER, ""),
+        _scenes_of(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
+        _scenes_of(under[under["baseline"] == ALONE], "scene", ISOLATED),
+    ]
+    return pd.concat(scenes, ignore_index=True)
+
+
+def _scenes_of(rows: pd.DataFrame, scene: str, link: str, partition: str | None = None) -> pd.DataFrame:
+    chosen = rows[[*LEAD_OF_MIX, "partition", "cohort"]].assign(scene=rows[scene], link=link)
+    return chosen if partition is None else chosen.assign(partition=partition)
+
+
+def rounds(windows: pd.DataFrame, linked: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """By round the log rates of the lead: at the links without a partition, and at those under each partition."""
+    leads = windows[windows["member"].isin(linked["member"].unique())]
+    rates = log_rates(leads).merge(linked, on=MEMBER)
+    bare = rates["partition"] == ""
+    return (
+        _wide(rates[bare], [*GROUP, *ROUND], (ALONE, PLACEBO, TOGETHER)),
+        _wide(rates[~bare], [*GROUP, "partition", *ROUND], (AT_MASK, ISOLATED)),
+    )
+
+
+def _wide(rates: pd.DataFrame, index: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    """A row per round, a column per link; NaN where there is no valid window."""
+    wide = rates.set_index([*index, "link"])["log_rate"].unstack("link")
+    return wide.reindex(columns=list(columns)).reset_index().rename_axis(columns=None)
+
+
+def complete(bare: pd.DataFrame, under: pd.DataFrame, partitions: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
+    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough launches.
+
+    `partitions` has that of each mix, `choosing` the launches that chose it: their rounds do not estimate isolation.
+    """
+    own = under.merge(partitions[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
+    own = own.merge(choosing, on=[*GROUP, *LAUNCH], how="left", indicator=True)
+    own = own[own.pop("_merge") == "left_only"]
+    whole = bare.merge(own, on=[*GROUP, *ROUND], how="left")
+    has = {number: whole[list(links)].notna().all(axis=1) for number, links in enumerate(CHAINS)}
+    launches = [
+        whole.loc[there, [*GROUP, *LAUNCH]].drop_duplicates().assign(chain=number) for number, there in has.items()
+    ]
+    counts = pd.concat(launches).groupby([*GROUP, "chain"], observed=True).size().rename("launches").reset_index()
+    needed = counts.groupby(GROUP, observed=True)["launches"].transform("max").clip(upper=FEWEST_LAUNCHES)
+    chain = counts[counts["launches"] >= needed].drop_duplicates(GROUP)[[*GROUP, "chain"]]  # sorted: the finest
+    whole = whole.merge(chain, on=GROUP, how="left")  # none for a mix that has no complete round
+    return whole[np.select([whole["chain"] == number for number in has], list(has.values()), default=False)]
 
 
 def parts_of(links: Sequence[str]) -> list[str]:
@@ -72,8 +131,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
     part that begins at alone has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
-    means = differences.groupby([*_PART, *LAUNCH], observed=True)[["before", "after"]].mean()
-    centre = means.groupby(_PART, observed=True).mean()
+    centre = launch_means(differences, _PART, ["before", "after"])[["before", "after"]]
     points = lost(centre["after"]) - lost(centre["before"])
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
     linear = slopes["after"] * differences["after"] - slopes["before"] * differences["before"]

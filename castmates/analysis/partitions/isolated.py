@@ -10,8 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import of_each_launch
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROUND
-from castmates.analysis.partitions.attribution_rounds import ALONE, GROUP, ISOLATED, TOGETHER
+from castmates.analysis.partitions.attribution_parts import ALONE, GROUP, ISOLATED, TOGETHER
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.partitions.isolation import isolates
@@ -81,7 +82,7 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
     both = under.merge(bare, on=[*GROUP, *ROUND])
     both = both[both[[ALONE, ISOLATED, TOGETHER]].notna().all(axis=1)]
     both["gain"] = both[ISOLATED] - both[TOGETHER]
-    return both.groupby([*GROUP, "partition", *LAUNCH], observed=True)["gain"].mean().reset_index()
+    return of_each_launch(both, [*GROUP, "partition"], ["gain"])
 
 
 def choosing(gains: pd.DataFrame, launches: Iterable[Launch]) -> pd.DataFrame:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import adjusted, declared, of_each_launch, only_platform
+from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
-from castmates.analysis.statistics.intervals import estimate, gained, holm, lost
+from castmates.analysis.statistics.intervals import estimate, gained, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
 from castmates.study.class_names import workload_of
@@ -68,13 +70,12 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
     for quantity in QUANTITIES:
         known = found.assign(difference=found[quantity]).dropna(subset="difference")
         table = table.merge(_estimated(known, quantity), on=ROW, how="left")
-    platforms = own["platform"].unique().tolist()
-    table["platform"] = table["platform"].fillna(platforms[0] if len(platforms) == 1 else "")
+    table["platform"] = table["platform"].fillna(only_platform(own))
     return _columns(table, rows, plan, margin)
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:
-    by_name = {(mix.name, part): mix for mix in plan.mixes for part in _parts(mix)}
+    by_name = {(mix.name, part): mix for mix in plan.mixes for part in partitions_of(mix)}
     seen: set[str] = set()
     for tried in plan.mitigations:
         mix = by_name[tried.mix, UNMANAGED]
@@ -84,10 +85,6 @@ def _rows(plan: Plan) -> Iterator[_Row]:
             yield _Row(nothing, NOTHING, mix, [_Arm(mix, UNMANAGED)])
         arms = [_Arm(by_name[name, part], part) for name, part in tried.arms if (name, part) in by_name]
         yield _Row(tried, tried.kind, mix, arms)
-
-
-def _parts(mix: Mix) -> list[str]:
-    return [partition.name for partition in mix.partitions] or [UNMANAGED]
 
 
 def _members(mix: Mix) -> tuple[str, ...]:
@@ -146,8 +143,7 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
         own = rounds[rounds["row"] == number]
         of_mix = {"mix": rows[number].mix.name, "member": rows[number].mix.lead}
         known = pd.DataFrame([{**of_mix, "partition": arm.partition} for arm in rows[number].arms])
-        by = ["platform", "partition", *LAUNCH]
-        gains = own[own["gain"].notna()].groupby(by, observed=True)["gain"].mean().reset_index().assign(**of_mix)
+        gains = of_each_launch(own[own["gain"].notna()], ["platform", "partition"], ["gain"]).assign(**of_mix)
         if gains.empty:
             continue
         launches = choosing(gains, plan.launches)
@@ -172,8 +168,6 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
     table = table.sort_values(["platform", "row"], kind="stable", ignore_index=True)
     own = [rows[number] for number in table["row"]]
     table = table.assign(
-        study=plan.study,
-        machine=plan.machine,
         mix=[row.mix.name for row in own],
         lead=[workload_of(row.mix.lead) for row in own],
         antagonists=[with_place("+".join(map(workload_of, row.mix.antagonists)), row.mix.name) for row in own],
@@ -181,14 +175,14 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
         launches=table["loss_launches"].fillna(0),
         rounds=table["loss_rounds"].fillna(0),
         reason=[_reason(row, launches, plan) for row, launches in zip(own, table["loss_launches"], strict=True)],
-        **{name: _numbers(table[name]) for name in map(str, table) if name.startswith(QUANTITIES)},
+        **{name: table[name].astype("float64") for name in map(str, table) if name.startswith(QUANTITIES)},
     )
     for name, scale in (("loss", lost), ("others_loss", lost), ("gain", gained), ("cost", lost)):
         for end in ("", "_low", "_high"):
             table[f"{name}{end or '_pct'}"] = scale(table[f"{name}{end}"])
     nothing = table["mitigation"] == NOTHING
     table.loc[nothing, ["gain_pct", "gain_low", "gain_high", "gain_p", "cost_pct", "cost_low", "cost_high"]] = np.nan
-    table["p_holm"] = table.groupby(["platform", "mix"])["gain_p"].transform(holm)
+    table["p_holm"] = adjusted(table, "platform", "mix", p="gain_p")
     gains = {"mean": "gain_pct", "low": "gain_high", "high": "gain_low"}
     signs = {name: -np.log1p(table[gain] / 100) for name, gain in gains.items()}
     words = effect_verdicts(table.assign(launches=table["gain_launches"].fillna(0), **signs), margin)
@@ -197,11 +191,7 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
     table = table.fillna({"partition": "", "how": "", "candidates": 0, "launches_choosing": 0})
     table["candidates"] = [max(int(known), len(row.arms)) for known, row in zip(table["candidates"], own, strict=True)]
     table.loc[table["partition"] == UNMANAGED, "partition"] = ""
-    return table[list(MITIGATIONS)].astype(dict(MITIGATIONS))
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    return column.astype("float64")
+    return declared(table, MITIGATIONS, plan)
 
 
 def _reason(row: _Row, launches: float, plan: Plan) -> str:

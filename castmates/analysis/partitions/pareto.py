@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.effects.system import launch_slowdowns, mean_metrics, of_system
 from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.statistics.pairs import planned
@@ -28,9 +29,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     if rows.empty:
         return frame([], PARETO)
     kept = members_together(plan, windows)
-    table = rows.merge(kept, on=_ROW, how="left").rename(
-        columns={"loss_pct": "loss_pct", "loss_low": "loss_low", "loss_high": "loss_high"}
-    )
+    table = rows.merge(kept, on=_ROW, how="left")
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = table.assign(
         curve=table["partition"].map(curve_names(plan)),
@@ -43,7 +42,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
         design="",
     )
     table["frontier"] = undominated(table)
-    return table[list(PARETO)].astype(dict(PARETO))
+    return declared(table, PARETO)
 
 
 def pareto_with_confirmed(

@@ -8,6 +8,7 @@ docs/methodology.md has the argument and its simulated coverage.
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
 from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
@@ -46,7 +47,7 @@ def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
         within_low=100 / rows["within_high"],
         within_high=100 / rows["within_low"],
     )
-    return table[list(SENSITIVITY)].astype(dict(SENSITIVITY)).reset_index(drop=True)
+    return declared(table, SENSITIVITY)
 
 
 def _shared_ways(plan: Plan) -> dict[tuple[str, str, str], int]:
@@ -98,7 +99,7 @@ def knees(sensitivity: pd.DataFrame, cache_ways: int | None = None, kept_pct: fl
         [TOO_FEW, NOT_REACHED, AT_LEAST, KNOWN],
         default=BETWEEN,
     )
-    return table[list(KNEES)].astype(dict(KNEES))
+    return declared(table, KNEES)
 
 
 def _with_whole_cache(curves: pd.DataFrame, cache_ways: int | None) -> pd.DataFrame:

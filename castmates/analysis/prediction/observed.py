@@ -1,4 +1,10 @@
-"""Effects -> what was measured of each job beside others: as the lead of a mix, or as an antagonist in it."""
+"""Effects -> what was measured of each job beside others: as the lead of a mix, or as an antagonist in it.
+
+Intervals of predictions come from the errors that were made where the truth was measured, relative to the loss. With n
+such errors, each from a fit without the mix that it is of, the k-th smallest holds a further one with the probability k
+/ (n + 1) if they are exchangeable (Vovk, Gammerman and Shafer 2005; Barber and others 2021). So 95 % need 19 errors;
+with fewer there is no interval.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import quantile
+from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
 from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import place_of
@@ -17,6 +23,7 @@ LEAD, ANTAGONIST = "as lead", "as antagonist"
 RATE = "rate"  # the metric of effects that losses are of; services are judged by latency instead
 USUAL_ERROR = 0.01  # of a logarithm, where no interval of the study says more
 Cell = tuple[str, tuple[str, ...]]  # a job, and those beside it in the order of their names
+FEWEST = math.ceil(CONFIDENCE / (1 - CONFIDENCE))  # errors that an interval needs
 
 
 @dataclass(frozen=True)
@@ -105,3 +112,27 @@ def _error(row: dict[str, Any]) -> float:
 def _usual(errors: Sequence[float]) -> float:
     known = [error for error in errors if math.isfinite(error)]
     return float(np.median(known)) if known else USUAL_ERROR
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far predictions were off, in units of their own size."""
+
+    floor: float  # that is added to each size: a loss of nothing is predicted with an error too
+    sizes: Floats  # ascending
+
+    @classmethod
+    def of(cls, predicted: Floats, measured: Floats) -> "Errors":
+        """The errors of these logarithms."""
+        floor = float(np.median(np.abs(predicted))) if len(predicted) else 0.0
+        floor = max(floor, 0.005)
+        off = np.abs(measured - predicted) / (floor + np.abs(predicted))
+        return cls(floor, np.sort(off))
+
+    def half_width(self, predicted: float) -> float:
+        """Of the 95 % interval around a predicted logarithm; NaN where there are too few errors."""
+        count = len(self.sizes)
+        place = math.ceil(CONFIDENCE * (count + 1))
+        if place > count:
+            return math.nan
+        return float(self.sizes[place - 1]) * (self.floor + abs(predicted))

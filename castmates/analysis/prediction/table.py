@@ -1,26 +1,53 @@
-"""Effects of a study with a grid -> the tables of predictions and of profiles."""
+"""Effects of a study with a grid -> the tables of predictions and of profiles.
+
+The pressure of a program is also a setting of a dial: the one beside which the reporter loses as much (Bubble-Up).
+Losses that were measured in both roles show whether what an antagonist loses stands for what a lead would lose.
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from castmates.analysis.prediction.equivalents import equivalent
+from castmates.analysis.partitions.curve_table import monotone
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
+from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
 from castmates.study.class_names import named
-from castmates.study.dials import BANDWIDTH, CAPACITY, dials_of, settings_of
+from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_of
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 PAIRS, TOGETHER = "from pairs", "from pairs together"
-
 NOTHING = (math.nan, math.nan, math.nan)
+
+
+def equivalent(pressed: Seen | None, beside: Mapping[str, Seen], dials: Mapping[str, Dial], kind: str) -> float:
+    """The setting of a kind of dial that costs a reporter what it lost beside a program.
+
+    `beside` has what it lost beside dials. NaN where fewer than two settings were measured, where the loss is not
+    between theirs, and where the two settings around it do not differ for certain: then many would do.
+    """
+    curve = sorted((dials[name].amount, name) for name in beside if name in dials and dials[name].kind == kind)
+    if pressed is None or len({amount for amount, _ in curve}) < 2:
+        return math.nan
+    known = [beside[name] for _, name in curve]
+    weights = np.array([float(max(each.launches, 1)) for each in known])
+    logs = -monotone(np.array([-each.log for each in known]), weights)
+    for place, (below, above) in enumerate(pairwise(known)):
+        low, high = logs[place], logs[place + 1]
+        if low <= pressed.log <= high and below.high < above.low:
+            share = (pressed.log - low) / (high - low)
+            return curve[place][0] + float(share) * (curve[place + 1][0] - curve[place][0])
+    return math.nan
 
 
 def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -136,3 +163,25 @@ def _how(cell: Cell, guess: Guess | None) -> str:
     if guess is None:
         return ""
     return PAIRS if len(cell[1]) == 1 else TOGETHER
+
+
+@dataclass(frozen=True)
+class Roles:
+    """How the two differ, in points."""
+
+    count: int  # losses that were measured in both roles
+    mean: float  # by how much the lead's is above the antagonist's; NaN where there are none
+    off: float  # mean of the differences without their sign
+
+
+def both_roles(effects: pd.DataFrame) -> Roles:
+    """Of every job beside the same others on one platform and class of nodes."""
+    differences = []
+    for _, _, own in never_pooled(effects):
+        found: dict[Cell, dict[str, float]] = defaultdict(dict)
+        for each in seen_in(own):
+            found[each.cell][each.how] = each.pct
+        differences += [one[LEAD] - one[ANTAGONIST] for one in found.values() if len(one) > 1]
+    if not differences:
+        return Roles(0, math.nan, math.nan)
+    return Roles(len(differences), float(np.mean(differences)), float(np.mean(np.abs(differences))))

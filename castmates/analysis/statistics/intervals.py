@@ -1,20 +1,87 @@
-"""Paired differences -> mean, interval between launches, interval within launch, p-value.
+"""Paired differences -> mean, interval between launches, interval within launch, p-value; and ratios of two means.
 
-They are on the scale of the differences, mostly logarithms; `docs/methodology.md` has the formulas.
+They are on the scale of the differences, mostly logarithms; `docs/methodology.md` has the formulas. Neighbouring rounds
+of a launch are alike where rates wander slowly, and then show less. The model is a correlation that falls geometrically
+with the distance of two rounds; `docs/methodology.md` has what it is worth in simulation.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.rounds_alike import successive, widening
 from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
 from castmates.analysis.statistics.student import FEWEST_LAUNCHES as FEWEST_LAUNCHES
 
+FEWEST_ROUNDS = 3  # of a launch: two differ by the same, however alike rounds are
+MOST = 0.5  # correlation of neighbours: in a few rounds, a larger one looks like a difference between launches
+
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.integer[Any]]
+Flags = npt.NDArray[np.bool_]
+CORRELATIONS = np.arange(0.0, MOST + 0.005, 0.01)
+
+
+def successive(columns: Mapping[str, Floats], launch: Integers) -> pd.DataFrame:
+    """Half the mean square of what each value differs by from the next one of its launch, by the launches' numbers.
+
+    That is the variance where rounds are independent, and less where neighbours are alike; NaN where there is but one.
+    """
+    order = np.argsort(launch, kind="stable")
+    number = launch[order]
+    first = np.ones(len(number), dtype=bool)
+    first[1:] = number[1:] != number[:-1]
+    begins = np.flatnonzero(first)
+    steps = np.diff(np.append(begins, len(number))) - 1.0
+    table = {name: _halves(values[order], first, begins) for name, values in columns.items()}
+    return pd.DataFrame(table, index=number[begins]).div(np.where(steps > 0, steps, np.nan), axis=0)
+
+
+def _halves(values: Floats, first: Flags, begins: Integers) -> Floats:
+    """The sum of the halved squares of each launch; its first value has none before it."""
+    squares = np.zeros(len(values))
+    squares[1:] = np.diff(values) ** 2 / 2
+    squares[first] = 0.0
+    return np.add.reduceat(squares, begins) if len(begins) else squares
+
+
+def widening(launches: pd.DataFrame, by: Sequence[str]) -> pd.Series:
+    """By how much the variance of a launch's mean is larger than that of independent rounds; of each group.
+
+    `launches` has `rounds`, `variance` and `successive` of each launch.
+    """
+    telling = launches["rounds"] >= FEWEST_ROUNDS
+    freedom = launches["rounds"] - 1
+    table = launches.assign(
+        squares=(launches["variance"] * freedom).where(telling, 0.0),
+        steps=(launches["successive"] * freedom).where(telling, 0.0),
+        rounds_told=launches["rounds"].where(telling),
+    )
+    groups = table.groupby(list(by), observed=True).agg(
+        squares=("squares", "sum"), steps=("steps", "sum"), told=("rounds_told", "mean"), rounds=("rounds", "mean")
+    )
+    squares, steps, told = (groups[name].to_numpy(dtype=float) for name in ("squares", "steps", "told"))
+    correlation = _correlation(steps, squares, np.nan_to_num(told, nan=FEWEST_ROUNDS))
+    mean, inside = _variances(correlation, np.maximum(groups["rounds"].to_numpy(dtype=float), 1.0))
+    return pd.Series(mean / inside, index=groups.index)
+
+
+def _correlation(steps: Floats, squares: Floats, rounds: Floats) -> Floats:
+    """The correlation of neighbours at which squares of steps and of deviations have the ratio that was seen."""
+    _, inside = _variances(CORRELATIONS[None, :], rounds[:, None])
+    expected = (1 - CORRELATIONS) / inside  # falls with the correlation
+    place = (expected * squares[:, None] > steps[:, None]).sum(axis=1) - 1
+    return np.asarray(CORRELATIONS[np.maximum(place, 0)])
+
+
+def _variances(correlation: Floats, rounds: Floats) -> tuple[Floats, Floats]:
+    """That of a launch's mean over that of independent rounds, and that inside a launch over a round's own."""
+    rest = 1 - correlation
+    pairs = 2 * (correlation / rest - correlation * (1 - correlation**rounds) / (rounds * rest**2))
+    return 1 + pairs, 1 - pairs / np.maximum(rounds - 1, 1)
 
 
 def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -110,25 +177,24 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     launches = groups["launches"].to_numpy(dtype=float)
     enough = launches >= FEWEST_LAUNCHES
     between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(launches), np.nan)
-    half = quantile(np.where(enough, launches - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
     variance = (groups["squares"] * groups["widening"]).to_numpy(dtype=float) / freedom
     within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / launches
     half_within = quantile(freedom) * within
-    return pd.DataFrame(
-        {
-            "mean": mean,
-            "low": mean - half,
-            "high": mean + half,
-            "within_low": mean - half_within,
-            "within_high": mean + half_within,
-            "launches": groups["launches"],
-            "rounds": groups["rounds"],
-            "p_value": two_sided(mean, between, launches - 1),
-        },
-        index=groups.index,
+    return t_interval(mean, between, np.where(enough, launches - 1, np.nan), groups.index).assign(
+        within_low=mean - half_within,
+        within_high=mean + half_within,
+        launches=groups["launches"],
+        rounds=groups["rounds"],
     )
+
+
+def t_interval(mean: Floats, error: Floats, freedom: Floats, index: pd.Index) -> pd.DataFrame:
+    """Student's interval of means, and the p-value of "it is zero", from their errors and degrees of freedom."""
+    half = quantile(freedom) * error
+    columns = {"mean": mean, "low": mean - half, "high": mean + half, "p_value": two_sided(mean, error, freedom)}
+    return pd.DataFrame(columns, index=index)
 
 
 def quantile(freedom: Floats, chance: float | Floats = (1 + CONFIDENCE) / 2) -> Floats:
@@ -146,3 +212,27 @@ def two_sided(mean: Floats, error: Floats, freedom: Floats) -> Floats:
         size = np.abs(mean / error)
     size = np.where((mean == 0) & (error == 0), 0.0, size)
     return np.asarray(2 * special.stdtr(freedom, -size), dtype=float)
+
+
+def ratio_of_means(launches: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """By group: `ratio` of the means of `above` and `below`, with `low` and `high`; a row of `launches` is a launch.
+
+    Both vary together, and the one below the line is known only so well. Fieller's interval is the set of all ratios r
+    for which mean(above - r * below) does not differ from zero by the t test; where the mean below the line may be
+    zero, that set has no ends, and there is no interval.
+    """
+    rows = launches.assign(square=launches["above"] ** 2, other=launches["below"] ** 2)
+    rows["product"] = rows["above"] * rows["below"]
+    means = rows.groupby(list(by), observed=True)[["above", "below", "square", "other", "product"]].mean()
+    count = rows.groupby(list(by), observed=True).size().to_numpy(dtype=float)
+    above, below = means["above"].to_numpy(dtype=float), means["below"].to_numpy(dtype=float)
+    enough = np.where(count >= FEWEST_LAUNCHES, count - 1, np.nan)
+    far = quantile(enough) ** 2 / enough  # the square of t, times what makes a mean's variance of a spread's
+    a = below**2 - far * (means["other"] - below**2).clip(lower=0)
+    b = above * below - far * (means["product"] - above * below)
+    c = above**2 - far * (means["square"] - above**2).clip(lower=0)
+    bounded = a > 0
+    half = np.sqrt((b**2 - a * c).clip(lower=0)) / a
+    middle = b / a
+    ratio = pd.Series(above, means.index) / pd.Series(below, means.index).where(below != 0)
+    return pd.DataFrame({"ratio": ratio, "low": (middle - half).where(bounded), "high": (middle + half).where(bounded)})

@@ -1,4 +1,7 @@
-"""What so many launches can show: the smallest detectable effect, and the launches that a precision takes."""
+"""What so many launches can show: the smallest detectable effect, and the launches that a precision takes.
+
+Without pandas, as is the way from the logarithm of a slowdown to the loss in per cent of the rate alone, and back.
+"""
 
 import math
 
@@ -42,3 +45,13 @@ def half_width(variance: float, launches: int, log: float = 0.0) -> float:
 def launches_for(variance: float, wanted: float, most: int, log: float = 0.0) -> int | None:
     """How many launches give this half-width; None where it takes more than `most`."""
     return next((n for n in range(FEWEST_LAUNCHES, most + 1) if half_width(variance, n, log) <= wanted), None)
+
+
+def loss_pct(log: float) -> float:
+    """What is lost of the rate."""
+    return -100 * math.expm1(-log)
+
+
+def log_of(pct: float) -> float:
+    """The logarithm of the slowdown."""
+    return -math.log1p(-pct / 100)

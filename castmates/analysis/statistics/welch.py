@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, t_interval
 
 
 def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -20,17 +20,7 @@ def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     enough = (launches[0] >= FEWEST_LAUNCHES) & (launches[1] >= FEWEST_LAUNCHES)
     squares = [_floats(side, "variance") / count for side, count in zip((first, second), launches, strict=True)]
     error = np.where(enough, np.sqrt(squares[0] + squares[1]), np.nan)
-    freedom = _freedom(squares, launches)
-    half = quantile(freedom) * error
-    return pd.DataFrame(
-        {
-            "mean": difference,
-            "low": difference - half,
-            "high": difference + half,
-            "p_value": two_sided(difference, error, freedom),
-        },
-        index=first.index,
-    )
+    return t_interval(difference, error, _freedom(squares, launches), first.index)
 
 
 def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -50,17 +40,7 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     # Launches that agree to the last bit have no degrees by the formula: they get all of them.
     degrees = np.where(total > 0, degrees, _floats(sums, "freedom"))
     error = np.where(groups["few"].any().to_numpy(), np.nan, np.sqrt(total))
-    mean, half = _floats(sums, "mean"), quantile(degrees) * error
-    return pd.DataFrame(
-        {
-            "mean": mean,
-            "low": mean - half,
-            "high": mean + half,
-            "p_value": two_sided(mean, error, degrees),
-            "launches": sums["launches"],
-        },
-        index=sums.index,
-    )
+    return t_interval(_floats(sums, "mean"), error, degrees, sums.index).assign(launches=sums["launches"])
 
 
 def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -85,8 +65,7 @@ def one_sample(side: pd.DataFrame) -> pd.DataFrame:
     mean, launches = _floats(side, "mean"), _floats(side, "launches")
     enough = launches >= FEWEST_LAUNCHES
     error = np.where(enough, np.sqrt(_floats(side, "variance") / np.where(enough, launches, np.nan)), np.nan)
-    half = quantile(np.where(enough, launches - 1, np.nan)) * error
-    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half}, index=side.index)
+    return t_interval(mean, error, np.where(enough, launches - 1, np.nan), side.index)
 
 
 def _freedom(squares: list[Floats], launches: list[Floats]) -> Floats:

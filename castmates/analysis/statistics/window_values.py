@@ -1,22 +1,72 @@
 """Values by window and metric as a matrix, and pairs of windows as row numbers: made once, used for every metric.
 
-A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone.
+A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone; one
+whole number stands for a window. Launches come some at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import LAUNCH, MEMBER, ROUND
-from castmates.analysis.statistics.intervals import Floats, over_launches
-from castmates.analysis.statistics.name_codes import Integers, combinations
-from castmates.analysis.statistics.rounds_alike import successive
-from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.keys import LAUNCH, MEMBER, ROUND, ROW, WINDOW
+from castmates.analysis.statistics.intervals import Floats, columns_of, over_launches, ratio, successive
+from castmates.analysis.statistics.name_codes import Integers, changes_in, codes_in, combinations
 from castmates.study.spec import UNMANAGED
 
+IN_NONE, BEHIND = -1, -2  # the number of what is in no window; what no row has
+Sides = Callable[[Floats, Floats], Mapping[str, Floats]]  # values of scene and baseline -> what is estimated of them
 _MEMBER_ROUND = ["platform", *ROUND, "member"]
+SIDES = ("change", "value", "baseline")
+Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
+
+
+@dataclass(frozen=True)
+class WindowPlaces:
+    """The rows of a table of windows, by the columns that identify a window."""
+
+    columns: Sequence[str]
+    known: list[pd.Index | int]  # of each column: its names, or its largest number
+    keys: Integers  # sorted
+    rows: Integers  # of each key
+
+    @classmethod
+    def of(cls, windows: pd.DataFrame, columns: Sequence[str] = WINDOW) -> "WindowPlaces":
+        """Number these windows; of two with the same values, the first is taken."""
+        known = [_known(windows[name]) for name in columns]
+        keys = _keys(windows, columns, known)
+        order = np.argsort(keys, kind="stable")
+        order = order[keys[order] != IN_NONE]  # a window without a name has no number
+        return cls(columns, known, keys[order], order)
+
+    def find(self, table: pd.DataFrame) -> Integers:
+        """Of each row, the number of its window's row; -1 where its window is none of these."""
+        first = np.flatnonzero(changes_in(table, self.columns))  # the rows of a window mostly follow each other
+        keys = _keys(table[list(self.columns)].iloc[first], self.columns, self.known)
+        at = np.searchsorted(self.keys, keys)
+        places = np.where(np.append(self.keys, BEHIND)[at] == keys, np.append(self.rows, IN_NONE)[at], IN_NONE)
+        return np.repeat(places, np.diff(np.append(first, len(table))))
+
+
+def _known(values: pd.Series) -> pd.Index | int:
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+        return int(values.max()) if len(values) else 0
+    names: pd.Index = pd.Index(np.asarray(values.unique(), dtype=object))
+    return names
+
+
+def _keys(table: pd.DataFrame, columns: Sequence[str], known: Sequence[pd.Index | int]) -> Integers:
+    """One number for the values of a row; -1 where one of them is not known."""
+    key, unknown = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
+    for name, own in zip(columns, known, strict=True):
+        if isinstance(own, int):
+            codes, most = table[name].to_numpy(dtype=np.int64), own
+        else:
+            codes, most = codes_in(table[name], own), len(own)
+        unknown |= (codes < 0) | (codes > most)
+        key = key * (most + 1) + codes
+    return np.where(unknown, IN_NONE, key)
 
 
 @dataclass(frozen=True)
@@ -105,7 +155,74 @@ def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Intege
     return scene[there], bases[there], both["row"].to_numpy(dtype=np.int64)[there]
 
 
-def per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers, groups: int) -> pd.DataFrame:
+class Differences:
+    """What windows differ by from their baselines, by row and metric, from some whole launches at a time.
+
+    Only what is known of each launch is kept: the values of all windows would not fit into memory.
+    """
+
+    def __init__(self, groups: Groups, pairs: Pairs, metrics: Sequence[Hashable] = ()) -> None:
+        """Know the rows, what is compared with what, and the metrics that come first."""
+        self.groups = groups
+        self.metrics: dict[Hashable, int] = {metric: number for number, metric in enumerate(metrics)}
+        self._pairs = pairs
+        self._launches: list[pd.DataFrame] = []
+
+    @classmethod
+    def of_contrasts(
+        cls, windows: pd.DataFrame, contrasts: pd.DataFrame, metrics: Sequence[Hashable] = ()
+    ) -> "Differences":
+        """Those that the contrasts name, in their rows."""
+        scene, base, row = held_against(windows, contrasts)
+        groups = Groups.of(windows[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
+        return cls(groups, Pairs(scene, base, groups.number), metrics)
+
+    @classmethod
+    def of_coruns(cls, windows: pd.DataFrame, columns: Sequence[str]) -> "Differences":
+        """Those of co-runs and alone without a partition; the combinations of these columns are the rows."""
+        groups = Groups.of(windows, columns)
+        return cls(groups, Pairs.of(windows, *against_alone(windows), groups.number))
+
+    def number(self, metric: Hashable) -> int:
+        """What a metric is called in what is added."""
+        return self.metrics.setdefault(metric, len(self.metrics))
+
+    def numbers(self, metrics: Iterable[Hashable]) -> Integers:
+        """The same of several."""
+        return np.array([self.number(metric) for metric in metrics], dtype=np.int64)
+
+    def add(self, values: Values, metrics: Integers, sides: Sides) -> None:
+        """Take in some launches: `values` has a column for each of these metrics, by their numbers."""
+        scene, base, group = self._pairs.inside(values)
+        self._launches.append(_per_launch(sides(scene, base), group, metrics, self.groups.size))
+
+    @property
+    def launches(self) -> pd.DataFrame:
+        """What each launch came to: each of the sides, by row and metric in one number; empty without any."""
+        return by_row(self._launches, self.groups.launches) if sum(map(len, self._launches)) else pd.DataFrame()
+
+    def table(self, names: Sequence[str]) -> pd.DataFrame:
+        """The estimate of `difference` and the means of the other sides; these are the names of a metric's parts."""
+        whole = self.launches
+        if whole.empty:
+            return whole
+        others = [name for name in whole if name != "difference" and _variance(str(name)) in whole]
+        return self.named(estimated(whole, "difference").join(whole[others].groupby("row").mean()), names)
+
+    def named(self, table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+        """The table with what its rows and metrics (and their numbers) are."""
+        number, row = np.divmod(table.index.to_numpy(), len(self.groups.rows))
+        metrics = pd.DataFrame(list(self.metrics), columns=list(names)).iloc[number].assign(number=number)
+        parts = (self.groups.rows.iloc[row], metrics, table)
+        return pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
+
+
+def both_sides(scene: Floats, baseline: Floats) -> Mapping[str, Floats]:
+    """What most estimates are of: the difference, with what it is a difference of."""
+    return {"difference": scene - baseline, "scene": scene, "baseline": baseline}
+
+
+def _per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers, groups: int) -> pd.DataFrame:
     """A row per metric and group, by one number for both: mean and variance of each column over its `rounds`.
 
     The columns are matrices, a row per pair and a column per metric; `metrics` has the metrics' numbers, and groups
@@ -143,3 +260,47 @@ def _variance(column: str) -> str:
 
 def _successive(column: str) -> str:
     return f"{column}_successive"
+
+
+class Compared:
+    """Sides and changes of any number of metrics; the change is a ratio, of `additive` metrics a difference."""
+
+    def __init__(
+        self, windows: pd.DataFrame, contrasts: pd.DataFrame, additive: Container[object], metrics: Sequence[str] = ()
+    ) -> None:
+        """Find once what is compared with what."""
+        self._differences, self._additive = Differences.of_contrasts(windows, contrasts, metrics), additive
+        self.number, self.numbers = self._differences.number, self._differences.numbers
+
+    def add(self, parts: Sequence[Measured]) -> None:
+        """Take in some launches."""
+        at, metric, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+        metrics = self._differences.metrics
+        values = Values.of(at, metric, value, len(metrics))
+        self._differences.add(values, np.arange(len(metrics)), self._sides)
+
+    def _sides(self, scene: Floats, base: Floats) -> Mapping[str, Floats]:
+        additive = np.array([name in self._additive for name in self._differences.metrics], dtype=bool)
+        scene, base = (np.where(additive, values, _logs(values)) for values in (scene, base))
+        return {"change": scene - base, "value": scene, "baseline": base}
+
+    def table(self) -> pd.DataFrame:
+        """Each side and its interval, on the scale of its change, by row, platform and metric."""
+        whole = self._differences.launches
+        if whole.empty:
+            return whole
+        sides = {name: estimated(whole, name) for name in SIDES}
+        table = self._differences.named(sides["change"][["launches", "rounds"]], ["metric"])
+        additive = table["metric"].map(lambda name: name in self._additive).astype(bool)
+        table["scale"] = np.where(additive, "points", "ratio")
+        for name, estimates in sides.items():
+            middle, own = "baseline_value" if name == "baseline" else name, estimates.reset_index(drop=True)
+            table = table.assign(
+                **columns_of(own, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+            )
+        return table
+
+
+def _logs(values: Floats) -> Floats:
+    """NaN where there is none."""
+    return np.log(np.where(values > 0, values, np.nan))

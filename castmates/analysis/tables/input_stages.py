@@ -41,14 +41,14 @@ def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Da
     """A row per scene and stage, in the order in which a step asks them; traces are averaged over launches."""
     import pandas as pd
 
-    from castmates.analysis.keys import LAUNCH, SCENE
-    from castmates.analysis.operations.beside import differences
+    from castmates.analysis.core import launch_means
+    from castmates.analysis.keys import SCENE, SCENE_ROUND
+    from castmates.analysis.operations.over_traces import differences, in_every_trace, traced_steps
 
     if stages.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *LAUNCH, "round"]
-    traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
-    rows = stages.join(traced, on=trace)
+    traced = traced_steps(steps)
+    rows = stages.join(traced, on=SCENE_ROUND)
     own, functions = rows["own_ns"] / MS / rows["steps"], rows["function_ns"] / MS / rows["steps"]
     rows = rows.assign(
         calls=rows["calls"] / rows["steps"],
@@ -58,11 +58,9 @@ def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Da
     )
     which = [*SCENE, "depth", "stage"]
     # A stage that a trace does not have did nothing there, as one whose elements were all made before.
-    traces = traced.reset_index().merge(rows[which].drop_duplicates(), on=SCENE)
-    every = traces.merge(rows[[*trace, "depth", "stage", *TIMES]], "left", [*trace, "depth", "stage"]).fillna(0.0)
-    launches = every.groupby([*which, *LAUNCH])[TIMES].mean()
-    means = launches.groupby(which)[TIMES].mean()
-    means = means.assign(launches=launches.groupby(which).size())
+    times = rows[[*SCENE_ROUND, "depth", "stage", *TIMES]]
+    every = in_every_trace(times, traced.reset_index(), ["depth", "stage"], TIMES)
+    means = launch_means(every, which, TIMES)
     means = means.join(differences(every, compared, ["depth", "stage"], "work_ms")).reset_index()
     whole = means.groupby(SCENE)["work_ms"].transform("sum")
     return means.assign(share=(means["work_ms"] / whole).where(whole > 0)).sort_values([*SCENE, "stage"])

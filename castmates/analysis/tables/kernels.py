@@ -41,28 +41,28 @@ def kernels(device_calls: "pd.DataFrame", steps: "pd.DataFrame") -> "pd.DataFram
     """A row per scene and kernel of an operation, the longest first; traces are averaged over launches."""
     import pandas as pd
 
-    from castmates.analysis.keys import LAUNCH, ROUND, SCENE
+    from castmates.analysis.core import launch_means
+    from castmates.analysis.keys import SCENE, SCENE_ROUND
+    from castmates.analysis.operations.over_traces import in_every_trace, longest_first, traced_steps
     from castmates.analysis.operations.per_trace import OUTSIDE
 
     inside = device_calls[device_calls["step"] != OUTSIDE]
     if inside.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *ROUND]
-    traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
+    traced = traced_steps(steps)
     ms, mb = inside["duration_ns"] / MS, inside["bytes"] / MB
     rows = inside.assign(ms=ms, shortest_ms=ms, longest_ms=ms, mb=mb, calls=1.0)
     how = {"calls": "sum", "ms": "sum", "mb": "sum", "shortest_ms": "min", "longest_ms": "max", "tensor_cores": "max"}
-    sums = rows.groupby([*trace, *WHAT], as_index=False).agg(how).join(traced, on=trace)
+    sums = rows.groupby([*SCENE_ROUND, *WHAT], as_index=False).agg(how).join(traced, on=SCENE_ROUND)
     for name in ("calls", "ms", "mb"):
         sums[name] /= sums["steps"]
     # What a trace has no call of took no time there.
-    traces = traced.reset_index()[trace].merge(sums[[*SCENE, *WHAT]].drop_duplicates(), on=SCENE)
-    every = traces.merge(sums.drop(columns="steps"), "left", [*trace, *WHAT])
-    every = every.fillna({"calls": 0.0, "ms": 0.0, "mb": 0.0, "tensor_cores": False})
-    launches = every.groupby([*SCENE, *WHAT, *LAUNCH])[["calls", "ms", "mb"]].mean()
-    table = launches.groupby([*SCENE, *WHAT]).mean()
+    traces = traced.reset_index()[SCENE_ROUND]
+    every = in_every_trace(sums.drop(columns="steps"), traces, WHAT, ["calls", "ms", "mb"])
+    every = every.fillna({"tensor_cores": False})
+    table = launch_means(every, [*SCENE, *WHAT], ["calls", "ms", "mb"])
     single = every.groupby([*SCENE, *WHAT]).agg({"shortest_ms": "min", "longest_ms": "max", "tensor_cores": "max"})
-    table = table.join(single).assign(launches=launches.groupby([*SCENE, *WHAT]).size()).reset_index()
+    table = table.join(single).reset_index()
     whole = table.groupby([*SCENE, "device"])["ms"].transform("sum")
     table = table.assign(share=(table["ms"] / whole).where(whole > 0), tensor_cores=table["tensor_cores"].astype(bool))
-    return table.sort_values([*SCENE, "ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    return longest_first(table, "ms")

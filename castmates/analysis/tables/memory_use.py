@@ -39,27 +39,24 @@ def memory_use(memory: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Data
     """A row per scene, allocator and operation, and one for all of them; `memory` has the rows of all launches."""
     import pandas as pd
 
-    from castmates.analysis.keys import ROUND, SCENE
-    from castmates.analysis.operations.beside import differences
+    from castmates.analysis.keys import SCENE, SCENE_ROUND
+    from castmates.analysis.operations.over_traces import differences, longest_first, traced_steps
 
-    traced = steps[steps["part"] == "traced"].groupby([*SCENE, *ROUND]).size().rename("steps")
-    inside = memory[memory["step"] >= 0].join(traced, on=[*SCENE, *ROUND])
+    traced = traced_steps(steps)
+    inside = memory[memory["step"] >= 0].join(traced, on=SCENE_ROUND)
     if inside.empty:
         return pd.DataFrame()
     given = inside[inside["change"] > 0]
     every = [given, given.assign(operation=ALL)]
     rows = pd.concat(every, ignore_index=True)
     rows = rows.assign(allocations=1 / rows["steps"], allocated_mb=rows["change"] / MB / rows["steps"])
-    once = [*SCENE, *ROUND, "allocator", "operation"]
-    traces = rows.groupby(once, as_index=False)[["allocations", "allocated_mb"]].sum()
+    numbers, what = ["allocations", "allocated_mb"], ["allocator", "operation"]
+    traces = rows.groupby([*SCENE_ROUND, *what], as_index=False)[numbers].sum()
     number = traced.reset_index().groupby(SCENE).size().rename("traces")
-    sums = traces.groupby([*SCENE, "allocator", "operation"])[["allocations", "allocated_mb"]].sum().reset_index()
-    sums = sums.join(number, on=SCENE)
-    for name in ("allocations", "allocated_mb"):
-        sums[name] /= sums["traces"]
+    sums = traces.groupby([*SCENE, *what])[numbers].sum().reset_index().join(number, on=SCENE)
+    sums[numbers] = sums[numbers].div(sums["traces"], axis=0)
     peaks = inside.groupby([*SCENE, "allocator"])[["in_use", "peak"]].max() / MB
     peaks.columns = pd.Index(["in_use_mb", "peak_mb"])
     table = sums.join(peaks, on=[*SCENE, "allocator"])
-    more = differences(traces, compared, ["allocator", "operation"], "allocated_mb", 0.0)
-    table = table.join(more, on=[*SCENE, "allocator", "operation"])
-    return table.sort_values([*SCENE, "allocated_mb"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    table = table.join(differences(traces, compared, what, "allocated_mb", 0.0), on=[*SCENE, *what])
+    return longest_first(table, "allocated_mb")

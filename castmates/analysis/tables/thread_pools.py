@@ -33,14 +33,11 @@ THREAD_POOLS = Table(
 @THREAD_POOLS.estimated_by
 def thread_pools(traces: "Traces") -> "pd.DataFrame":
     """A row per scene and pool; each thread could work for as long as the step lasts."""
-    from castmates.analysis.keys import LAUNCH, SCENE
-    from castmates.analysis.operations.beside import differences
+    from castmates.analysis.core import launch_means
+    from castmates.analysis.keys import SCENE
+    from castmates.analysis.operations.over_traces import differences
 
     pools = traces.pools
-    share = pools["busy_ms"] / (pools["step_ms"] * pools["threads"])
-    each = pools.assign(busy_share=share).groupby([*SCENE, *LAUNCH, "pool"], as_index=False)
-    launches = each[["threads", "busy_ms", "busy_share"]].mean()
-    means = launches.groupby([*SCENE, "pool"])[["threads", "busy_ms", "busy_share"]].mean()
-    means = means.assign(launches=launches.groupby([*SCENE, "pool"]).size())
-    more = differences(pools.assign(busy_share=share), traces.compared, ["pool"], "busy_share", 0.0)
-    return means.join(more).reset_index()
+    pools = pools.assign(busy_share=pools["busy_ms"] / (pools["step_ms"] * pools["threads"]))
+    means = launch_means(pools, [*SCENE, "pool"], ["threads", "busy_ms", "busy_share"])
+    return means.join(differences(pools, traces.compared, ["pool"], "busy_share", 0.0)).reset_index()

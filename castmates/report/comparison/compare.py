@@ -7,10 +7,8 @@ from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
 
-from castmates.analysis.comparison import comparison_partitions as partitions
-from castmates.analysis.comparison.comparison import Side, against
-from castmates.analysis.comparison.dependence import shared_launches
-from castmates.analysis.comparison.means import geometric_means
+from castmates.analysis.comparison.comparison import Side, against, geometric_means
+from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, matches, shared_launches
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.comparison.compared import Compared, Described, Several
@@ -193,12 +191,12 @@ def _made_equal(plan: Plan, held: HeldPartitions, letter: str) -> Iterator[str]:
 
 
 def _other_masks(a: Plan, b: Plan, letter: str) -> Sequence[str]:
-    ours, theirs = partitions.gifts(a), partitions.gifts(b)
+    ours, theirs = gifts(a), gifts(b)
     return [
-        f"{match.a} of {match.mix} gives {partitions.gift_words(ours[match.mix, match.a])} in A, "
-        f"{partitions.gift_words(theirs[match.mix, match.b])} in {letter}"
-        for match in partitions.matches(ours, theirs)
-        if match.masks == partitions.DIFFER
+        f"{match.a} of {match.mix} gives {gift_words(ours[match.mix, match.a])} in A, "
+        f"{gift_words(theirs[match.mix, match.b])} in {letter}"
+        for match in matches(ours, theirs)
+        if match.masks == DIFFER
     ]
 
 

@@ -5,9 +5,16 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from castmates.analysis.comparison import changes
-from castmates.analysis.comparison.details import KINDS, Changes, compare_changes
-from castmates.analysis.comparison.operations import effects_together
+from castmates.analysis.comparison.details import (
+    KINDS,
+    Changes,
+    compare_changes,
+    counter_changes,
+    effects_together,
+    operation_changes,
+    phase_changes,
+    quantile_changes,
+)
 from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
 from castmates.analysis.operations.per_trace import Traces, per_launch
 from castmates.errors import CastmatesError
@@ -45,10 +52,10 @@ def compare_details(studies: Studies, plans: Plans, margin: float) -> Details:
     """Compare what both the first study and another one left of counters, phases, operations and quantiles."""
     notes: list[str] = []
     found = {
-        "counters": _of_tables(studies, plans, RESOURCES, changes.counter_changes, notes),
-        "phases": {letter: changes.phase_changes(plans[letter], _phases(study)) for letter, study in studies.items()},
+        "counters": _of_tables(studies, plans, RESOURCES, counter_changes, notes),
+        "phases": {letter: phase_changes(plans[letter], _phases(study)) for letter, study in studies.items()},
         "operations": _operations(studies, plans, margin, notes),
-        "quantiles": _of_tables(studies, plans, LATENCY, changes.quantile_changes, notes),
+        "quantiles": _of_tables(studies, plans, LATENCY, quantile_changes, notes),
     }
     first, *others = studies
     tables = {}
@@ -103,7 +110,7 @@ def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str])
             f"Operations of {lead} are compared by type and direction alone, because the graphs differ: "
             f"{number(100 * share, 0)} % of a step alone lies in operations that one of the studies does not have."
         )
-    return {letter: changes.operation_changes(plans[letter], table) for letter, table in together.effects.items()}
+    return {letter: operation_changes(plans[letter], table) for letter, table in together.effects.items()}
 
 
 def _traces(study: Measured) -> Traces | None:

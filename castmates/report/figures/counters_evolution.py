@@ -10,8 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
-from castmates.analysis.explanations.counter_rounds import NAMES_OF_STEPS, OF_STEPS, over_rounds
-from castmates.analysis.explanations.counters import NAMES, NEEDED
+from castmates.analysis.explanations.counters import NAMES, NAMES_OF_STEPS, NEEDED, OF_STEPS, over_rounds
 from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters_axes import SECONDS, amount

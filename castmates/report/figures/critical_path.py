@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
-from castmates.analysis.dataflow.summary import lead_alone
+from castmates.analysis.operations.over_traces import lead_alone
 from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import (
     NOTE,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED, Evidence
-from castmates.analysis.findings.findings import Finding
+from castmates.analysis.findings.findings import Finding, change_for
 from castmates.english import counted, listed
 from castmates.report.findings import findings_of
 from castmates.report.results import Results

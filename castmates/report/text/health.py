@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.growth import Growth, pooled_growth
+from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.launch_facts import LedgerFacts, Settled

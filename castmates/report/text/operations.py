@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import LOSS
-from castmates.analysis.operations.effects import STEP
-from castmates.analysis.operations.groups import SMALL
+from castmates.analysis.operations.effects import SMALL, STEP
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain

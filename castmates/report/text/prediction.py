@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.prediction.conformal import FEWEST
+from castmates.analysis.prediction.observed import FEWEST
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, Quality, quality
-from castmates.analysis.prediction.roles import both_roles
+from castmates.analysis.prediction.table import both_roles
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain

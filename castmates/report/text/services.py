@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from castmates.analysis.explanations.loads import INTERPOLATED
+from castmates.analysis.explanations.services import INTERPOLATED
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.report.results import Results, records
 from castmates.report.text.latency import digits

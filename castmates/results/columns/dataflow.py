@@ -65,7 +65,7 @@ DATAFLOW_NODES = _profile_table(
     col("lost_ms", float, "how much longer it takes beside the mix in which the step is longest"),
     col("beside", str, "that mix"),
     col("on_graph_path", float, "share of the steps alone in which it is on the path of the graph: it has no slack"),
-    estimate="dataflow.nodes:study_nodes",
+    estimate="dataflow.summary:study_nodes",
 )
 
 DATAFLOW_EDGES = _profile_table(
@@ -74,7 +74,7 @@ DATAFLOW_EDGES = _profile_table(
     *usual("study member"),
     *_EDGE,
     *usual("platform"),
-    estimate="dataflow.nodes:study_edges",
+    estimate="dataflow.summary:study_edges",
 )
 
 CRITICAL_PATH = _profile_table(

@@ -214,6 +214,6 @@ FIRST_EPOCH = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
-    estimate="operations.first_epoch:first_epoch",
+    estimate="operations.waiting:first_epoch",
     asked=capabilities.FIRST_EPOCH,
 )

@@ -78,7 +78,7 @@ ISA_USE = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
-    estimate="operations.isa_use:isa_use",
+    estimate="operations.primitives:isa_use",
     asked=capabilities.PRIMITIVES,
 )
 

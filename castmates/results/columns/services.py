@@ -60,6 +60,6 @@ LOADS = Table(
     col("launches", int, "of the load that keeps the limit"),
     *usual("platform machine"),
     rule="recommend_partitions",
-    estimate="explanations.loads:loads",
+    estimate="explanations.services:loads",
     asked=capabilities.LATENCY,
 )

@@ -111,7 +111,7 @@ CONTROLS = _effects_table(
     col("baseline", str, "alone; of the positive and the negative control placebo"),
     col("study_lead", bool, "False where the lead plays only in the controls"),
     *usual("machine"),
-    estimate="effects.controls:estimate_controls",
+    estimate="effects.effects:estimate_controls",
 )
 
 CARRYOVER = _effects_table(
@@ -151,7 +151,7 @@ LAUNCHES = _effects_table(
     col("boot_id", str, "of the node: launches between two starts of it share one"),
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
-    estimate="effects.launches:launches_table",
+    estimate="effects.pooling:launches_table",
 )
 
 MARGINS = _effects_table(

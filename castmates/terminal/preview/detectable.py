@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 
-from castmates.analysis.statistics.losses import loss_pct
-from castmates.analysis.statistics.power import detectable
+from castmates.analysis.statistics.power import detectable, loss_pct
 from castmates.project import Project
 from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import read_spreads

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
-from castmates.analysis.design.adaptive_known import halves
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide, halves
 from castmates.analysis.statistics.intervals import estimate
 from castmates.study.curves import curves, measured_later
 from castmates.study.model import Study

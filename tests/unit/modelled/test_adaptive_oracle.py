@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castmates.analysis.design.adaptive import CLEARLY
-from castmates.analysis.design.adaptive_known import halves
-from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.analysis.design.adaptive import CLEARLY, halves
+from castmates.analysis.partitions.curve_table import Measured, interpolate
 from castmates.analysis.statistics.intervals import quantile
 from castmates.study.budget_keys import FRESH
 from castmates.study.curves import curves

@@ -1,0 +1,238 @@
+"""What estimates have in common: cells of windows, contrasts, launches, intervals, families of tests, and their table.
+
+An estimate declares what it contrasts (`Contrast`) or averages (`launch_means`), and in which families its p-values are
+adjusted; `docs/methodology.md` has why it is so.
+
+Where several nodes of a class measured, an analysis of variance of the launches' means by node tests whether they
+differ. The interval does not depend on that test: where it sees no difference there may still be one, and intervals
+that rely on it cover too little (docs/methodology.md has the simulations). From three nodes on, nodes are the units, as
+launches are on one node. Two nodes show next to nothing of their class: the interval then covers the mean of these two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.keys import LAUNCH, ROW
+from castmates.analysis.statistics.intervals import (
+    FEWEST_LAUNCHES,
+    Floats,
+    columns_of,
+    holm,
+    lost,
+    over_launches,
+    per_launch,
+    ratio,
+    t_interval,
+)
+from castmates.analysis.statistics.pairs import pair, planned, tally
+from castmates.results.columns.contract import Columns
+from castmates.study.spec import Plan
+
+FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
+ROUNDING = 1e-24  # of a sum of squares of logarithms
+LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
+
+
+def hosts_of(windows: pd.DataFrame) -> pd.Series:
+    """The host of every launch that has windows, by cohort and launch."""
+    return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
+
+
+def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> pd.DataFrame:
+    """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over them."""
+    launches = values.reset_index()
+    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
+    launches["whole"] = launches.groupby(list(by), observed=True)["value"].transform("mean")
+    nodes = launches.groupby([*by, "host"], observed=True).agg(
+        mean=("value", "mean"), size=("value", "size"), var=("value", "var"), whole=("whole", "first")
+    )
+    nodes["within"] = nodes["var"].fillna(0.0) * (nodes["size"] - 1)
+    nodes["between"] = nodes["size"] * (nodes["mean"] - nodes["whole"]) ** 2
+    nodes["inverse"] = 1 / nodes["size"]
+    groups = nodes.groupby(list(by), observed=True).agg(
+        nodes=("size", "size"),
+        launches=("size", "sum"),
+        mean=("mean", "mean"),
+        spread=("mean", "std"),
+        within=("within", "sum"),
+        between=("between", "sum"),
+        inverse=("inverse", "sum"),
+    )
+    return _tested(groups)
+
+
+def _tested(groups: pd.DataFrame) -> pd.DataFrame:
+    names = ("nodes", "launches", "mean", "spread", "within", "between", "inverse")
+    count, launches, mean, spread, within, between, inverse = (groups[name].to_numpy(dtype=float) for name in names)
+    inside = launches - count  # degrees of freedom of launches inside nodes
+    many, two = count >= FEWEST_NODES, (count > 1) & (count < FEWEST_NODES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_these = np.sqrt(within / inside * inverse) / count
+    freedom = np.where(many, count - 1, np.where(two & (inside > 0), inside, np.nan))
+    error = np.where(many, spread / np.sqrt(count), of_these)
+    return (
+        t_interval(mean, error, freedom, groups.index)
+        .add_prefix("nodes_")
+        .assign(
+            nodes=groups["nodes"],
+            nodes_p=_p_of_f(between, count - 1, within, inside),
+            over=np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
+            nodes_freedom=freedom,
+        )
+    )
+
+
+def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floats) -> Floats:
+    """The chance of a ratio of mean squares as large, where nodes do not differ; NaN where nothing can be compared."""
+    from scipy import special  # an estimate: `castmates show` only reads the words here
+
+    known = (of_between > 0) & (of_within > 0)
+    upper, lower = (np.where(known, freedom, np.nan) for freedom in (of_between, of_within))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (between / upper) / (within / lower)
+    ratio = np.where(between < ROUNDING, 0.0, ratio)
+    return np.where(known, np.asarray(special.fdtrc(upper, lower, ratio), dtype=float), np.nan)
+
+
+def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The estimates, where there are several nodes over these: the mean of the nodes' means, with its interval."""
+    keys = pd.MultiIndex.from_frame(table[list(by)])
+    known = found.reindex(keys).reset_index(drop=True)
+    several = (known["nodes"] > 1).to_numpy(dtype=bool)
+    columns = {"mean": "nodes_mean", "low": "nodes_low", "high": "nodes_high", "p_value": "nodes_p_value"}
+    launches = table["launches"].to_numpy(dtype=float) - 1
+    replaced = {
+        name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
+        for name, own in columns.items()
+    }
+    return table.assign(
+        **replaced,
+        nodes=known["nodes"].fillna(0).to_numpy(dtype="int64"),
+        nodes_p=known["nodes_p"].to_numpy(dtype=float),
+        over=known["over"].fillna(LAUNCHES).to_numpy(),
+        freedom=np.where(
+            table["launches"] < FEWEST_LAUNCHES,
+            np.nan,
+            np.where(several, known["nodes_freedom"].to_numpy(dtype=float), launches),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Windows of a plan's own launches, and which scene is compared with which baseline in them: a row each."""
+
+    windows: pd.DataFrame
+    contrasts: pd.DataFrame
+
+    @classmethod
+    def of(cls, plan: Plan, windows: pd.DataFrame, contrasts: pd.DataFrame) -> "Contrast":
+        """Those of a plan; launches that it does not have stay out."""
+        return cls(planned(windows, plan), contrasts)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The difference of each round in which scene and baseline were measured."""
+        return pair(self.windows, self.contrasts)
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """What each launch came to, by row and platform."""
+        return per_launch(self.pairs, ROW)
+
+    @cached_property
+    def hosts(self) -> pd.Series:
+        """The node of each launch."""
+        return hosts_of(self.windows)
+
+    def by_launch(self, about: Sequence[str]) -> pd.DataFrame:
+        """The mean difference of each launch by what the contrasts have in these columns, platform and cohort."""
+        rows = self.contrasts.drop_duplicates("row")[list(dict.fromkeys(["row", *about]))]
+        return of_each_launch(self.pairs.merge(rows, on="row"), [*about, "platform"], ["difference"])
+
+    def estimates(self) -> pd.DataFrame:
+        """The estimate of each row that has launches, by row and platform."""
+        return over_launches(self.launches, ROW)
+
+    def rows(self) -> pd.DataFrame:
+        """A row per contrast and platform in their order: counts of windows, estimate and interval."""
+        counted = _with_silent_ones(tally(self.windows, self.contrasts), self.contrasts, self.windows)
+        table = counted.join(self.estimates()).fillna(dict.fromkeys([*counted, "launches", "rounds"], 0))
+        return table.reset_index().merge(self.contrasts.drop_duplicates("row"), on="row")
+
+    def rows_over_nodes(self) -> pd.DataFrame:
+        """The same; where several nodes measured, the interval is over them."""
+        return over_nodes(self.rows(), between_nodes(self.launches, self.hosts, ROW), ROW)
+
+
+def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """A line also for what has no window."""
+    silent = sorted(set(contrasts["row"]) - set(table.index.get_level_values("row")))
+    lines = [*table.index, *((row, only_platform(windows)) for row in silent)]
+    return table.reindex(pd.MultiIndex.from_tuples(lines, names=ROW)).sort_index()
+
+
+def only_platform(windows: pd.DataFrame) -> str:
+    """The platform of a row without windows: that of all others if they have but one, else none ('')."""
+    platforms = windows["platform"].unique().tolist()
+    return str(platforms[0]) if len(platforms) == 1 else ""
+
+
+def launch_means(rows: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """The mean over launches of the mean in each launch, of these columns; and how many `launches` there are."""
+    launches = of_each_launch(rows, by, columns).groupby([*by], observed=True)[[*columns]]
+    return launches.mean().assign(launches=launches.size())
+
+
+def of_each_launch(rows: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """The mean of these columns in each launch: a row per group and launch."""
+    return rows.groupby([*by, *LAUNCH], observed=True)[[*columns]].mean().reset_index()
+
+
+def adjusted(table: pd.DataFrame, *family: str | pd.Series, p: str = "p_value") -> pd.Series:
+    """P-values adjusted for the tests of their family: the rows that share these columns."""
+    return table.groupby(list(family))[p].transform(holm)
+
+
+def losses_of(estimates: pd.DataFrame) -> dict[str, pd.Series]:
+    """The columns of a logarithm that is a slowdown: as a ratio, and as a loss of the rate."""
+    return columns_of(estimates, "slowdown", ratio) | columns_of(estimates, "loss_pct", lost, ends="loss")
+
+
+def within_launch(estimates: pd.DataFrame) -> dict[str, pd.Series]:
+    """The interval within launches, of ratios."""
+    return {name: ratio(estimates[name]) for name in ("within_low", "within_high")}
+
+
+def in_order(table: pd.DataFrame, by: Sequence[str], **ranks: Mapping[str, int]) -> pd.DataFrame:
+    """The table sorted by these columns; those with ranks by the rank of each word."""
+
+    def ranked(column: pd.Series) -> pd.Series:
+        return column.map(ranks[str(column.name)]) if column.name in ranks else column
+
+    return table.sort_values(list(by), kind="stable", key=ranked)
+
+
+def declared(table: pd.DataFrame, columns: Columns, plan: Plan | None = None) -> pd.DataFrame:
+    """A table's own columns, with their types; those of a plan name its study and class of nodes."""
+    named = table if plan is None else table.assign(study=plan.study, machine=plan.machine)
+    return named[list(columns)].astype(dict(columns)).reset_index(drop=True)
+
+
+def of_texts(names: str) -> dict[str, str]:
+    """Columns of texts."""
+    return dict.fromkeys(names.split(), "str")
+
+
+def of_numbers(names: str) -> dict[str, str]:
+    """Columns of numbers; those that end in _low and _high are 95 % intervals, NaN below three launches."""
+    return dict.fromkeys(names.split(), "float64")
+
+
+def of_counts(names: str) -> dict[str, str]:
+    """Columns of whole numbers."""
+    return dict.fromkeys(names.split(), "int64")
