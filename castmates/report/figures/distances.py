@@ -11,15 +11,15 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.panels import Grid, drawing, drawn_grid, inches_of, lines_across
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of, lines_across
+from castmates.report.figures.style import GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.results import Results, records
 from castmates.report.text.places import AXIS, WORDS
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import counted, number, plain, units
 
 FIGURE = {"title": "Number and nearness of antagonists", "part": "losses", "place": 20, "needs": "DISTANCES"}
-ROOM = Grid(width=PAGE, axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
+ROOM = Room(axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
 PALEST = 0.4  # how much colour the bar of the fewest antagonists has
 BAR = 0.8  # of the room of each
 BETWEEN = 0.7  # two places, in bars
@@ -93,11 +93,11 @@ def _panels(results: Results) -> list[Panel]:
 def _figure(panels: list[Panel], results: Results) -> Figure:
     counts = sorted({int(count) for panel in panels for count in panel.rows["count"]})
     shades = _shades(other_looks(results, ["antagonists"])["antagonists"][0], counts)
-    drawn = drawn_grid([panel.title for panel in panels], _key(panels), results, ROOM)
-    for axes, panel in zip(drawn.places, panels, strict=False):
+    sheet = Sheet(results)
+    for axes, panel in zip(sheet.grid([panel.title for panel in panels], ROOM), panels, strict=False):
         _panel(axes, panel, shades)
-    drawn.labels("where the antagonists sit, from near to far", "loss (%)")
-    return drawn.figure
+    sheet.labels("where the antagonists sit, from near to far", "loss (%)")
+    return sheet.finish(_key(panels))
 
 
 def _shades(colour: str, counts: list[int]) -> dict[int, str]:
@@ -123,12 +123,12 @@ def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
     wide = len(counts) + BETWEEN
     axes.set_xlim(-(1 + BETWEEN) / 2, len(panel.places) * wide - (1 + BETWEEN) / 2)
     room = inches_of(axes)[0] / (len(panel.places) * wide)
+    below = {"textcoords": "offset points", "va": "top", "fontsize": SMALL, "annotation_clip": False}
     for row in records(panel.rows):
         x = panel.places.index(row["distance"]) * wide + counts.index(row["count"])
         axes.annotate(
-            str(row["count"]), (x, 0), xycoords=("data", "axes fraction"), xytext=(0, -4), textcoords="offset points",
-            ha="center", va="top", fontsize=SMALL, annotation_clip=False,
-        )  # fmt: skip
+            str(row["count"]), (x, 0), xycoords=("data", "axes fraction"), xytext=(0, -4), ha="center", **below
+        )
         if math.isnan(row["loss_pct"]):
             axes.annotate("\N{EN DASH}", (x, 0), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom")
         else:
@@ -136,10 +136,8 @@ def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
     middles = [place * wide + (len(counts) - 1) / 2 for place in range(len(panel.places))]
     axes.set_xticks(middles, [AXIS[place] for place in panel.places], fontsize=7)
     axes.tick_params(axis="x", length=0, pad=14)
-    axes.annotate(
-        "antagonists", (0, 0), xycoords="axes fraction", xytext=(-4, -4), textcoords="offset points", ha="right",
-        va="top", fontsize=SMALL, color=GREY, annotation_clip=False,
-    )  # fmt: skip
+    left = {"xycoords": "axes fraction", "xytext": (-4, -4), "ha": "right", "color": GREY}
+    axes.annotate("antagonists", (0, 0), **left, **below)
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=3)
     axes.margins(y=0.12)
     lines_across(axes, "y")
@@ -149,17 +147,13 @@ def _bar(axes: Axes, x: float, row: Row, shade: str, room: float) -> None:
     """What one arrangement costs, with its interval, and the number above it where there is room."""
     loss, low, high = (float(str(row[f"loss_{end}"])) for end in ("pct", "low", "high"))
     face = "white" if row["verdict"] in HOLLOW else shade
-    (bar,) = axes.bar(x, loss, width=BAR, color=face, edgecolor=shade, linewidth=0.8, zorder=2)
-    certain = not math.isnan(low)
-    with_value(bar, f"{_arrangement(row)}: {number(loss)} %" + (f" {interval(low, high)}" if certain else ""))
-    if certain:
-        axes.plot([x, x], [low, high], color=INK, linewidth=0.9, zorder=4)
+    (drawn,) = axes.bar(x, loss, width=BAR, color=face, edgecolor=shade, linewidth=0.8, zorder=2)
+    with_value(drawn, f"{_arrangement(row)}: {with_ends(loss, low, high)}")
+    bar(axes, x, low, high, INK, width=0.9, upright=True, zorder=4)
     texts = [f"{number(loss)} %", number(loss), number(loss, 0)]
     if text := next((text for text in texts if len(text) * SMALL_LETTER < room), ""):
-        top = max(0.0, loss, high if certain else loss)
-        axes.annotate(
-            text, (x, top), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=SMALL
-        )
+        top = max(0.0, loss, loss if math.isnan(high) else high)
+        axes.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=SMALL)
 
 
 def _arrangement(row: Row) -> str:

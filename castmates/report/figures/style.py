@@ -14,7 +14,6 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from castmates.files import replace, writing
-from castmates.report.figures.values import PREFIX
 from castmates.results.csv import write_csv
 
 COLUMN = 3.33  # inches: one column of a two-column paper
@@ -22,7 +21,12 @@ PAGE = 7.0
 MANY = 10_000  # rows, beyond which a CSV is written column by column
 SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
 BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
-BADGE_ID = "badge"
+BADGE_ID, KEY, SOURCE = (
+    "badge",
+    "key",
+    "source",
+)  # what the badge and the parts of the small print are called in the SVG
+PREFIX = "value: "  # of what a mark is called there: the rest is what the page shows where it is pointed at
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")

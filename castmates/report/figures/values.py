@@ -8,7 +8,9 @@ from typing import TypeVar
 
 from matplotlib.artist import Artist
 
-PREFIX, BETWEEN = "value: ", " \N{BROKEN BAR} "
+from castmates.report.figures.style import PREFIX
+
+BETWEEN = " \N{BROKEN BAR} "
 Mark = TypeVar("Mark", bound=Artist)
 
 
