@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -145,7 +146,7 @@ class Sheet:
         more = f"{self._left_out} more panels are in the CSV; " if self._left_out else ""
         letters = int((self.width - 0.2) / SMALL_LETTER)
         notes = {SOURCE: textwrap.wrap(self.origin.source, letters), KEY: textwrap.wrap(more + key, letters)}
-        bottom = self.top + 0.1 + NOTE * sum(map(len, notes.values()))
+        bottom = self.top + 0.16 + NOTE * sum(map(len, notes.values()))
         for keys, top, style in self._legends:
             at = (0.5, 1 - top / bottom)
             self.figure.legend(handles=list(keys), loc="upper center", bbox_to_anchor=at, borderaxespad=0, **style)
@@ -215,9 +216,13 @@ def fitting(heights: Sequence[float], around: float) -> int:
     return len(heights)
 
 
-def columns_for(labels: Iterable[object], width: float, most: int = 6) -> int:
-    """Columns of a legend that fit into so many inches."""
-    return max(1, min(most, int((width - 0.1) / (0.5 + 0.06 * max(len(str(label)) for label in labels)))))
+def columns_for(labels: Sequence[object], width: float) -> int:
+    """Columns of a legend that fit into so many inches: each is as wide as the longest of its labels."""
+    wide = [0.45 + 0.057 * len(str(label)) for label in labels]
+    for count in range(len(wide), 1, -1):
+        if sum(max(column) for column in np.array_split(wide, count)) <= width - 0.1:
+            return count
+    return 1
 
 
 def lines_across(axes: Axes, axis: Literal["x", "y"]) -> None:
