@@ -59,7 +59,7 @@ def bar(
         axes.plot(x, y, color=colour, linewidth=width, linestyle=line, zorder=zorder)
 
 
-def key(
+def legend_key(
     label: str, look: Look, *, hollow: bool = False, size: float = 4.5, line: LineStyleType = "", width: float = 1.0
 ) -> Line2D:
     """What a mark is, in the legend; with its line, where it has one."""

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
-from castmates.report.figures.marks import bar, key, with_value
+from castmates.report.figures.marks import bar, legend_key, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, PAGE, PALE
 from castmates.report.results import Results, records
@@ -118,7 +118,7 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
             facecolor=kind.colour if kind.filled else "white", zorder=3,
         )  # fmt: skip
         with_value(marks, *map(_value, records(own)))
-        keys.append(key(kind.words, (kind.colour, kind.marker), hollow=not kind.filled, size=3.5))
+        keys.append(legend_key(kind.words, (kind.colour, kind.marker), hollow=not kind.filled, size=3.5))
     axes.set_xlim(*ends)
     axes.set_ylim(*ends)
     axes.set_aspect("equal", adjustable="box")

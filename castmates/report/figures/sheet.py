@@ -146,7 +146,7 @@ class Sheet:
         more = f"{self._left_out} more panels are in the CSV; " if self._left_out else ""
         letters = int((self.width - 0.2) / SMALL_LETTER)
         notes = {SOURCE: textwrap.wrap(self.origin.source, letters), KEY: textwrap.wrap(more + key, letters)}
-        bottom = self.top + 0.16 + NOTE * sum(map(len, notes.values()))
+        bottom = self.top + 0.13 + NOTE * sum(map(len, notes.values()))
         for keys, top, style in self._legends:
             at = (0.5, 1 - top / bottom)
             self.figure.legend(handles=list(keys), loc="upper center", bbox_to_anchor=at, borderaxespad=0, **style)

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
 from castmates.report.figures.antagonists import BASELINES, antagonists, beside, looks, user_first
-from castmates.report.figures.marks import bar, dot, key, with_ends
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
 from castmates.report.figures.sheet import Sheet, drawing
 from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
@@ -152,7 +152,7 @@ def _figure(panels: Sequence[Panel], results: Results) -> Figure:
             _marks(lower, panel, looks)
             _limits(upper, lower, panel)
         sheet.skip(len(QUANTILES) * (LINE * max(len(panel.curves) for panel in row) + GAP) + FOOT)
-    sheet.legend([key(label, look, size=3.5, line="-", width=1.3) for label, look in looks.items()])
+    sheet.legend([legend_key(label, look, size=3.5, line="-", width=1.3) for label, look in looks.items()])
     return sheet.finish()
 
 
