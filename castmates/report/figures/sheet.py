@@ -231,14 +231,14 @@ def lines_across(axes: Axes, axis: Literal["x", "y"]) -> None:
     axes.set_axisbelow(True)
 
 
-def rows_of(axes: Axes, count: int, names: Sequence[str] = (), reference: float | None = None) -> None:
-    """So many rows from above, each with its name at the left, where no line and no ticks are needed."""
-    axes.set_ylim(count - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), names)
+def rows_of(axes: Axes, names: Sequence[str], at_zero: float | None = None, **style: Any) -> None:  # noqa: ANN401
+    """Rows from above with their names at the left, and a line where nothing is lost or gained."""
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names, **style)
     without_axis(axes)
     lines_across(axes, "x")
-    if reference is not None:
-        axes.axvline(reference, color=GREY, linewidth=0.6, zorder=1)
+    if at_zero is not None:
+        axes.axvline(at_zero, color=GREY, linewidth=0.6, zorder=1)
 
 
 def without_axis(axes: Axes) -> None:
