@@ -15,13 +15,7 @@ from castmates.analysis.explanations.counters import counter_tables as changes_a
 from castmates.report.figures.antagonists import antagonists, looks, user_first
 from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, legend_key
-from castmates.report.figures.sheet import (
-    UNDER,
-    Sheet,
-    drawing,
-    fitting,
-    without_axis,
-)
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records

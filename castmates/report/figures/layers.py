@@ -15,13 +15,7 @@ from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_tim
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.marks import bar, dot, legend_key
-from castmates.report.figures.sheet import (
-    UNDER,
-    Sheet,
-    drawing,
-    fitting,
-    rows_of,
-)
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import Look
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records

@@ -8,17 +8,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
-from castmates.report.figures.style import (
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    badge_room,
-    empty_figure,
-    squeezed,
-    styled,
-)
+from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.timeline_rows import (
     BANDWIDTH,
     OCCUPANCY,

@@ -11,14 +11,7 @@ from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH
 from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.marks import legend_key, with_value
-from castmates.report.figures.sheet import (
-    UNDER,
-    Sheet,
-    drawing,
-    fitting,
-    lines_across,
-    without_axis,
-)
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across, without_axis
 from castmates.report.figures.style import ALARM, GREY, SMALL, Look, squeezed
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
