@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.counters import counter_tables
-from castmates.report.figures import counters, counters
+from castmates.report.figures import counters
 from castmates.report.results import Results
 from castmates.results.columns.launch import COUNTERS, WINDOWS
 from castmates.results.columns.study import frame

@@ -10,7 +10,7 @@ from castmates.analysis.explanations.loads import loads
 from castmates.analysis.explanations.services import services
 from castmates.report.figures import services as figure
 from castmates.report.figures import steptimes
-from castmates.report.figures.marks import PREFIX
+from castmates.report.figures.style import PREFIX
 from castmates.report.page.page import shown
 from castmates.report.paper import methods
 from castmates.report.text import latency

@@ -7,6 +7,7 @@ the antagonist.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,20 +15,19 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compared import Several
+from castmates.report.comparison.figure import certain_dot, pair_of_axes, verdict
 from castmates.report.comparison.several_words import pair_name, verdict_in
 from castmates.report.figures.antagonists import looks_in_order
-from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, without_axis
-from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, squeezed, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.sheet import Origin, Sheet, empty_figure, inches_of
+from castmates.report.figures.style import GREY, INK, Look, squeezed, styled
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, interval, number
+from castmates.report.text.words import Row, as_loss
 from castmates.study.spec import UNMANAGED
 
 LINES = 60  # of studies, over all pairs
 ROW, HEAD, GAP = 0.17, 0.2, 0.1  # inches: a study's line, a pair's heading, between pairs
-LEFT, BETWEEN, RIGHT = 1.55, 0.3, 1.15
+LEFT = 1.55
 NAME = 24  # letters of a study's name
-BAND = "#dcebf5"
 MEAN: Look = (INK, "D")
 
 
@@ -102,85 +102,43 @@ def _point(letter: str, name: str, row: Row, side: str) -> Point:
     return Point(f"{letter}  {name}", _losses(row, f"_{side}"), (math.nan,) * 3, "")
 
 
-def _losses(row: Row, side: str) -> tuple[float, float, float]:
-    value, low, high = (as_loss(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
-    return value, low, high
-
-
 def _change(row: Row) -> tuple[float, float, float]:
     value, low, high = (100 * (row[f"ratio{end}"] - 1) for end in ("", "_low", "_high"))
     return value, low, high
 
 
 def _figure(several: Several, groups: list[Group], known: int) -> Figure:
-    notes = small_print(PAGE, _key(several, groups, known), Origin(several.origin))
-    head, foot = 0.12 + badge_room(several.origin, PAGE), 0.5 + NOTE * len(notes)
-    body = sum(HEAD + ROW * len(group.points) + GAP for group in groups)
-    height, width = head + body + foot, (PAGE - LEFT - BETWEEN - RIGHT) / 2
-    figure = Figure(figsize=(PAGE, height))
-    panels = [axes_at(figure, left, foot, width, body) for left in (LEFT, LEFT + width + BETWEEN)]
-    panels[1].axvspan(100 * (1 / (1 + several.margin) - 1), 100 * several.margin, color=BAND, linewidth=0, zorder=0)
-    top = 0.0
-    for group in groups:
-        _draw_group(panels, top, group)
-        top += HEAD + ROW * len(group.points) + GAP
-    for axes in panels:
-        _frame(axes, body)
-    panels[0].set_xlabel("loss of the lead against alone (%)")
-    panels[1].set_xlabel("slowdown above the baseline's (%)")
-    return finish(figure, notes, Origin(several.origin))
-
-
-def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
-    labels = panels[0].get_yaxis_transform()
-    left = -(LEFT - 0.1) / ((PAGE - LEFT - BETWEEN - RIGHT) / 2)
-    panels[0].text(
-        left, top + HEAD / 2, group.title, transform=labels, va="center", fontsize=7.2, fontweight="bold",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-    )  # fmt: skip
-    for place, point in enumerate(group.points):
-        y = top + HEAD + ROW * (place + 0.5)
-        name = squeezed(point.name, NAME, 1)
-        panels[0].text(-0.03, y, name, transform=labels, va="center", ha="right", fontsize=6.8)
-        who = f"{point.name.replace('  ', ', ')}, {group.title}"
-        _dot(panels[0], y, point.loss, group.look, f"{who}: loss")
-        _dot(panels[1], y, point.change, group.look, f"{who}: slowdown above the baseline's")
-        weight = "bold" if point.verdict in (MORE, LESS) else "normal"
-        words = "baseline" if not place else point.verdict
-        panels[1].text(
-            1.03, y, words, transform=panels[1].get_yaxis_transform(), va="center", fontsize=6.8, fontweight=weight,
-            color=INK if place else GREY,
-        )  # fmt: skip
-
-
-def _dot(axes: Axes, y: float, numbers: tuple[float, float, float], look: Look, what: str) -> None:
-    """A value with its interval; hollow where it has none."""
-    value, low, high = numbers
-    colour, marker = look
-    if math.isnan(value):
-        return
-    if not math.isnan(low):
-        axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
-    face = "white" if math.isnan(low) else colour
-    (dot,) = axes.plot([value], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
-    with_value(dot, f"{what} {number(value)} %" + ("" if math.isnan(low) else f" {interval(low, high)}"))
-
-
-def _frame(axes: Axes, body: float) -> None:
-    axes.set_ylim(body, 0)
-    axes.set_yticks([])
-    without_axis(axes)
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    lines_across(axes, "x")
-    axes.locator_params(axis="x", nbins=6)
-    axes.margins(x=0.06)
-
-
-def _key(several: Several, groups: list[Group], known: int) -> str:
+    sheet = Sheet(Origin(several.origin), head=0.12)
+    heights = [HEAD + ROW * len(group.points) + GAP for group in groups]
+    losses, changes = pair_of_axes(sheet, LEFT, sum(heights), several.margin)
+    for place, group in enumerate(groups):
+        _draw_group(losses, changes, sum(heights[:place]), group)
+    losses.set_xlabel("loss of the lead against alone (%)")
+    changes.set_xlabel("slowdown above the baseline's (%)")
     parts = ["bars: 95 % between launches, on the right Welch's t over the launches of both studies"]
     parts.append(f"band: margin of ±{100 * several.margin:.3g} %")
     parts.append("words: p < 0.05 after Holm's adjustment over mixes and studies, or inside the margin")
     hollow = any(math.isnan(point.loss[1]) for group in groups for point in group.points)
     parts += ["hollow: fewer than three launches, no interval"] if hollow else []
     parts += [f"{known - len(groups)} more mixes are in the CSV"] if known > len(groups) else []
-    return "; ".join(parts)
+    return sheet.finish("; ".join(parts))
+
+
+def _draw_group(losses: Axes, changes: Axes, top: float, group: Group) -> None:
+    names: Any = {"transform": losses.get_yaxis_transform(), "va": "center"}
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    left = -(LEFT - 0.1) / inches_of(losses)[0]
+    losses.text(left, top + HEAD / 2, group.title, fontsize=7.2, fontweight="bold", bbox=white, **names)
+    for place, point in enumerate(group.points):
+        y = top + HEAD + ROW * (place + 0.5)
+        losses.text(-0.03, y, squeezed(point.name, NAME, 1), ha="right", fontsize=6.8, **names)
+        who = f"{point.name.replace('  ', ', ')}, {group.title}"
+        certain_dot(losses, y, point.loss, group.look, f"{who}: loss {{}}")
+        certain_dot(changes, y, point.change, group.look, f"{who}: slowdown above the baseline's {{}}")
+        words, colour = (point.verdict, INK) if place else ("baseline", GREY)
+        verdict(changes, y, words, colour, point.verdict in (MORE, LESS))
+
+
+def _losses(row: Row, side: str) -> tuple[float, float, float]:
+    value, low, high = (as_loss(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
+    return value, low, high
