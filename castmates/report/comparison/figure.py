@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from castmates.report.comparison.compared import Compared
 from castmates.report.figures.antagonists import looks_in_order
 from castmates.report.figures.marks import bar, dot, legend_key, with_ends
-from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, rows_of
+from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, evenly, rows_of
 from castmates.report.figures.style import GREY, INK, PAGE, Look, broken, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss
@@ -40,10 +40,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
     """All rows without a partition as far as they fit, and evenly spaced ones of the others."""
     first = [row for row in rows if row["partition_a"] == UNMANAGED][:ROWS]
     rest = [row for row in rows if row["partition_a"] != UNMANAGED]
-    room = ROWS - len(first)
-    if len(rest) <= room or not room:
-        return first + rest[:room]
-    return first + [rest[round(place * (len(rest) - 1) / max(1, room - 1))] for place in range(room)]
+    return first + evenly(rest, ROWS - len(first))
 
 
 def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, with_ends
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
 from castmates.report.figures.style import COLUMN, INK, broken
 from castmates.report.results import Results, records
@@ -89,7 +89,7 @@ def _figure(by_launch: pd.DataFrame, results: Results) -> Figure:
     rows_of(axes, labels, at_zero=1.0)
     axes.grid(visible=False)
     # Symmetric around one, wide enough for all that is drawn.
-    drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_launch["ratio"].tolist()
+    drawn = [bound for row in rows for bound in ends_of(row, "ratio")[:2]] + by_launch["ratio"].tolist()
     reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (results.margin or 0.02)])
     axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
     axes.locator_params(axis="x", nbins=3)
@@ -105,7 +105,7 @@ def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
     style = {"va": "center", "fontsize": 7, "fontweight": "bold" if row["verdict"] == "unstable" else "normal"}
     axes.text(1.04, y, row["verdict"], transform=axes.get_yaxis_transform(), color=INK, **style)
     if not math.isnan(row["ratio"]):
-        low, high, dashed = _interval(row)
+        low, high, dashed = ends_of(row, "ratio")
         bar(axes, y, low, high, INK, width=1.6, line=WITHIN_LAUNCH if dashed else "-")
         ratio = with_ends(row["ratio"], low, high, 3, "")
         dot(
@@ -123,16 +123,9 @@ def _label(row: dict[str, Any]) -> str:
     return broken(plain(row["mix"] or row["lead"]), NAME) + (f"\n({remark})" if remark else "")
 
 
-def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it covers these launches only."""
-    if math.isnan(row["ratio_low"]):
-        return row["within_low"], row["within_high"], True
-    return row["ratio_low"], row["ratio_high"], False
-
-
 def _key(rows: list[dict[str, Any]], results: Results) -> str:
     controls = {row["control"] for row in rows}
-    dashed = {_interval(row)[2] for row in rows if not math.isnan(row["ratio"])}
+    dashed = {ends_of(row, "ratio")[2] for row in rows if not math.isnan(row["ratio"])}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts.append("rings: launches")
@@ -142,7 +135,7 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
     # The positive control should lie far outside of these axes: it is given in words.
     parts += [
         f"positive control {control_name(row)}, beside a placebo over beside: {number(row['ratio'], 2)} "
-        f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
+        f"{interval(*ends_of(row, 'ratio')[:2], 2)}, {row['verdict']}"
         for row in records(results.controls[results.controls["control"] == "positive"])
         if not math.isnan(row["ratio"])
     ]

@@ -14,12 +14,12 @@ from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import counter_tables as changes_and_left_out
 from castmates.report.figures.antagonists import antagonists, looks, user_first
 from castmates.report.figures.antagonists import beside as beside_of
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, legend_key
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.words import Row, interval, plain, units
+from castmates.report.text.words import interval, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Counters", "part": "why", "place": 220, "needs": "EVENTS"}
@@ -115,7 +115,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float)
         labels.append(_label(str(metric), records(group)))
         for line, row in enumerate(records(group)):
             at = ticks[-1] + LINE * (line - (len(group) - 1) / 2)
-            look, (low, high, within) = looks[beside_of(row["mix"])], _ends(row)
+            look, (low, high, within) = looks[beside_of(row["mix"])], ends_of(row, "ratio")
             bar(axes, at, low, high, look[0], width=1.4, line=WITHIN_LAUNCH if within else "-")
             ends = "" if math.isnan(low) else f" {interval(low, high, 2)}"
             words = f"{metric} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone{ends}"
@@ -128,15 +128,9 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float)
     _ticks(axes, reach)
 
 
-def _ends(row: Row) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it covers these launches only."""
-    within = math.isnan(row["ratio_low"])
-    return (row["within_low"], row["within_high"], True) if within else (row["ratio_low"], row["ratio_high"], False)
-
-
 def _reach(table: pd.DataFrame) -> float:
     """Symmetric around one on the log axis, wide enough for all that is drawn, and never so narrow as to show noise."""
-    drawn = [value for row in records(table) for value in (row["ratio"], *_ends(row)[:2])]
+    drawn = [value for row in records(table) for value in (row["ratio"], *ends_of(row, "ratio")[:2])]
     logs = [abs(math.log(value)) for value in drawn if value > 0 and math.isfinite(value)]
     return math.exp(min(1.12 * max([*logs, math.log(1.05)]), math.log(1e4)))
 

@@ -17,9 +17,9 @@ from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.antagonists import BASELINES, antagonists, looks
+from castmates.report.figures.antagonists import looks_of_scenes
 from castmates.report.figures.marks import legend_key
-from castmates.report.figures.sheet import UNDER, Sheet, drawing
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
 from castmates.report.figures.style import ALARM, GREY
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
@@ -32,7 +32,6 @@ WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
 LOWEST, HIGHEST = 0.005, 0.995  # quantiles between which the axis shows every step
 PANEL, ABOVE, LEFT, RIGHT = 1.25, 0.2, 0.62, 0.15  # inches
-BESIDE = "beside "
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
 PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
 SHOWN = ["study", "cohort", "launch", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
@@ -78,9 +77,7 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
     rows = rows[LAUNCH].drop_duplicates().sort_values(LAUNCH)
     launches = [(str(cohort), int(launch)) for cohort, launch in rows.itertuples(index=False)]
-    if len(launches) <= PANELS:
-        return launches, len(launches)
-    return [launches[round(place * (len(launches) - 1) / (PANELS - 1))] for place in range(PANELS)], len(launches)
+    return evenly(launches, PANELS), len(launches)
 
 
 def lacking(results: Results) -> str:
@@ -131,11 +128,7 @@ def alternative(results: Results) -> str:
 def _colours(source: pd.DataFrame, results: Results) -> dict[str, str]:
     """By what ran, without its partition: alone first, then antagonists in the study's order."""
     scenes = {what.removesuffix(PARTITIONED) for what in source["what"]}
-    names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
-    known = antagonists(results)
-    order = sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
-    colours = {what: look[0] for what, look in BASELINES.items() if what in scenes}
-    return colours | {f"{BESIDE}{name}": look[0] for name, look in looks(results, order).items()}
+    return {what: look[0] for what, look in looks_of_scenes(results, scenes).items()}
 
 
 def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -> Figure:

@@ -14,7 +14,7 @@ from castmates.analysis.design.costs import costs as pooled
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot
-from castmates.report.figures.sheet import UNDER, Sheet, drawing, without_axis
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, without_axis
 from castmates.report.figures.style import ALARM, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.launch_facts import Response
 from castmates.report.once_per_results import once
@@ -253,9 +253,7 @@ def looked_at(results: Results) -> list[tuple[str, int]]:
     """The launches whose samples are read: all, or evenly spaced ones in the order of their start."""
     measured = results.launches[results.launches["status"] == "measured"].sort_values("started", kind="stable")
     launches = list(zip(measured["cohort"], measured["launch"].astype(int), strict=True))
-    if len(launches) <= LOOKED_AT:
-        return launches
-    return [launches[round(place * (len(launches) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
+    return evenly(launches, LOOKED_AT)
 
 
 def _rejected(results: Results) -> list[Row]:

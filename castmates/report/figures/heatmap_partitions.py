@@ -9,7 +9,7 @@ from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, keys_of, matrices, panelled
 from castmates.report.figures.interpolated import in_caption, is_interpolated, read_aloud, with_interpolated
-from castmates.report.figures.sheet import drawing, fitting
+from castmates.report.figures.sheet import drawing, evenly, fitting
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, number, units
 from castmates.study.spec import UNMANAGED
@@ -74,10 +74,7 @@ def chosen(source: pd.DataFrame) -> tuple[list[str], int]:
     names = [UNMANAGED] * bool((source["partition"] == UNMANAGED).any())
     under = [name for name in dict.fromkeys(source["partition"]) if name != UNMANAGED]
     room = _layout(source)[1] - len(names) if under else 0
-    if len(under) > room:
-        picked = [under[round(place * (len(under) - 1) / max(1, room - 1))] for place in range(room)]
-        return [*names, *picked], len(under) - room
-    return ([*names, *under] if under else []), 0
+    return ([*names, *evenly(under, room)] if under else []), max(0, len(under) - room)
 
 
 def _layout(source: pd.DataFrame) -> tuple[bool, int]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
+from castmates.report.figures.antagonists import BASELINES, in_order, looks, user_first
 from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import Look
@@ -177,10 +177,7 @@ def _scene(beside: str) -> str:
 
 def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
     """Colour and marker of everything that ran beside a lead, in the study's order; alone is ink."""
-    known = {name: place for place, name in enumerate(antagonists(results))}
-    names = sorted({str(name) for name in table["beside"]} - {ALONE})
-    names.sort(key=lambda name: known.get(plain(name), len(known)))
-    return {ALONE: BASELINES[ALONE]} | looks(results, names)
+    return {ALONE: BASELINES[ALONE]} | looks(results, in_order(results, {*table["beside"]} - {ALONE}))
 
 
 def _panel(axes: Axes, lines: list[tuple[str, dict[str, Row]]], looks: dict[str, Look]) -> None:

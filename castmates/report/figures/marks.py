@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
 from castmates.report.figures.style import PREFIX, Look
-from castmates.report.text.words import interval, number
+from castmates.report.text.words import Row, interval, number
 
 BETWEEN = " \N{BROKEN BAR} "
 WITHIN_LAUNCH = (0, (2, 1.2))  # dashes of an interval that covers these launches only
@@ -34,6 +34,13 @@ def values_of(identifier: str) -> Sequence[str]:
 def with_ends(value: float, low: float, high: float, digits: int = 1, unit: str = " %") -> str:
     """12.0 % [10.0, 14.0]; without an interval where there is none."""
     return f"{number(value, digits)}{unit}" + ("" if math.isnan(low) else f" {interval(low, high, digits)}")
+
+
+def ends_of(row: Row, name: str) -> tuple[float, float, bool]:
+    """The interval to draw, and whether it covers these launches only: there were too few for another one."""
+    within = math.isnan(row[f"{name}_low"])
+    low, high = ("within_low", "within_high") if within else (f"{name}_low", f"{name}_high")
+    return row[low], row[high], within
 
 
 def dot(

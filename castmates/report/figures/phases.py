@@ -17,7 +17,7 @@ from castmates.analysis.explanations.phases import (
     unmanaged_against_alone,
 )
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, legend_key, with_ends
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, PAGE, Look, broken
 from castmates.report.once_per_results import once
@@ -86,7 +86,7 @@ def alternative(results: Results) -> str:
             own = [row for row in rows if row["mix"] == mix]
             sentence = "no phase is slower"
             if worst := largest_loss(own):
-                loss = f"{number(worst['loss_pct'])} % of the step {interval(*_interval(worst)[:2])}"
+                loss = f"{number(worst['loss_pct'])} % of the step {interval(*ends_of(worst, 'loss')[:2])}"
                 sentence = f"{worst['phase']} loses most, {loss}"
             parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {sentence}")
     more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
@@ -109,13 +109,6 @@ def _leads(results: Results) -> dict[str, list[Row]]:
         kept = {row["mix"] for row in steps[:MIXES]}
         leads[lead] = [row for row in rows if row["mix"] in kept]
     return leads
-
-
-def _interval(row: Row) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it is the one within launch."""
-    if math.isnan(row["loss_low"]):
-        return row["within_low"], row["within_high"], True
-    return row["loss_low"], row["loss_high"], False
 
 
 def _looks(leads: dict[str, list[Row]], results: Results) -> dict[str, Look]:
@@ -168,7 +161,7 @@ def _panel(left: Axes, right: Axes, rows: list[Row], names: list[str], looks: di
         marks = [(of[mix, name], look) for name, look in looks.items() if name != REST and (mix, name) in of]
         marks += [(of[mix, STEP], (INK, "|"))] if (mix, STEP) in of else []
         for place, (row, look) in enumerate(marks):
-            at, (low, high, within) = line - 0.32 + 0.64 * (place + 0.5) / len(marks), _interval(row)
+            at, (low, high, within) = line - 0.32 + 0.64 * (place + 0.5) / len(marks), ends_of(row, "loss")
             bar(right, at, low, high, look[0], width=1.1, line=WITHIN_LAUNCH if within else "-")
             loss = with_ends(row["loss_pct"], low, high)
             words = f"{row['phase']} beside {plain(row['antagonists'])}: {loss} of the step"

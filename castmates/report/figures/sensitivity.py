@@ -15,7 +15,7 @@ from castmates.analysis.partitions.held import UNCERTAIN
 from castmates.analysis.partitions.sensitivity import NOT_REACHED
 from castmates.report.figures.antagonists import BASELINES, looks, user_first
 from castmates.report.figures.interpolated import DOTS, IN_KEY, in_caption, is_interpolated, on_sensitivity
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, with_ends, with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, ends_of, with_ends, with_value
 from castmates.report.figures.sheet import NOTE, Room, Sheet, drawing, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, Look, broken, squeezed
 from castmates.report.results import Results, records
@@ -110,8 +110,8 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
 
 def _key(panels: list[Panel]) -> str:
     rows = [row for panel in panels for row in panel.rows]
-    parts = ["bars: 95 % between launches"] if any(not ends_of(row)[2] for row in rows) else []
-    parts += ["dashed bars: within launch only"] if any(ends_of(row)[2] for row in rows) else []
+    parts = ["bars: 95 % between launches"] if any(not ends_of(row, "rate")[2] for row in rows) else []
+    parts += ["dashed bars: within launch only"] if any(ends_of(row, "rate")[2] for row in rows) else []
     if knees := [row for panel in panels for row in panel.knees.values()]:
         kept = number(knees[0]["kept_pct"], 0)
         parts.append(f"at the foot: the knee, from which on {kept} % (dotted) are kept, and its 95 % interval")
@@ -167,7 +167,7 @@ def _panel(axes: Axes, panel: Panel, by_name: dict[str, Look]) -> None:
     """Draw a lead's curves: a line is whole for the first kind of partition of an antagonist, broken for others."""
     knees = [(by_name[key[0]], panel.knees[key]) for key in panel.curves if key in panel.knees]
     low, foot = bottom(panel), _foot_inches(knees)
-    ends = [ends_of(row)[1] for row in panel.rows]
+    ends = [ends_of(row, "rate")[1] for row in panel.rows]
     top = max([TOP, *(end + 3 for end in ends if not math.isnan(end))])
     unit = (top - low) / (inches_of(axes)[1] - foot * (low > 0))  # per cent of an inch
     axes.set_ylim(low - foot * unit * (low > 0), top)
@@ -195,15 +195,9 @@ def _panel(axes: Axes, panel: Panel, by_name: dict[str, Look]) -> None:
 
 def bottom(panel: Panel) -> float:
     """Zero, unless everything lies far above it: then the axis is broken, and marked."""
-    lows = [value for row in panel.rows for value in (ends_of(row)[0], row["rate_pct"])]
+    lows = [value for row in panel.rows for value in (ends_of(row, "rate")[0], row["rate_pct"])]
     least = min(low for low in lows if not math.isnan(low))
     return 10.0 * math.floor((least - 5) / 10) if least > 55 else 0.0
-
-
-def ends_of(row: Row) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it covers these launches only."""
-    within = math.isnan(row["rate_low"])
-    return (row["within_low"], row["within_high"], True) if within else (row["rate_low"], row["rate_high"], False)
 
 
 def _curve(axes: Axes, points: list[Row], look: Look, line: LineStyleType, shift: float) -> None:
@@ -211,7 +205,7 @@ def _curve(axes: Axes, points: list[Row], look: Look, line: LineStyleType, shift
     xs, ys = [row["lead_ways"] + shift for row in points], [row["rate_pct"] for row in points]
     axes.plot(xs, ys, color=colour, linewidth=0.8, linestyle=line, zorder=2)
     for x, row in zip(xs, points, strict=True):
-        low, high, within = ends_of(row)
+        low, high, within = ends_of(row, "rate")
         style = DOTS if is_interpolated(row) else WITHIN_LAUNCH if within else "-"
         bar(axes, x, low, high, colour, line=style, upright=True)
         if count_of(row["shared_ways"]) > 0:  # something else than the lead fills some of these ways too
@@ -224,7 +218,7 @@ def _curve(axes: Axes, points: list[Row], look: Look, line: LineStyleType, shift
 def _value(row: Row) -> str:
     who = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
     how = " (interpolated)" if is_interpolated(row) else ""
-    return f"{who}, {row['lead_ways']} ways: {with_ends(row['rate_pct'], *ends_of(row)[:2])}{how}"
+    return f"{who}, {row['lead_ways']} ways: {with_ends(row['rate_pct'], *ends_of(row, 'rate')[:2])}{how}"
 
 
 def _foot_inches(knees: list[tuple[Look, Row]]) -> float:

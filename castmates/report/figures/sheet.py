@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ UNDER = 0.42  # below axes: their numbers and their name
 BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
 KEYS = 0.16  # a line of the legend
 GROWING = 40.0  # a figure, while its panels are placed
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,13 @@ def fitting(heights: Sequence[float], around: float) -> int:
         if count and total > HIGHEST:
             return count
     return len(heights)
+
+
+def evenly(parts: Sequence[Part], most: int) -> list[Part]:
+    """All of them or, of many, the first, the last and evenly spaced ones between."""
+    if len(parts) <= most:
+        return list(parts)
+    return [parts[round(place * (len(parts) - 1) / max(1, most - 1))] for place in range(most)]
 
 
 def columns_for(labels: Sequence[object], width: float) -> int:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
-from castmates.report.figures.antagonists import BASELINES, antagonists, beside, looks, user_first
+from castmates.report.figures.antagonists import BASELINES, BESIDE, antagonists, beside, looks, user_first
 from castmates.report.figures.marks import bar, dot, legend_key, with_ends
 from castmates.report.figures.sheet import Sheet, drawing
 from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, broken
@@ -35,7 +35,6 @@ CURVES, LINE, GAP = 1.35, 0.085, 0.07  # inches: the distributions, a mark of th
 LEFT, RIGHT, HEAD, FOOT, SPACE = 0.5, 0.1, 0.32, 0.42, 0.14  # around a panel
 WIDE = 2.5  # the largest over the smallest time, above which the axis is logarithmic
 SHARES = [0.005, 0.01, 0.02, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 10)), 0.95, 0.98, 0.99, 0.995]
-BESIDE = "beside "
 TICKS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
@@ -130,8 +129,8 @@ def _conditions(results: Results, member: str, platform: str) -> list[Row]:
     kept = {
         str(scene) for kind, most in DRAWN.items() for scene in order.loc[order["kind"] == kind, "scene"].head(most)
     }
-    places = {name: place for place, name in enumerate(antagonists(results))}
     shown = [row for row in records(own) if row["kind"] not in DRAWN or row["scene"] in kept]
+    places = {name: place for place, name in enumerate(antagonists(results))}
     return sorted(shown, key=lambda row: (row["kind"] == "corun", places.get(beside(row["mix"]), len(places))))
 
 

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH
-from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
+from castmates.report.figures.antagonists import BESIDE, looks_of_scenes, user_first
 from castmates.report.figures.marks import legend_key, with_value
-from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across, without_axis
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, fitting, lines_across, without_axis
 from castmates.report.figures.style import ALARM, GREY, SMALL, Look, squeezed
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
@@ -24,7 +24,6 @@ LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
 PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of a row of others, above a panel
 LANES = 8  # below a heading: those who took most, the most frequent reasons
 LOST = "#f3dede"
-BESIDE = "beside "
 NAME = 17  # letters of a line beside the axes
 LAUNCHES, MARKS = 60, 1500  # that are drawn at most, and measurements of them, about
 PAUSE = 0.15  # between two launches, as a part of the middle one's length
@@ -114,7 +113,8 @@ def _figure(drawn: pd.DataFrame, disturbed: pd.DataFrame, results: Results) -> F
     below = _below(disturbed)
     tall = sum(HEAD + LANE * len(lanes) for _, _, lanes in below)
     shown = leads[: fitting([HEAD + PANEL] * len(leads), around=tall + 1.2)]
-    by_what = _looks(drawn[drawn["lead"].isin(shown)], results)
+    what = drawn.loc[drawn["lead"].isin(shown), "what"].unique()
+    by_what = looks_of_scenes(results, {name.removesuffix(PARTITIONED) for name in what})
     sheet = Sheet(results, head=0.0)
     heights = [PANEL] * len(shown) + [LANE * len(lanes) for _, _, lanes in below]
     titles = [squeezed(plain(lead), 60, 1) for lead in shown] + [heading for heading, _, _ in below]
@@ -147,17 +147,6 @@ def _figure(drawn: pd.DataFrame, disturbed: pd.DataFrame, results: Results) -> F
     parts += [f"{more} more in the CSV"] if more > 0 else []
     hidden = len(leads) - len(shown)
     return sheet.finish("; ".join(parts + ([f"{counted(hidden, 'more lead')} in the CSV"] if hidden else [])))
-
-
-def _looks(drawn: pd.DataFrame, results: Results) -> dict[str, Look]:
-    """Colour and marker by what ran, without its partition: alone first, then antagonists in the study's order."""
-    scenes = {what.removesuffix(PARTITIONED) for what in drawn["what"].unique()}
-    known = {name: place for place, name in enumerate(antagonists(results))}
-    names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
-    beside = looks(results, sorted(names, key=lambda name: (known.get(plain(name), len(known)), name)))
-    return {what: look for what, look in BASELINES.items() if what in scenes} | {
-        f"{BESIDE}{name}": look for name, look in beside.items()
-    }
 
 
 def _said(what: str) -> str:
@@ -235,9 +224,7 @@ def chosen_launches(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[s
     order = sorted(sizes.index, key=lambda place: (str(times.get(place, "")), place))
     launches = [(str(cohort), int(launch)) for cohort, launch in order]
     most = min(LAUNCHES, max(2, int(MARKS / sizes.mean()))) if launches else 0
-    if len(launches) <= most:
-        return launches
-    return [launches[round(index * (len(launches) - 1) / (most - 1))] for index in range(most)]
+    return evenly(launches, most)
 
 
 def in_a_row(source: pd.DataFrame, launches: Sequence[tuple[str, int]]) -> pd.DataFrame:
