@@ -157,8 +157,8 @@ def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -
 
 
 def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
-    place = (launch.cohort, launch.launch, launch.member)
-    return source[(source[["cohort", "launch", "member"]] == place).all(axis=1)].copy()
+    own = source[(source["cohort"] == launch.cohort) & (source["launch"] == launch.launch)]
+    return own[own["member"] == launch.member].copy()
 
 
 def _names(launches: list[Evolution]) -> list[str]:

@@ -240,8 +240,9 @@ def lines_across(axes: Axes, axis: Literal["x", "y"]) -> None:
 
 
 def rows_of(axes: Axes, names: Sequence[str], at_zero: float | None = None, **style: Any) -> None:  # noqa: ANN401
-    """Rows from above with their names at the left, and a line where nothing is lost or gained."""
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    """Rows from above with their names at the left, if they have any, and a line where nothing is lost or gained."""
+    if names:
+        axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names, **style)
     without_axis(axes)
     lines_across(axes, "x")
