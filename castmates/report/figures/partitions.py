@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,22 +41,9 @@ DERIVED = "alone, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
 SHOWN += ["loss_pct", "low", "high", "within_launch", "launches", "verdict", "platform"]
 Row = dict[str, Any]
+Panel = tuple[str, list[Row]]  # of a mix on one platform: title, and rows with the lead's own share
 OF_LOSS = "#f1dcda"  # the band of what is lost without a partition
 LEFT, HIGH, GAP = 0.62, 1.35, 0.2  # inches
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One mix on one platform."""
-
-    title: str
-    rows: list[Row]  # under partitions, against alone, and the lead's own share
-    unmanaged: Row | None
-
-    @property
-    def others(self) -> list[str]:
-        """Partitions that give the lead none of its own ways, in their order: they stand beside the axis."""
-        return list(dict.fromkeys(row["partition"] for row in self.rows if math.isnan(row["ways"])))
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -160,29 +146,29 @@ def _panels(source: pd.DataFrame, results: Results) -> list[Panel]:
             continue
         beside = f" beside {plain(own[0]['antagonists'])}" if own[0]["antagonists"] else " alone"
         title = f"{plain(own[0]['lead'])}{beside}" + (f" ({platform})" if len(platforms) > 1 else "")
-        panels.append(Panel(title, under, next((row for row in own if row["partition"] == UNMANAGED), None)))
+        panels.append((title, [*under, *(row for row in own if row["partition"] == UNMANAGED)]))
     return panels
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     drawn = panels[:PANELS]
-    there = {row["series"] for panel in drawn for row in panel.rows}
-    looks = other_looks(results, sorted(there - set(GREYS)))
+    there = {row["series"] for _, rows in drawn for row in rows}
+    looks = other_looks(results, sorted(there - {*GREYS, UNMANAGED}))
     looks |= {name: look for name, look in GREYS.items() if name in there}
     across = 2 if len(drawn) == 4 else min(3, len(drawn))
     sheet = Sheet(results, PAGE if across > 1 else COLUMN)
-    titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
+    titles = [broken(title, 34 if across > 1 else 40) for title, _ in drawn]
     above = 0.08 + 0.12 * max(title.count("\n") + 1 for title in titles)
-    names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
+    names = max((len(line) for _, rows in drawn for name in _others(rows) for line in _tick(name)), default=0)
     wide = (sheet.width - LEFT - 0.12 - GAP * (across - 1)) / across
     columns = [(LEFT + column * (wide + GAP), wide) for column in range(across)]
     begin, places = sheet.top, list[Axes]()
     for start in range(0, len(drawn), across):
         places += sheet.beside(HIGH, *columns[: len(drawn) - start], above=above)
         sheet.skip(0.29 + 0.055 * names)
-    for place, (axes, panel, title) in enumerate(zip(places, drawn, titles, strict=True)):
+    for place, (axes, (_, rows), title) in enumerate(zip(places, drawn, titles, strict=True)):
         axes.sharey(places[0]) if place else None
-        _panel(axes, panel, looks)
+        _panel(axes, rows, looks)
         axes.set_title(title, loc="left", pad=3)
         axes.tick_params(axis="y", labelleft=place % across == 0)
     style = {"fontsize": 8, "ha": "center", "va": "center"}
@@ -194,8 +180,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
         own = name in GREYS
         keys.append(legend_key(name, look, hollow=own, size=4, line=DASHES if own else "-", width=0.8))
     sheet.legend([*keys, legend_key(WITHOUT, (ALARM, ""), line="-")], handletextpad=0.8)
-    rows = [row for panel in panels for row in panel.rows if not math.isnan(row["loss_pct"])]
-    rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
+    rows = [row for _, rows in panels for row in rows if row["series"] == UNMANAGED or not math.isnan(row["loss_pct"])]
     known = [row for row in rows if not is_interpolated(row)]
     between = any(not row["within_launch"] and not math.isnan(row["low"]) for row in known)
     within = any(row["within_launch"] for row in known)
@@ -206,20 +191,26 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     return sheet.finish("; ".join(parts))
 
 
-def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
+def _others(rows: list[Row]) -> list[str]:
+    """Partitions that give the lead none of its own ways, in their order: they stand beside the axis."""
+    names = (row["partition"] for row in rows if math.isnan(row["ways"]) and row["series"] != UNMANAGED)
+    return list(dict.fromkeys(names))
+
+
+def _panel(axes: Axes, rows: list[Row], looks: dict[str, Look]) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    if panel.unmanaged is not None and not math.isnan(panel.unmanaged["loss_pct"]):
-        row = panel.unmanaged
+    for row in (row for row in rows if row["series"] == UNMANAGED and not math.isnan(row["loss_pct"])):
         if not math.isnan(row["low"]):
             axes.axhspan(row["low"], row["high"], color=OF_LOSS, linewidth=0, zorder=0)
         axes.axhline(row["loss_pct"], color=ALARM, linewidth=1.0, zorder=1)
-    known = [row["ways"] for row in panel.rows if not math.isnan(row["ways"])]
+    rows = [row for row in rows if row["series"] != UNMANAGED]
+    known = [row["ways"] for row in rows if not math.isnan(row["ways"])]
     beside, place = {}, max(known, default=0) + 1.0
-    for name in panel.others:
+    for name in _others(rows):
         lines = len(_tick(name))
         beside[name], place = place + lines / 2, place + lines
     for index, (name, look) in enumerate(looks.items()):
-        here = [row for row in panel.rows if row["series"] == name and not math.isnan(row["loss_pct"])]
+        here = [row for row in rows if row["series"] == name and not math.isnan(row["loss_pct"])]
         _curve(axes, here, beside, look, (index - (len(looks) - 1) / 2) * min(0.12, 0.6 / len(looks)))
     every = sorted({int(ways) for ways in known})
     ticks = every[:: max(1, math.ceil(len(every) / 9))]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,16 +25,8 @@ SHOWN = (STP, ANTT)
 TITLES = {"random": "Random mixes", "pairs": "All pairs", "groups": "Pairs in groups"}
 BETWEEN = 1.0  # mixes of one size and of the next, in mixes
 FEW = 30  # points, up to which each has a large mark
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One metric of one set on one platform."""
-
-    title: str
-    metric: str
-    mixes: pd.DataFrame  # sorted, fewest antagonists first
-    means: dict[int, dict[str, object]]  # by number of antagonists
+Means = dict[int, dict[str, object]]  # by number of antagonists
+Panel = tuple[str, pd.DataFrame, Means]  # of a metric of a set on a platform: title, sorted mixes, means over mixes
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -87,45 +78,40 @@ def sorted_mixes(results: Results) -> pd.DataFrame:
 
 def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
     means = results.system_over_mixes
-    means = means[means["partition"] == UNMANAGED]
+    means = means[(means["partition"] == UNMANAGED) & means["antagonists"].notna()]
     classes = source["mix"].astype(str).map({mix.name: mix.machine for mix in results.plan.mixes})
     platforms = source["platform"].nunique()
     for (name, platform, machine), part in source.groupby([source["set"], source["platform"], classes], sort=False):
         where = [str(word) for word in (machine, platform if platforms > 1 else "") if word]
         beside = f" ({', '.join(where)})" if where else ""
+        of_set = means[(means["set"] == name) & (means["platform"] == platform) & (means["machine"] == machine)]
         for metric in SHOWN:
             own = part[(part["metric"] == metric) & part["value"].notna()]
-            of_all = means[
-                (means["set"] == name)
-                & (means["platform"] == platform)
-                & (means["machine"] == machine)
-                & (means["metric"] == metric)
-            ]
-            known = {int(row["antagonists"]): row for row in records(of_all) if not pd.isna(row["antagonists"])}
+            known = {int(row["antagonists"]): row for row in records(of_set[of_set["metric"] == metric])}
             if len(own):
-                yield Panel(f"{TITLES[str(name)]}: {metric}{beside}", metric, own, known)
+                yield f"{TITLES[str(name)]}: {metric}{beside}", own, known
 
 
 def _figure(panels: Sequence[Panel], results: Results) -> Figure:
-    sizes = sorted({int(size) for panel in panels for size in panel.mixes["antagonists"]})
+    sizes = sorted({int(size) for _, mixes, _ in panels for size in mixes["antagonists"]})
     looks = other_looks(results, [f"{size} antagonists" for size in sizes])
     sheet = Sheet(results)
-    for axes, panel in zip(sheet.grid([panel.title for panel in panels], ROOM), panels, strict=False):
-        _panel(axes, panel, dict(zip(sizes, looks.values(), strict=True)))
+    for axes, (_, mixes, means) in zip(sheet.grid([title for title, *_ in panels], ROOM), panels, strict=False):
+        _panel(axes, mixes, means, dict(zip(sizes, looks.values(), strict=True)))
     sheet.labels("mixes, sorted by the metric", "")
     return sheet.finish("a mark is a mix; lines and bands: means over mixes, with 95 % intervals")
 
 
-def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
-    at, middles, area = 0.0, [], 16 if len(panel.mixes) <= FEW else 8
-    for size, rows in panel.mixes.groupby("antagonists", sort=True):
+def _panel(axes: Axes, mixes: pd.DataFrame, means: Means, looks: dict[int, Look]) -> None:
+    at, middles, area = 0.0, [], 16 if len(mixes) <= FEW else 8
+    for size, rows in mixes.groupby("antagonists", sort=True):
         count, (colour, marker) = int(str(size)), looks[int(str(size))]
         places, found = [at + place for place in range(len(rows))], records(rows)
         for x, row in zip(places, found, strict=True):
             bar(axes, x, row["low"], row["high"], colour, width=0.7, upright=True)
         marks = axes.scatter(places, rows["value"], s=area, marker=marker, color=colour, linewidths=0, zorder=4)
-        with_value(marks, *(f"{plain(row['mix'])}: {panel.metric} {_number(row, '')}" for row in found))
-        if mean := panel.means.get(count):
+        with_value(marks, *(f"{plain(row['mix'])}: {row['metric']} {_number(row, '')}" for row in found))
+        if mean := means.get(count):
             _mean(axes, [places[0] - 0.5, places[-1] + 0.5], mean, colour)
         middles.append((sum(places) / len(places), counted(count, "antagonist")))
         at = places[-1] + 1 + BETWEEN

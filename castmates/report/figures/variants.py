@@ -38,18 +38,7 @@ class Line:
         return value, low, high
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A lead on one platform, with its variants."""
-
-    title: str
-    lines: list[Line]
-    antagonists: list[str]
-
-    @property
-    def line(self) -> float:
-        """Inches of one line."""
-        return max(0.36, ROW * len(self.antagonists) + 0.1)
+Panel = tuple[str, list[Line]]  # the title of a lead on one platform; as it is, then its variants
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -95,36 +84,36 @@ def _panels(results: Results) -> list[Panel]:
     several = len({platform for _, platform in groups}) > 1
     panels = []
     for (lead, platform), rows in groups.items():
-        antagonists = list(dict.fromkeys(row["antagonists"] for row in rows))
         base = {row["antagonists"]: row for row in rows}
         variants: dict[str, list[Row]] = {}
         for row in rows:
             variants.setdefault(row["variant"], []).append(row)
         lines = [Line(BASE, list(base.values()), "base_"), *(Line(name, own) for name, own in variants.items())]
-        panels.append(Panel(f"{lead} ({platform})" if several else lead, lines, antagonists))
+        panels.append((f"{lead} ({platform})" if several else lead, lines))
     return panels
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
-    heights = [len(panel.lines) * panel.line for panel in panels]
+    high = [max(0.36, ROW * len(lines[0].rows) + 0.1) for _, lines in panels]  # of a line of each
+    heights = [each * len(lines) for each, (_, lines) in zip(high, panels, strict=True)]
     drawn = panels[: fitting([TITLE + height + BETWEEN for height in heights], around=0.84)]
-    known = looks(results, list(dict.fromkeys(name for panel in drawn for name in panel.antagonists)))
+    known = looks(results, dict.fromkeys(row["antagonists"] for _, lines in drawn for row in lines[0].rows))
     sheet = Sheet(results)
     sheet.legend([legend_key(f"beside {name.replace('+', ' + ')}", look, size=6) for name, look in known.items()])
-    for panel, height in zip(drawn, heights, strict=False):
-        sheet.text(0.05, sheet.top + 0.12, panel.title, fontsize=8, fontweight="bold", va="top")
+    for (title, lines), height, each in zip(drawn, heights, high, strict=False):
+        sheet.text(0.05, sheet.top + 0.12, title, fontsize=8, fontweight="bold", va="top")
         columns = (NAMES, LOSSES), (NAMES + LOSSES + APART, SPEEDS)
         losses, speeds = sheet.beside(height, *columns, above=TITLE)
-        rows_of(losses, [broken(line.name, NAME) for line in panel.lines], at_zero=0.0, fontsize=7)
-        rows_of(speeds, [""] * len(panel.lines), at_zero=1.0)
-        _losses(losses, panel, known)
-        _speeds(speeds, panel)
+        rows_of(losses, [broken(line.name, NAME) for line in lines], at_zero=0.0, fontsize=7)
+        rows_of(speeds, [""] * len(lines), at_zero=1.0)
+        _losses(losses, lines, known, ROW / each)
+        _speeds(speeds, lines)
         for axes, label in ((losses, "loss (%)"), (speeds, "speed alone (× base)")):
             axes.set_xlabel(label, fontsize=7)
             axes.tick_params(axis="x", labelsize=SMALL)
             axes.locator_params(axis="x", nbins=5)
         sheet.skip(BETWEEN)
-    rows = [row for panel in drawn for line in panel.lines if not line.prefix for row in line.rows]
+    rows = [row for _, lines in drawn for line in lines[1:] for row in line.rows]
     hollow = any(row["verdict"] not in PROVEN for row in rows)
     work = any(row["work"] != 1 for row in rows)
     parts = ["hollow: not proven to be more or less sensitive than the base (Holm-adjusted)"] if hollow else []
@@ -133,12 +122,13 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     return sheet.finish("; ".join(parts + ([f"{counted(more, 'more lead')} in the CSV"] if more else [])))
 
 
-def _losses(axes: Axes, panel: Panel, known: dict[str, Look]) -> None:
+def _losses(axes: Axes, lines: list[Line], known: dict[str, Look], step: float) -> None:
     """A row for each variant, a point for each antagonist."""
-    for place, line in enumerate(panel.lines):
+    names = [row["antagonists"] for row in lines[0].rows]
+    for place, line in enumerate(lines):
         for row in line.rows:
-            turn = panel.antagonists.index(row["antagonists"]) - (len(panel.antagonists) - 1) / 2
-            at, look, loss = place + turn * ROW / panel.line, known[row["antagonists"]], line.loss(row)
+            at = place + (names.index(row["antagonists"]) - (len(names) - 1) / 2) * step
+            look, loss = known[row["antagonists"]], line.loss(row)
             bar(axes, at, *loss[1:], look[0], width=1.1, zorder=2)
             words = f"{line.name} beside {beside(row)}: {with_ends(*loss)}"
             words += "" if line.prefix else f", {row['verdict']}"
@@ -147,16 +137,15 @@ def _losses(axes: Axes, panel: Panel, known: dict[str, Look]) -> None:
     axes.margins(x=0.08)
 
 
-def _speeds(axes: Axes, panel: Panel) -> None:
+def _speeds(axes: Axes, lines: list[Line]) -> None:
     """How many times as fast as the base each variant is alone."""
     ends = [1.0]
-    for place, line in enumerate(panel.lines):
-        row = line.rows[0]
-        if line.prefix or math.isnan(row["speed"]):
+    for place, line in enumerate(lines[1:], start=1):
+        value, low, high = (line.rows[0][f"speed{end}"] for end in ("", "_low", "_high"))
+        if math.isnan(value):
             continue
-        value, low, high = (row[f"speed{end}"] for end in ("", "_low", "_high"))
         bar(axes, place, low, high, INK, width=1.1, zorder=2)
-        words = f"{line.name} alone: {speed_words(row, 'speed')} times as fast as the base"
+        words = f"{line.name} alone: {speed_words(line.rows[0], 'speed')} times as fast as the base"
         dot(axes, value, place, (INK, "o"), words, size=4.5, zorder=3)
         above = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
         axes.annotate(number(value, 2), (value, place), xytext=(0, 5), **above)
