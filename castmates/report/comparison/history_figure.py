@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from castmates.report.comparison.compared import Several
 from castmates.report.figures.antagonists import looks_in_order
 from castmates.report.figures.marks import bar, dot, with_ends
-from castmates.report.figures.sheet import Origin, Room, Sheet, empty_figure, lines_across, spread_labels
+from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss
@@ -46,12 +46,13 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     known = [0.0, *(end for end in ends if not math.isnan(end))]
     room = 0.06 * (max(known) - min(known)) or 1.0
     sheet = Sheet(Origin(several.origin))
-    for axes, lead in zip(sheet.grid(leads, ROOM), leads, strict=False):
+    for axes, lead in zip(sheet.grid(leads[:PANELS], ROOM), leads, strict=False):
         axes.set_ylim(min(known) - room, max(known) + 2 * room)
         _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
         _dates(axes, rows, places, dated)
     sheet.labels("", "loss against alone (%)")
-    return sheet.finish(NOTES + ("" if dated else EVENLY))
+    more = f"; {len(leads) - PANELS} more leads are in the CSV" if len(leads) > PANELS else ""
+    return sheet.finish(NOTES + ("" if dated else EVENLY) + more)
 
 
 def _panel(axes: Axes, rows: Sequence[Row], looks: dict[str, Look], places: dict[str, float]) -> None:

@@ -81,7 +81,7 @@ def in_short(results: Results) -> str:
 def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> Figure:
     panels = _panels(_drawn(known), results)
     sheet = Sheet(results, head=0.2)
-    right = {"fontsize": SMALL, "color": GREY, "ha": "right", "va": "bottom"}
+    right: Any = {"fontsize": SMALL, "color": GREY, "ha": "right", "va": "bottom"}
     sheet.text(PAGE - 0.05, sheet.top - 0.02, "points of the rate alone", **right)
     axes = sheet.panel(sum(GAP + LINE * len(panel.bars) for panel in panels), WHO + PART, NUMBERS)
     _ticks(axes, panels)
@@ -154,14 +154,14 @@ def _paint(axes: Axes, panels: Sequence[Panel]) -> None:
             axes.axhline(place + GAP / 2, xmin=-3, xmax=2, color="#e4e4e4", linewidth=0.5, clip_on=False)
         place += GAP
         name = squeezed(panel.who, LETTERS, max(1, len(panel.bars) - bool(panel.about)))
-        left = {"xytext": (-72 * (WHO + PART - 0.1), -2), "va": "top"} | at
+        left: Any = {"xytext": (-72 * (WHO + PART - 0.1), -2), "va": "top"} | at
         axes.annotate(name, (0, place), fontsize=7.5, **left)
         below = place + LINE * (name.count("\n") + 1)
         axes.annotate(panel.about, (0, below), fontsize=SMALL, color=GREY, **left)
         for begin, row in panel.bars:
             middle, linked = place + LINE / 2, row is not panel.bars[-1][1]
             words = _bar(axes, panel, begin, row, middle, linked)
-            right = {"xytext": (72 * (NUMBERS - 0.05), 0), "ha": "right", "va": "center", "fontsize": SMALL} | at
+            right: Any = {"xytext": (72 * (NUMBERS - 0.05), 0), "ha": "right", "va": "center", "fontsize": SMALL} | at
             axes.annotate(words, (1, middle), **right)
             ticks.append(middle)
             labels.append(panel.name(row))
@@ -176,7 +176,7 @@ def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked
     """Draw a part of a loss; what is said of it."""
     colour = {TOTAL: TOTAL_COLOUR, BUSY: BUSY_COLOUR}.get(row["part"], panel.colour)
     face, end = "white" if row["verdict"] in HOLLOW else colour, begin + row["points"]
-    style = {"height": LINE * 0.62, "color": face, "edgecolor": colour, "linewidth": 0.8}
+    style: Any = {"height": LINE * 0.62, "color": face, "edgecolor": colour, "linewidth": 0.8}
     (drawn,) = axes.barh(middle, row["points"], left=begin, zorder=2, **style)
     if linked:
         axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)

@@ -102,7 +102,7 @@ def _figure(by_launch: pd.DataFrame, results: Results) -> Figure:
 def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
     spread = [y + 0.2 - 0.05 * (index % 3) for index in range(len(points))]
     axes.scatter(points["ratio"], spread, s=9, facecolors="none", edgecolors="#8a8a8a", linewidths=0.7, zorder=2)
-    style = {"va": "center", "fontsize": 7, "fontweight": "bold" if row["verdict"] == "unstable" else "normal"}
+    style: Any = {"va": "center", "fontsize": 7, "fontweight": "bold" if row["verdict"] == "unstable" else "normal"}
     axes.text(1.04, y, row["verdict"], transform=axes.get_yaxis_transform(), color=INK, **style)
     if not math.isnan(row["ratio"]):
         low, high, dashed = ends_of(row, "ratio")

@@ -1,6 +1,7 @@
 """The figure `distances`: what a lead loses by the nearness of its antagonists, a bar for each number of them."""
 
 import math
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -104,7 +105,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, shades: dict[int, str]) -> None:
     wide = len(counts) + BETWEEN
     axes.set_xlim(-(1 + BETWEEN) / 2, len(places) * wide - (1 + BETWEEN) / 2)
     room = inches_of(axes)[0] / (len(places) * wide)
-    below = {"textcoords": "offset points", "va": "top", "fontsize": SMALL, "annotation_clip": False}
+    below: Any = {"textcoords": "offset points", "va": "top", "fontsize": SMALL, "annotation_clip": False}
     for row in records(rows):
         x, count = places.index(row["distance"]) * wide + counts.index(row["count"]), str(row["count"])
         axes.annotate(count, (x, 0), xycoords=("data", "axes fraction"), xytext=(0, -4), ha="center", **below)
@@ -115,7 +116,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, shades: dict[int, str]) -> None:
     middles = [place * wide + (len(counts) - 1) / 2 for place in range(len(places))]
     axes.set_xticks(middles, [AXIS[place] for place in places], fontsize=7)
     axes.tick_params(axis="x", length=0, pad=14)
-    left = {"xycoords": "axes fraction", "xytext": (-4, -4), "ha": "right", "color": GREY}
+    left: Any = {"xycoords": "axes fraction", "xytext": (-4, -4), "ha": "right", "color": GREY}
     axes.annotate("antagonists", (0, 0), **left, **below)
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=3)
     axes.margins(y=0.12)

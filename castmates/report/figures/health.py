@@ -188,7 +188,7 @@ def _bars(axes: Axes, own: pd.DataFrame, _: Results) -> None:
 def _launches(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     for what, rows in own.groupby("what", sort=False):
         colour, marker = KINDS[str(what)]
-        style = {"marker": marker, "markersize": 2.6, "color": colour, "linestyle": "", "clip_on": False}
+        style: Any = {"marker": marker, "markersize": 2.6, "color": colour, "linestyle": "", "clip_on": False}
         axes.plot(rows["place"], rows["value"], label=str(what), **style)
     axes.set_ylim(0, max(5.0, 1.6 * own["value"].max()))  # with room for the legend
     axes.set_yticks([tick for tick in axes.get_yticks() if tick <= min(100.0, axes.get_ylim()[1])])
@@ -207,7 +207,7 @@ def _settling(axes: Axes, own: pd.DataFrame, results: Results) -> None:
     for lead in leads:
         rows, (colour, marker) = own[own["what"] == lead], looks[lead]
         axes.plot(rows["place"], rows["value"], color=colour, linewidth=0.8, zorder=2)
-        style = {"marker": marker, "markersize": 2.8, "color": colour, "linestyle": "", "markeredgewidth": 0.7}
+        style: Any = {"marker": marker, "markersize": 2.8, "color": colour, "linestyle": "", "markeredgewidth": 0.7}
         for verdict, fill in ((LEFT_OUT, "white"), ("", colour)):
             part, label = rows[rows["verdict"] == verdict], None if verdict else str(lead)
             axes.plot(part["place"], part["value"], markerfacecolor=fill, label=label, zorder=3, **style)

@@ -113,7 +113,7 @@ def colour_bar(sheet: Sheet, limit: float) -> None:
     scale = ScalarMappable(Normalize(-limit, limit), SHADES)
     ticks = [-limit, -limit / 2, 0, limit / 2, limit]
     bar = sheet.figure.colorbar(scale, cax=axes, orientation="horizontal", ticks=ticks)
-    bar.outline.set_linewidth(0.4)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.4)
     bar.ax.set_xticklabels([number(tick, 0 if float(tick).is_integer() else 1) for tick in ticks])
     bar.ax.tick_params(length=2, pad=1.5)
     bar.set_label("loss (%)", labelpad=1.5)

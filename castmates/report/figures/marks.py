@@ -16,7 +16,7 @@ from castmates.report.figures.style import PREFIX, Look
 from castmates.report.text.words import Row, interval, number
 
 BETWEEN = " \N{BROKEN BAR} "
-WITHIN_LAUNCH = (0, (2, 1.2))  # dashes of an interval that covers these launches only
+WITHIN_LAUNCH: LineStyleType = (0, (2, 1.2))  # dashes of an interval that covers these launches only
 Mark = TypeVar("Mark", bound=Artist)
 
 

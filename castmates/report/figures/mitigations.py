@@ -18,7 +18,7 @@ from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import GREY, INK, SMALL, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
-from castmates.report.text.words import counted, interval, listed, number, plain, units
+from castmates.report.text.words import counted, listed, number, plain, units
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.planned import partitions_by_name
@@ -172,7 +172,7 @@ def _side(axes: Axes, panel: Panel, name: str, colour: str) -> None:
         if name == "loss" and row["verdict"] == GAIN and before > value:
             left = max(0.0, value)
             axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
-        style = {"color": "white" if hollow else tint, "edgecolor": tint, "linewidth": 0.8, "zorder": 2}
+        style: Any = {"color": "white" if hollow else tint, "edgecolor": tint, "linewidth": 0.8, "zorder": 2}
         (drawn,) = axes.barh(place, value, height=BAR, **style)
         who = "the lead loses" if name == "loss" else "its antagonists lose"
         with_value(drawn, f"{name_of(row)} {panel.amount(row)}: {who} {with_ends(value, low, high)}")
@@ -206,26 +206,3 @@ def _names(left: Axes, right: Axes, panel: Panel) -> None:
             words = textwrap.shorten(row["reason"] or "no number", LETTERS, placeholder=" …")
             at = (4 - 72 * (BARS + NUMBERS + 0.04), 0)
             right.annotate(words, (0, place), xytext=at, bbox=ON_WHITE, **GREY_WORDS, **BESIDE_ROW)
-
-
-def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str) -> None:
-    value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
-    is_nothing = row["mitigation"] == NOTHING
-    hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
-    tint = GREY if is_nothing else colour
-    if name == "loss" and row["verdict"] == GAIN and (before := panel.nothing[f"{name}_pct"]) > value:
-        left = max(0.0, value)
-        axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
-    (bar,) = axes.barh(
-        place, value, height=BAR, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
-    )
-    ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    who = "the lead loses" if name == "loss" else "its antagonists lose"
-    with_value(bar, f"{name_of(row)} {panel.amount(row)}: {who} {number(value)} %{ends}")
-    if ends:
-        axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
-    change = _change(row, name)
-    axes.annotate(
-        f"{number(value)} %" + (f"\n{change}" if change else ""), (1, place), xycoords=("axes fraction", "data"),
-        xytext=(4, 0), textcoords="offset points", fontsize=SMALL, va="center", annotation_clip=False, linespacing=1.1,
-    )  # fmt: skip

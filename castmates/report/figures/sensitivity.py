@@ -1,7 +1,7 @@
 """The figure `sensitivity`: how fast a lead is with so many ways, alone and beside others; a panel per lead."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ ALONE = "alone"
 TOP = 108.0  # per cent, at least
 BAR, WORDS, MARK = 0.075, 0.13, 0.085  # inches of a knee at the foot, of a line of words there, of a mark before it
 LETTERS = 16  # of a line beside the axes
-LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
+LINES: Sequence[LineStyleType] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
 NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: TOO_FEW}
 Row = dict[str, Any]
 Key = tuple[str, str]  # antagonists, curve

@@ -19,7 +19,7 @@ from castmates.report.text.words import number, plain, units
 
 FIGURE = {"title": "How long requests take", "part": "losses", "place": 70, "needs": "SERVICES"}
 ROOM = Room(axes=2.4, above=0.06, below=0.5, left=0.62, right=1.3)
-SHOWN = {"p50": (0, (2, 1.5)), "p99": "-"}  # quantiles, each with its line
+SHOWN: dict[str, LineStyleType] = {"p50": (0, (2, 1.5)), "p99": "-"}  # quantiles, each with its line
 LIMIT = (0, (1, 2))
 APART = 0.012  # of the load, by which curves are moved sideways so that intervals do not lie upon each other
 MOST_TOLD = 12

@@ -80,7 +80,7 @@ class Sheet:
         self._texts: list[tuple[Text, float]] = []
         self._legends: list[tuple[Sequence[Artist], float, dict[str, Any]]] = []
         self._left_out = 0  # panels of the grid
-        self._rows: list[tuple[float, float]] = []  # of the grid: the middle of its axes, and how far they are indented
+        self._rows: list[float] = []  # the middle of each row of the grid
 
     def at(self, left: float, top: float, wide: float, high: float, sharex: Axes | None = None) -> Axes:
         """Axes anywhere."""
@@ -131,15 +131,14 @@ class Sheet:
                 self.text(column * wide + 0.1, self.top + head - room.above, words, fontsize=8, va="bottom")
             columns = [(column * wide + room.left, wide - room.left - room.right) for column in range(len(row))]
             places += self.beside(room.axes, *columns, above=head)
-            self._rows.append((self.top - room.axes / 2, 0.06))
+            self._rows.append(self.top - room.axes / 2)
             self.skip(room.below)
         return places
 
     def labels(self, under: str, beside: str) -> None:
         """Name the axes once for all panels of the grid."""
-        style = {"rotation": 90, "va": "center", "ha": "left", "ma": "center", "fontsize": 8}
-        for middle, left in self._rows:
-            self.text(left, middle, beside, **style)
+        for middle in self._rows:
+            self.text(0.06, middle, beside, rotation=90, va="center", ha="left", ma="center", fontsize=8)
         self.text(self.width / 2, self.top, under, ha="center", va="bottom", fontsize=8)
 
     def finish(self, key: str = "") -> Figure:

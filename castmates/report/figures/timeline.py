@@ -1,5 +1,7 @@
 """The figure `timeline`: the members' cache occupancy and memory bandwidth over time, with the masks that were set."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -102,7 +104,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
     for axes in panels:
         _windows(axes, chosen.spans, last=axes is panels[-1])
     at = [span.switch for span in chosen.spans if span.changed]
-    style = {"color": INK, "linestyle": "", "clip_on": False, "transform": panels[0].get_xaxis_transform()}
+    style: Any = {"color": INK, "linestyle": "", "clip_on": False, "transform": panels[0].get_xaxis_transform()}
     panels[0].plot(at, [1.06] * len(at), marker="v", markersize=3.5, **style)
     _names(panels[-1], chosen.spans, labels)
     panels[-1].set_xlim(chosen.spans[0].switch, chosen.spans[-1].close)
@@ -156,7 +158,7 @@ def _levels(axes: Axes, chosen: Timeline, looks: dict[str, str], size: float | N
 
 def _rates(axes: Axes, chosen: Timeline, looks: dict[str, str], peak: float | None) -> None:
     samples = chosen.samples[chosen.samples["metric"] == BANDWIDTH]
-    style = {"marker": "o", "markersize": 1.8, "linewidth": 1.0, "zorder": 3}
+    style: Any = {"marker": "o", "markersize": 1.8, "linewidth": 1.0, "zorder": 3}
     for (_, member), here in samples.groupby(["window", "member"], sort=False):
         axes.plot(here["seconds"], here["value"] / GB, color=looks[str(member)], **style)
     if peak is not None:
@@ -180,7 +182,13 @@ def _windows(axes: Axes, spans: list[Span], last: bool) -> None:
 def _names(axes: Axes, spans: list[Span], labels: list[str]) -> None:
     """The scene of each window, below the axis of time."""
     down = 0.4 / inches_of(axes)[1]
-    style = {"rotation": 90, "ha": "center", "va": "top", "fontsize": SMALL, "transform": axes.get_xaxis_transform()}
+    style: Any = {
+        "rotation": 90,
+        "ha": "center",
+        "va": "top",
+        "fontsize": SMALL,
+        "transform": axes.get_xaxis_transform(),
+    }
     for span, label in zip(spans, labels, strict=True):
         middle = (span.switch + span.close) / 2
         axes.text(middle, -down, label, linespacing=0.95, multialignment="right", **style)

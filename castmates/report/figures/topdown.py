@@ -213,7 +213,7 @@ def _bar(axes: Axes, y: float, shares: dict[str, Row], colours: dict[str, str]) 
             part = width * max(below[marked[0]], 0.0) / sum(below.values())
             axes.barh(y, part, left=at, height=0.68, color="none", edgecolor="white", hatch="/////", linewidth=0)
         if width >= 7:
-            middle = {"va": "center", "ha": "center", "fontsize": SMALL, "bbox": _ON_HATCH}
+            middle: Any = {"va": "center", "ha": "center", "fontsize": SMALL, "bbox": _ON_HATCH}
             axes.text(at + width / 2, y, f"{row['share']:.0f}", **middle)
         at += width
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -147,7 +148,7 @@ def _speeds(axes: Axes, lines: list[Line]) -> None:
         bar(axes, place, low, high, INK, width=1.1, zorder=2)
         words = f"{line.name} alone: {speed_words(line.rows[0], 'speed')} times as fast as the base"
         dot(axes, value, place, (INK, "o"), words, size=4.5, zorder=3)
-        above = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
+        above: Any = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
         axes.annotate(number(value, 2), (value, place), xytext=(0, 5), **above)
         ends += [each for each in (value, low, high) if not math.isnan(each)]
     room = 0.15 * (max(ends) - min(ends)) or 0.1

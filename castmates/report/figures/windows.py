@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -164,11 +165,12 @@ def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
     for what, (colour, marker) in by_what.items():
         own = rows[rows["what"].isin([what, what + PARTITIONED])]
         bare, valid = own["what"] == what, own["valid"]
-        for chosen, style in (
+        marks: list[tuple[Any, dict[str, Any]]] = [
             (bare & valid, {"s": 9, "c": colour, "marker": marker, "linewidths": 0.6, "zorder": 3}),
             (~bare & valid, {"s": 9, "c": "white", "marker": marker, "linewidths": 0.6, "zorder": 3}),
             (~valid, {"s": 22, "facecolors": "none", "marker": "X", "linewidths": 0.7, "zorder": 4}),
-        ):
+        ]
+        for chosen, style in marks:
             if chosen.any():
                 part = own[chosen]
                 points = axes.scatter(part["minutes"], part["relative_rate"], edgecolors=colour, **style)
