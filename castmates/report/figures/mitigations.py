@@ -139,7 +139,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
             room = 0.04 * (max(known) - min(known)) or 1.0
             axes.set_xlim(min(known) - (room if min(known) < 0 else 0.0), max(known) + room)
             _side(axes, panel, name, colour)
-        _names(*places, panel)
+        _names(places[0], places[1], panel)
         sheet.skip(BETWEEN)
     sheet.skip(0.1)
     rows = [row for panel in drawn for row in panel.rows]
