@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.counters import counter_tables
-from castmates.report.figures import counters, counters_axes
+from castmates.report.figures import counters
 from castmates.report.results import Results
 from castmates.results.columns.launch import COUNTERS, WINDOWS
 from castmates.results.columns.study import frame
@@ -191,4 +191,4 @@ def test_where_time_alone_was_counted_the_figure_says_that_it_is_the_rate_once_m
      (2.2e2, "task-clock", "220 ns"), (0.0, "", "0"), (3.2e13, "", "32 T")],
 )  # fmt: skip
 def test_amounts_are_read_without_counting_zeros(value, metric, said):
-    assert counters_axes.amount(value, metric) == said
+    assert counters.amount(value, metric) == said

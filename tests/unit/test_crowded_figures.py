@@ -11,7 +11,6 @@ from castmates.report.figures import (
     counters,
     evolution,
     health,
-    health_rows,
     heatmap_partitions,
     layers,
     phases,
@@ -19,7 +18,7 @@ from castmates.report.figures import (
 )
 from castmates.report.figures import windows as over_time
 from castmates.report.figures.antagonists import looks
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.sheet import fitting
 from castmates.report.figures.timeline_rows import Span
 from castmates.report.results import read_results
 from castmates.results.columns.launch import LAYERS
@@ -123,7 +122,7 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
     labels = [label.get_text() for axes in control.draw(told)[0].axes for label in axes.get_yticklabels()]
     names = [label for label in labels if label.startswith("resnet50")]
     assert len(names) == len(set(names)) == 2
-    launches = next(axes for axes in figure.axes if axes.get_title("left") == health_rows.LAUNCHES)
+    launches = next(axes for axes in figure.axes if axes.get_title("left") == health.LAUNCHES)
     assert max(launches.get_yticks()) == pytest.approx(100)
     assert problems(figure) == []
 

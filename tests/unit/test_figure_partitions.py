@@ -8,7 +8,7 @@ import pytest
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
-from castmates.report.figures import windows_rows as over_time
+from castmates.report.figures import windows as over_time
 from castmates.report.figures.antagonists import antagonists, looks
 from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown

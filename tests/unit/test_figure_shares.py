@@ -14,8 +14,8 @@ from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.report.figures import pareto as pareto_figure
 from castmates.report.figures import sensitivity
-from castmates.report.figures.panels import spaced
-from castmates.report.figures.pareto_axes import labels_of, most_of
+from castmates.report.figures.pareto import labels_of, most_of
+from castmates.report.figures.sheet import spaced
 from castmates.report.figures.texts import texts_for
 from castmates.report.text import recommendation
 from castmates.study.model import Study

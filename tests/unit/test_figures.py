@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from castmates.errors import CastmatesError
-from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows, windows_rows
+from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.style import ALARM, broken, own_ids, squeezed
 from castmates.report.results import read_results
@@ -164,7 +164,7 @@ def test_colours_are_symmetric_around_no_change():
 
 def test_rates_are_relative_to_the_valid_alone_windows_of_the_same_launch(tmp_path):
     results = read_results(make(tmp_path / "study"))
-    shown = windows_rows.relative_rates(results.windows)
+    shown = windows.relative_rates(results.windows)
     alone = shown[(shown["what"] == "alone") & shown["valid"]].groupby(["cohort", "launch"])["relative_rate"].median()
     assert np.allclose(alone, 1.0)
     assert set(shown["what"]) == {"alone", "alone-again", "placebo", "beside stream", "beside compute", "beside chase"}
@@ -173,7 +173,7 @@ def test_rates_are_relative_to_the_valid_alone_windows_of_the_same_launch(tmp_pa
 def test_a_launch_whose_alone_windows_were_all_rejected_is_still_shown(tmp_path):
     table = read_results(make(tmp_path / "study", leads=["a"], launches=1)).windows
     table["valid"] = False
-    shown = windows_rows.relative_rates(table)
+    shown = windows.relative_rates(table)
     assert shown["relative_rate"].notna().all()
     assert shown[shown["what"] == "alone"]["relative_rate"].median() == pytest.approx(1.0)
 
@@ -183,13 +183,13 @@ def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_sta
     launches = results.launches.assign(
         started=[f"2026-01-{32 - row.launch % 31:02d}" for row in results.launches.itertuples()]
     )
-    shown = windows_rows.relative_rates(results.windows)
-    chosen = windows_rows.chosen_launches(shown, launches)
-    assert len(chosen) == len(set(chosen)) == windows_rows.LAUNCHES
+    shown = windows.relative_rates(results.windows)
+    chosen = windows.chosen_launches(shown, launches)
+    assert len(chosen) == len(set(chosen)) == windows.LAUNCHES
     started = launches.set_index(["cohort", "launch"])["started"]
     assert [started[place] for place in chosen] == sorted(started[place] for place in chosen)
     assert {started[chosen[0]], started[chosen[-1]]} == {min(started), max(started)}
-    drawn = windows_rows.in_a_row(shown, chosen)
+    drawn = windows.in_a_row(shown, chosen)
     ends = drawn.groupby("launch")["minutes"].agg(["min", "max"])
     assert (ends["min"].iloc[1:].to_numpy() > ends["max"].iloc[:-1].to_numpy()).all(), "launches do not overlap"
 
@@ -218,7 +218,7 @@ def test_who_took_time_and_why_else_windows_were_rejected_stand_below_them(tmp_p
             head | {"window": 3, "subject": "cpu0", "metric": "steal_s", "value": 0.05, "note": ""},
         ]  # fmt: skip
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
-    found = windows_rows.disturbances(results, [("a-0000abcd", 1), ("a-0000abcd", 2)])
+    found = windows.disturbances(results, [("a-0000abcd", 1), ("a-0000abcd", 2)])
     shares = found.set_index(["launch", "window", "cause"])["share_pct"]
     opened = table.set_index(["launch", "window"])["open_s"]
     assert shares[1, 2, "make"] == pytest.approx(100 * 0.3 / opened[1, 2])
@@ -256,8 +256,8 @@ def test_who_took_time_and_why_else_windows_were_rejected_stand_below_them(tmp_p
     ],
 )
 def test_a_reason_names_who_took_time_or_stands_for_itself(kinds, blamed, took, why):
-    expected = [*((who, windows_rows.TOOK) for who in took), *((kind, windows_rows.WHY) for kind in why)]
-    assert windows_rows.causes(kinds, blamed) == expected
+    expected = [*((who, windows.TOOK) for who in took), *((kind, windows.WHY) for kind in why)]
+    assert windows.causes(kinds, blamed) == expected
 
 
 def test_launch_ratios_pair_the_two_alone_scenes_inside_rounds():

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from castmates.report.figures import health, health_rows
+from castmates.report.figures import health
 from castmates.report.results import read_results
 from castmates.results.columns.launch import SAMPLES
 from castmates.results.columns.study import frame
@@ -29,7 +29,7 @@ def sampled(folder, *values):
 
 
 def of(results, panel, what):
-    rows = health_rows.rows(results)
+    rows = health.rows(results)
     return rows[(rows["panel"] == panel) & (rows["what"] == what)]["value"].tolist()
 
 
@@ -40,9 +40,9 @@ def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder)
     windows.loc[windows.index[:3], ["valid", "reason_kinds"]] = [False, "steal; not settled"]
     windows.loc[windows.index[3], ["valid", "reason_kinds"]] = [False, "steal"]
     count = len(windows.drop_duplicates(["cohort", "launch", "window"]))
-    assert of(results, health_rows.REJECTED, health_rows.ALL) == [pytest.approx(400 / count)]
-    assert of(results, health_rows.REJECTED, "steal") == [pytest.approx(400 / count)]
-    assert of(results, health_rows.REJECTED, "not settled") == [pytest.approx(300 / count)]
+    assert of(results, health.REJECTED, health.ALL) == [pytest.approx(400 / count)]
+    assert of(results, health.REJECTED, "steal") == [pytest.approx(400 / count)]
+    assert of(results, health.REJECTED, "not settled") == [pytest.approx(300 / count)]
 
 
 def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder):
@@ -50,18 +50,18 @@ def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder)
     results = sampled(folder, *values, ("a", "running_share", 0.8), ("b", "running_share", 1.0))
     seconds = results.windows.query("launch == 1").drop_duplicates("window")
     opened = float(seconds["open_s"].sum())
-    assert of(results, health_rows.LAUNCHES, health_rows.STOLEN) == [pytest.approx(100 * 0.2 / opened)] * 3
-    assert of(results, health_rows.LAUNCHES, health_rows.TAKEN) == [pytest.approx(50 / opened)] * 3
-    assert of(results, health_rows.LAUNCHES, health_rows.HOT) == [0.0] * 3
-    assert of(results, health_rows.COUNTED, "the least") == [pytest.approx(80)]
-    assert of(results, health_rows.COUNTED, "the median") == [pytest.approx(90)]
+    assert of(results, health.LAUNCHES, health.STOLEN) == [pytest.approx(100 * 0.2 / opened)] * 3
+    assert of(results, health.LAUNCHES, health.TAKEN) == [pytest.approx(50 / opened)] * 3
+    assert of(results, health.LAUNCHES, health.HOT) == [0.0] * 3
+    assert of(results, health.COUNTED, "the least") == [pytest.approx(80)]
+    assert of(results, health.COUNTED, "the median") == [pytest.approx(90)]
 
 
 def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     results = read_results(folder)
-    assert of(results, health_rows.LAUNCHES, health_rows.STOLEN) == []
+    assert of(results, health.LAUNCHES, health.STOLEN) == []
     figure, source = health.draw(results)
-    assert not {health_rows.COUNTED, health_rows.COSTS} & set(source["panel"])
+    assert not {health.COUNTED, health.COSTS} & set(source["panel"])
     said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert "not recorded: after a switch, cost of collectors and counters" in said
     assert "Counters: not recorded" in health.alternative(results)
@@ -75,13 +75,13 @@ def test_the_course_after_a_change_is_the_mean_of_the_launches_that_have_one(fol
         record["settle"] = {"seconds": 0.02, "watched": 0.06, "response": {lead: response, "b@1": [1.0] * 3}}
         place.write_text(json.dumps(record))
     results = read_results(folder)
-    rows = health_rows.rows(results).query("panel == @health_rows.SETTLING")
+    rows = health.rows(results).query("panel == @health.SETTLING")
     assert rows["place"].tolist() == pytest.approx([10, 30, 50])
     assert rows["value"].tolist() == pytest.approx([0, 100 * math.expm1(-0.03), 0])
-    assert rows["verdict"].tolist() == [health_rows.LEFT_OUT, "", ""]
+    assert rows["verdict"].tolist() == [health.LEFT_OUT, "", ""]
     assert set(rows["launches"]) == {2}
     assert "After a switch: a −2.96" in health.alternative(results)
-    assert any(axes.get_title("left") == health_rows.SETTLING for axes in health.draw(results)[0].axes)
+    assert any(axes.get_title("left") == health.SETTLING for axes in health.draw(results)[0].axes)
 
 
 def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folder):
@@ -94,7 +94,7 @@ def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folde
         long = {"watched": 0.12, "curves": {lead: 1}, "response": {lead: [-0.06, 0.02, 0.0]}}
         record["settle"] = {"seconds": 0.02, **(long | {"earlier": [short]} if earlier else short)}
         place.write_text(json.dumps(record))
-    rows = health_rows.rows(read_results(folder)).query("panel == @health_rows.SETTLING")
+    rows = health.rows(read_results(folder)).query("panel == @health.SETTLING")
     assert rows["place"].tolist() == pytest.approx([10, 30, 50, 70, 90, 110])
     mean = [(-0.1 * 6 - 0.06) / 7, (-0.04 * 6 - 0.06) / 7, 0.02 / 7, 0.02, 0.0, 0.0]
     assert rows["value"].tolist() == pytest.approx([100 * math.expm1(log) for log in mean])
@@ -114,8 +114,8 @@ def test_a_panel_that_shows_nothing_is_left_out_and_said(folder):
     results = sampled(folder, ("a", "running_share", 1.0), ("cpu0", "steal_s", 0.1))
     results.windows["valid"], results.windows["reason_kinds"] = True, ""
     figure, source = health.draw(results)
-    assert [axes.get_title("left") for axes in figure.axes] == [health_rows.LAUNCHES]
-    assert {health_rows.REJECTED, health_rows.COUNTED} <= set(source["panel"])
+    assert [axes.get_title("left") for axes in figure.axes] == [health.LAUNCHES]
+    assert {health.REJECTED, health.COUNTED} <= set(source["panel"])
     said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert "no window was rejected; all events were counted all the time" in said
 
@@ -125,6 +125,6 @@ def test_samples_of_at_most_a_hundred_launches_are_read(folder):
     row = results.launches.iloc[[0]]
     many = pd.concat([row.assign(launch=number) for number in range(1, 301)], ignore_index=True)
     object.__setattr__(results, "launches", many)
-    chosen = health_rows.looked_at(results)
-    assert len(chosen) == len(set(chosen)) == health_rows.LOOKED_AT
+    chosen = health.looked_at(results)
+    assert len(chosen) == len(set(chosen)) == health.LOOKED_AT
     assert [chosen[0][1], chosen[-1][1]] == [1, 300]

@@ -9,7 +9,7 @@ from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.services import loads, services
 from castmates.report.figures import services as figure
 from castmates.report.figures import steptimes
-from castmates.report.figures.values import PREFIX
+from castmates.report.figures.style import PREFIX
 from castmates.report.page.page import shown
 from castmates.report.paper import methods
 from castmates.report.text import latency

@@ -5,7 +5,7 @@ import pytest
 
 from castmates.analysis.explanations.latency import latencies
 from castmates.report.figures import steptimes
-from castmates.report.figures.steptimes_axes import SHARES, ticks
+from castmates.report.figures.steptimes import SHARES, ticks
 from castmates.report.results import Results
 from castmates.results.folder import StudyFolder
 from tests.unit.test_latency import heartbeats

@@ -9,7 +9,7 @@ import pytest
 
 from castmates.report.figures import scheduler
 from castmates.report.figures.index import figures_of
-from castmates.report.figures.scheduler_rows import coloured, shown
+from castmates.report.figures.scheduler import coloured, shown
 from castmates.report.page.page import environment
 from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results

@@ -6,7 +6,8 @@ import pytest
 
 from castmates.analysis.effects.stamps import origin_word, stamps_table
 from castmates.report.figures.index import FIGURES
-from castmates.report.figures.style import COLUMN, badge, badge_room, empty_figure
+from castmates.report.figures.sheet import badge, badge_room, empty_figure
+from castmates.report.figures.style import COLUMN
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.page.page import page
 from castmates.report.results import read_results

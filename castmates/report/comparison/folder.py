@@ -4,7 +4,7 @@ from pathlib import Path
 
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text
-from castmates.report.comparison import figure, history_figure, page, several_figure
+from castmates.report.comparison import figure, history_figure, page
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.detail_words import detail_file
 from castmates.report.figures import style
@@ -31,7 +31,7 @@ def write(several: Several, folder: Path) -> list[Path]:
             for suffix in (".csv", ".parquet"):
                 stem.with_suffix(suffix).unlink(missing_ok=True)
     drawings = {
-        "comparison": several_figure.draw(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
+        "comparison": figure.draw_several(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
         "history": history_figure.draw(several),
     }
     for name, (drawn, source) in drawings.items():

@@ -15,19 +15,18 @@ from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
 from castmates.report.figures.antagonists import looks_in_order
-from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, spread_labels
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, dot, with_ends
+from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
+from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, interval, number
+from castmates.report.text.words import Row, as_loss
 
-PANELS, ACROSS = 12, 2  # programs
-HIGH, TITLE, BELOW, LEFT, RIGHT = 1.5, 0.22, 0.42, 0.55, 0.85  # inches of a panel, and around it
 DAY = 86_400
 NARROW = 1 / 25  # of the whole time: where studies are closer, all are set apart evenly, in order
 SHIFT = 0.012  # of the axis, by which antagonists are set apart
 NOTES = "bars: 95 % between launches of each study by itself; a line joins studies of one machine"
 EVENLY = "; studies are in the order of time, their distances are not"
+ROOM = Room(axes=1.5, above=0.08, below=0.42, left=0.55, right=0.85)
 
 
 def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
@@ -43,34 +42,37 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
     looks = looks_in_order(several.antagonists, [row["antagonists"] for row in rows])
     places, dated = _places(rows)
-    notes = small_print(PAGE, _key(leads, dated), Origin(several.origin))
-    shown = leads[:PANELS]
-    down, wide = math.ceil(len(shown) / ACROSS), PAGE / ACROSS
-    foot, row = 0.12 + NOTE * len(notes), TITLE + HIGH + BELOW
-    figure = Figure(figsize=(PAGE, badge_room(several.origin, PAGE) + down * row + foot))
-    for place, lead in enumerate(shown):
-        line, column = divmod(place, ACROSS)
-        bottom = foot + (down - 1 - line) * row + BELOW
-        axes = axes_at(figure, column * wide + LEFT, bottom, wide - LEFT - RIGHT, HIGH)
-        axes.set_ylim(*_reach(rows))
-        axes.set_title(lead, loc="left", pad=4)
-        axes.set_ylabel("loss against alone (%)" if not column else "")
-        _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
-        _dates(axes, rows, places, dated)
-    return finish(figure, notes, Origin(several.origin))
-
-
-def _key(leads: Sequence[str], dated: bool) -> str:
-    more = f"; {len(leads) - PANELS} more leads are in the CSV" if len(leads) > PANELS else ""
-    return NOTES + ("" if dated else EVENLY) + more
-
-
-def _reach(rows: Sequence[Row]) -> tuple[float, float]:
-    """The losses that all panels show."""
     ends = [as_loss(row[name]) for row in rows for name in ("slowdown", "slowdown_low", "slowdown_high")]
     known = [0.0, *(end for end in ends if not math.isnan(end))]
     room = 0.06 * (max(known) - min(known)) or 1.0
-    return min(known) - room, max(known) + 2 * room
+    sheet = Sheet(Origin(several.origin))
+    for axes, lead in zip(sheet.grid(leads[:PANELS], ROOM), leads, strict=False):
+        axes.set_ylim(min(known) - room, max(known) + 2 * room)
+        _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
+        _dates(axes, rows, places, dated)
+    sheet.labels("", "loss against alone (%)")
+    more = f"; {len(leads) - PANELS} more leads are in the CSV" if len(leads) > PANELS else ""
+    return sheet.finish(NOTES + ("" if dated else EVENLY) + more)
+
+
+def _panel(axes: Axes, rows: Sequence[Row], looks: dict[str, Look], places: dict[str, float]) -> None:
+    span = max(places.values()) - min(places.values())
+    axes.set_xlim(min(places.values()) - 0.08 * span, max(places.values()) + 0.08 * span)
+    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    lines_across(axes, "y")
+    labels = []
+    for place, (name, look) in enumerate(looks.items()):
+        own = [row for row in rows if row["antagonists"] == name]
+        shift = SHIFT * span * (place - (len(looks) - 1) / 2)
+        for line in _of_one_machine(own):
+            at = [places[row["letter"]] + shift for row in line]
+            values = [as_loss(row["slowdown"]) for row in line]
+            axes.plot(at, values, color=look[0], linewidth=0.8, alpha=0.6, zorder=2)
+            for x, y, row in zip(at, values, line, strict=True):
+                _dot(axes, x, y, row, look)
+        if own:
+            labels.append((as_loss(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), look[0]))
+    spread_labels(axes, labels)
 
 
 def _places(rows: Sequence[Row]) -> tuple[dict[str, float], bool]:
@@ -86,26 +88,6 @@ def _places(rows: Sequence[Row]) -> tuple[dict[str, float], bool]:
     return {letter: float(place) for place, letter in enumerate(ordered)}, False
 
 
-def _panel(axes: Axes, rows: Sequence[Row], looks: dict[str, Look], places: dict[str, float]) -> None:
-    span = max(places.values()) - min(places.values())
-    axes.set_xlim(min(places.values()) - 0.08 * span, max(places.values()) + 0.08 * span)
-    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    lines_across(axes, "y")
-    labels = []
-    for place, (name, (colour, marker)) in enumerate(looks.items()):
-        own = [row for row in rows if row["antagonists"] == name]
-        shift = SHIFT * span * (place - (len(looks) - 1) / 2)
-        for line in _of_one_machine(own):
-            at = [places[row["letter"]] + shift for row in line]
-            values = [as_loss(row["slowdown"]) for row in line]
-            axes.plot(at, values, color=colour, linewidth=0.8, alpha=0.6, zorder=2)
-            for x, y, row in zip(at, values, line, strict=True):
-                _dot(axes, x, y, row, (colour, marker))
-        if own:
-            labels.append((as_loss(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), colour))
-    spread_labels(axes, labels)
-
-
 def _of_one_machine(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each machine and platform, in the order of time."""
     lines: dict[tuple[str, str], list[Row]] = {}
@@ -116,13 +98,10 @@ def _of_one_machine(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
     low, high = as_loss(row["slowdown_low"]), as_loss(row["slowdown_high"])
-    if not math.isnan(low):
-        axes.plot([x, x], [low, high], color=look[0], linewidth=1.3, zorder=3)
-    face = "white" if math.isnan(low) else look[0]
-    (dot,) = axes.plot([x], [y], look[1], color=look[0], markerfacecolor=face, markersize=3.8, zorder=4)
-    ends = "" if math.isnan(low) else f" {interval(low, high)}"
+    bar(axes, x, low, high, look[0], width=1.3, upright=True)
     beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
-    with_value(dot, f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {number(y)} %{ends}")
+    words = f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {with_ends(y, low, high)}"
+    dot(axes, x, y, look, words, hollow=math.isnan(low), size=3.8)
 
 
 def _dates(axes: Axes, rows: Sequence[Row], places: dict[str, float], dated: bool) -> None:

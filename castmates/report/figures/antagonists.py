@@ -9,6 +9,7 @@ from castmates.report.results import Results
 from castmates.report.text.words import plain
 from castmates.study.spec import Plan
 
+BESIDE = "beside "
 # What runs without an antagonist has no colour.
 BASELINES: dict[str, Look] = {
     "alone": (INK, "o"),
@@ -23,6 +24,20 @@ def looks(results: Results, names: Iterable[str]) -> dict[str, Look]:
     The order of the study decides, not what a figure happens to show.
     """
     return looks_in_order(antagonists(results), names)
+
+
+def looks_of_scenes(results: Results, scenes: Iterable[str]) -> dict[str, Look]:
+    """By what ran: the baselines first, then `beside …` in the study's order."""
+    there = set(scenes)
+    names = {what.removeprefix(BESIDE) for what in there if what.startswith(BESIDE)}
+    besides = {f"{BESIDE}{name}": look for name, look in looks(results, in_order(results, names)).items()}
+    return {what: look for what, look in BASELINES.items() if what in there} | besides
+
+
+def in_order(results: Results, names: Iterable[str]) -> list[str]:
+    """These antagonists in the study's order, then others by their names."""
+    known = {name: place for place, name in enumerate(antagonists(results))}
+    return sorted(names, key=lambda name: (known.get(plain(name), len(known)), name))
 
 
 def looks_in_order(order: Iterable[str], names: Iterable[str]) -> dict[str, Look]:

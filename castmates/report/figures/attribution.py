@@ -12,20 +12,18 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import LOSS, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
 from castmates.report.figures.antagonists import looks, user_first
-from castmates.report.figures.panels import SmallPrint, axes_at, drawing, finish, fitting, inches_of, small_print
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, with_ends, with_value
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, inches_of, lines_across, without_axis
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.results import Results
 from castmates.report.text import attribution
 from castmates.report.text.attribution import Row
-from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
+from castmates.report.text.words import counted, number, units
 
 FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190}
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
 WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
 LETTERS = 32  # of a line of a pair's name
-HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
 HOLLOW = (TOO_FEW, UNCLEAR, NO_LOSS)  # verdicts of bars that claim nothing
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -42,11 +40,6 @@ class Panel:
     colour: str
     bars: list[tuple[float, Row]]
     fewer: str  # of how many of the rounds the total is
-
-    @property
-    def height(self) -> float:
-        """Inches that it takes."""
-        return GAP + LINE * len(self.bars)
 
     def name(self, row: Row) -> str:
         """What stands beside a bar."""
@@ -85,29 +78,17 @@ def in_short(results: Results) -> str:
     return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'mix')}"
 
 
-def _known(results: Results) -> list[tuple[Row, list[Row]]]:
-    """The pairs with a loss, by program in the study's order."""
-    known = [(total, own) for total, own in attribution.mixes(results) if total["launches"]]
-    order = user_first(results, [total["lead"] for total, _ in known])
-    return sorted(known, key=lambda pair: order.index(pair[0]["lead"]))
-
-
 def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> Figure:
     panels = _panels(_drawn(known), results)
-    notes = _key(known, len(known) - len(panels), panels, results)
-    head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
-    tall = sum(panel.height for panel in panels)
-    height = head + tall + foot
-    figure = Figure(figsize=(PAGE, height))
-    axes = axes_at(figure, WHO + PART, height - head - tall, PAGE - WHO - PART - NUMBERS, tall)
-    _ticks(axes, *_reach(panels))
-    _paint(axes, panels, tall)
+    sheet = Sheet(results, head=0.2)
+    right: Any = {"fontsize": SMALL, "color": GREY, "ha": "right", "va": "bottom"}
+    sheet.text(PAGE - 0.05, sheet.top - 0.02, "points of the rate alone", **right)
+    axes = sheet.panel(sum(GAP + LINE * len(panel.bars) for panel in panels), WHO + PART, NUMBERS)
+    _ticks(axes, panels)
+    _paint(axes, panels)
     axes.set_xlabel("loss, % of the rate alone", labelpad=2)
-    figure.text(
-        1 - 0.05 / PAGE, 1 - (head - 0.04) / height, "points of the rate alone", fontsize=SMALL, color=GREY, ha="right",
-        va="bottom",
-    )  # fmt: skip
-    return finish(figure, notes, results)
+    sheet.skip(UNDER)
+    return sheet.finish("; ".join(_key(known, panels, results)))
 
 
 def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
@@ -141,85 +122,14 @@ def _panels(drawn: list[tuple[Row, list[Row]]], results: Results) -> list[Panel]
     return panels
 
 
-def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The smallest and the largest loss that is drawn, with what leaves whiskers whole."""
+def _ticks(axes: Axes, panels: Sequence[Panel]) -> None:
+    """Round numbers of per cent, over all that is drawn, with what leaves whiskers whole."""
     ends = [0.0]
-    for panel in panels:
-        for begin, row in panel.bars:
-            ends += [begin, begin + row["points"], *(end for end in _whisker(begin, row) if not math.isnan(end))]
+    for begin, row in (each for panel in panels for each in panel.bars):
+        ends += [begin, begin + row["points"]]
+        ends += [begin + end for end in attribution.ends(row) if not math.isnan(end)]
     room = 0.03 * (max(ends) - min(ends)) or 0.01
-    return min(ends) - room, max(ends) + room
-
-
-def _whisker(begin: float, row: Row) -> tuple[float, float]:
-    """Where the interval lies that stands beside the bar."""
-    low, high = attribution.ends(row)
-    return begin + low, begin + high
-
-
-def _paint(axes: Axes, panels: Sequence[Panel], inches: float) -> None:
-    """Draw the pairs from above; heights are in inches."""
-    axes.set_ylim(inches, 0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    place, ticks, labels = 0.0, [], []
-    for number_, panel in enumerate(panels):
-        if number_:
-            axes.axhline(place + GAP / 2, xmin=-3, xmax=2, color="#e4e4e4", linewidth=0.5, clip_on=False)
-        place += GAP
-        _who(axes, panel, place)
-        for index, (begin, row) in enumerate(panel.bars):
-            _bar(axes, panel, begin, row, place + LINE / 2, linked=index + 1 < len(panel.bars))
-            ticks.append(place + LINE / 2)
-            labels.append(panel.name(row))
-            place += LINE
-    axes.set_yticks(ticks, labels, fontsize=SMALL)
-    axes.tick_params(axis="y", length=0, pad=2)
-    axes.set_axisbelow(True)
-
-
-def _who(axes: Axes, panel: Panel, place: float) -> None:
-    """The pair, at the left edge of the figure."""
-    lines = len(panel.bars)
-    name = squeezed(panel.who, LETTERS, max(1, lines - bool(panel.about)))
-    at: dict[str, Any] = {
-        "xycoords": ("axes fraction", "data"),
-        "textcoords": "offset points",
-        "va": "top",
-        "annotation_clip": False,
-    }
-    left = -72 * (WHO + PART - 0.1)
-    axes.annotate(name, (0, place), xytext=(left, -2), fontsize=7.5, **at)
-    if panel.about:
-        below = place + LINE * (name.count("\n") + 1)
-        axes.annotate(panel.about, (0, below), xytext=(left, -2), fontsize=SMALL, color=GREY, **at)
-
-
-def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked: bool) -> None:
-    colour = {TOTAL: TOTAL_COLOUR, BUSY: BUSY_COLOUR}.get(row["part"], panel.colour)
-    end = begin + row["points"]
-    (bar,) = axes.barh(
-        middle, row["points"], left=begin, height=LINE * 0.62, color="white" if row["verdict"] in HOLLOW else colour,
-        edgecolor=colour, linewidth=0.8, zorder=2,
-    )  # fmt: skip
-    if linked:
-        axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)
-    low, high = _whisker(begin, row)
-    if not math.isnan(low):
-        style = (0, (2, 1.2)) if math.isnan(row["points_low"]) else "-"
-        axes.plot([low, high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
-    ends = attribution.ends(row)
-    words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
-    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {row['verdict']}")
-    axes.annotate(
-        words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
-        textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
-    )  # fmt: skip
-
-
-def _ticks(axes: Axes, low: float, high: float) -> None:
-    """Round numbers of per cent."""
+    low, high = min(ends) - room, max(ends) + room
     axes.set_xlim(low, high)
     inch = (high - low) / inches_of(axes)[0]
     for step in STEPS:
@@ -229,16 +139,64 @@ def _ticks(axes: Axes, low: float, high: float) -> None:
     axes.set_xticks(values, [number(value, 0 if step >= 1 else 1) for value in values])
 
 
-def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel], results: Results) -> SmallPrint:
+def _paint(axes: Axes, panels: Sequence[Panel]) -> None:
+    """Draw the pairs from above; heights are in inches."""
+    axes.set_ylim(inches_of(axes)[1], 0)
+    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    at: dict[str, Any] = {
+        "xycoords": ("axes fraction", "data"),
+        "textcoords": "offset points",
+        "annotation_clip": False,
+    }
+    place, ticks, labels = 0.0, [], []
+    for panel in panels:
+        if panel is not panels[0]:
+            axes.axhline(place + GAP / 2, xmin=-3, xmax=2, color="#e4e4e4", linewidth=0.5, clip_on=False)
+        place += GAP
+        name = squeezed(panel.who, LETTERS, max(1, len(panel.bars) - bool(panel.about)))
+        left: Any = {"xytext": (-72 * (WHO + PART - 0.1), -2), "va": "top"} | at
+        axes.annotate(name, (0, place), fontsize=7.5, **left)
+        below = place + LINE * (name.count("\n") + 1)
+        axes.annotate(panel.about, (0, below), fontsize=SMALL, color=GREY, **left)
+        for begin, row in panel.bars:
+            middle, linked = place + LINE / 2, row is not panel.bars[-1][1]
+            words = _bar(axes, panel, begin, row, middle, linked)
+            right: Any = {"xytext": (72 * (NUMBERS - 0.05), 0), "ha": "right", "va": "center", "fontsize": SMALL} | at
+            axes.annotate(words, (1, middle), **right)
+            ticks.append(middle)
+            labels.append(panel.name(row))
+            place += LINE
+    axes.set_yticks(ticks, labels, fontsize=SMALL)
+    without_axis(axes)
+    axes.tick_params(axis="y", pad=2)
+    lines_across(axes, "x")
+
+
+def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked: bool) -> str:
+    """Draw a part of a loss; what is said of it."""
+    colour = {TOTAL: TOTAL_COLOUR, BUSY: BUSY_COLOUR}.get(row["part"], panel.colour)
+    face, end = "white" if row["verdict"] in HOLLOW else colour, begin + row["points"]
+    style: Any = {"height": LINE * 0.62, "color": face, "edgecolor": colour, "linewidth": 0.8}
+    (drawn,) = axes.barh(middle, row["points"], left=begin, zorder=2, **style)
+    if linked:
+        axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)
+    ends = attribution.ends(row)
+    line = WITHIN_LAUNCH if math.isnan(row["points_low"]) else "-"
+    bar(axes, middle, begin + ends[0], begin + ends[1], INK, width=0.9, line=line)
+    words = with_ends(row["points"], *ends, unit="")
+    with_value(drawn, f"{panel.who}, {panel.name(row)}: {words} points, {row['verdict']}")
+    return words
+
+
+def _key(known: list[tuple[Row, list[Row]]], panels: list[Panel], results: Results) -> list[str]:
     rows: list[Row] = [row for total, own in known for row in (total, *own)]
     how = [reason for reason, _ in attribution.separations(results)]
     parts = ["the bars of a mix add up from above to its total"]
     if any(all(row["part"] != BUSY for _, row in panel.bars) for panel in panels):
         parts.append("where several mixes lose the same to a busy antagonist, it is drawn for the first of them")
-    parts += ["lines: 95 % between launches"] if any(not math.isnan(row["points_low"]) for row in rows) else []
-    parts += (
-        ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["points_low"]) for row in rows) else []
-    )
+    unknown = [math.isnan(row["points_low"]) for row in rows]
+    parts += [] if all(unknown) else ["lines: 95 % between launches"]
+    parts += ["dashed, and numbers beside: within launch only"] if any(unknown) else []
     there = [verdict for verdict in HOLLOW if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []
     if any(panel.fewer for panel in panels):
@@ -246,25 +204,24 @@ def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel],
         which = "the others chose the partition" if chosen else "those in which every stage was measured"
         parts.append(f"in brackets: of how many {'launches' if chosen else 'rounds'} a total is, {which}")
     parts += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
-    parts += [f"the {len(known) - left_out} largest losses; {left_out} more are in the CSV"] if left_out else []
-    parts += how if len(how) == 1 else []
-    return small_print(PAGE, "; ".join(parts), results)
+    more = len(known) - len(panels)
+    parts += [f"the {len(panels)} largest losses; {more} more are in the CSV"] if more else []
+    return parts + (how if len(how) == 1 else [])
 
 
 def caption(results: Results) -> str:
     """What stands below the figure: what its parts are, and how many launches."""
     known = [total for total, _ in _known(results)]
-    launches = units(total["launches"] for total in known)
+    parts = "Sharing: what the antagonist's own work adds, cache, memory and all else together. "
+    if any(total["partition"] for total in known):
+        parts = (
+            "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to an antagonist that "
+            "has other ways. Cache capacity: what separate ways give back. "
+        )
     chosen = any(total["launches_choosing"] for total in known)
-    masked = any(total["partition"] for total in known)
-    parts = (
-        "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to an antagonist that has "
-        "other ways. Cache capacity: what separate ways give back. "
-        if masked
-        else "Sharing: what the antagonist's own work adds, cache, memory and all else together. "
-    )
     return (
-        f"In points of the rate alone, with 95 % t intervals between launches ({launches})."
+        f"In points of the rate alone, with 95 % t intervals between launches "
+        f"({units(total['launches'] for total in known)})."
         f" Busy antagonist: a placebo on the antagonist's CPUs. {parts}"
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )
@@ -278,8 +235,12 @@ def alternative(results: Results) -> str:
         pieces = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
         parts.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(pieces) or 'not divided'}")
     more = f"; and {counted(len(known) - MOST_TOLD, 'more pair')}" if len(known) > MOST_TOLD else ""
-    return (
-        f"What the losses consist of, in points of the rate alone. {'; '.join(parts)}{more}."
-        if parts
-        else "No loss is known."
-    )
+    told = f"What the losses consist of, in points of the rate alone. {'; '.join(parts)}{more}."
+    return told if parts else "No loss is known."
+
+
+def _known(results: Results) -> list[tuple[Row, list[Row]]]:
+    """The pairs with a loss, by program in the study's order."""
+    known = [(total, own) for total, own in attribution.mixes(results) if total["launches"]]
+    order = user_first(results, [total["lead"] for total, _ in known])
+    return sorted(known, key=lambda pair: order.index(pair[0]["lead"]))

@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
-from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, broken, empty_figure, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, with_ends
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
+from castmates.report.figures.style import COLUMN, INK, broken
 from castmates.report.results import Results, records
 from castmates.report.text.health import control_name
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 
 FIGURE = {"title": "Controls", "part": "health", "place": 310}
@@ -30,12 +29,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     summary = results.controls.assign(what="all launches")
     points = by_launch.assign(what="one launch", study=results.name, platform=", ".join(results.platforms))
     source = pd.concat([summary, points], ignore_index=True) if len(points) else summary
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        same = records(summary[summary["control"] != "positive"])
-        order = user_first(results, summary["lead"])
-        return _figure(sorted(same, key=lambda row: order.index(row["lead"])), by_launch, results), source
+    return drawing(results, source, lacking, lambda: _figure(by_launch, results))
 
 
 def lacking(results: Results) -> str:
@@ -78,28 +72,50 @@ def launch_ratios(windows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _figure(rows: list[dict[str, Any]], by_launch: pd.DataFrame, results: Results) -> Figure:
+def _figure(by_launch: pd.DataFrame, results: Results) -> Figure:
+    same = results.controls[results.controls["control"] != "positive"]
+    order = user_first(results, same["lead"])
+    rows = sorted(records(same), key=lambda row: order.index(row["lead"]))
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
-    width = COLUMN
-    notes = small_print(width, _key(rows, results), results)
-    foot = 0.5 + NOTE * len(notes)
-    row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
-    height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
-    figure = Figure(figsize=(width, height))
-    axes = axes_at(figure, left, foot, width - left - BESIDE, row_height * len(rows))
+    high = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
+    sheet = Sheet(results, COLUMN)
+    axes = sheet.panel(high * len(rows), left, BESIDE)
     if results.margin is not None:
         axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
-    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     for y, row in enumerate(rows):
         again = row["control"] == "A/A"
         _row(axes, y, row, by_launch[(by_launch["lead"].map(plain) == plain(row["lead"])) & again])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), labels)
-    without_axis(axes)
-    _limits(axes, rows, by_launch, results.margin)
+    rows_of(axes, labels, at_zero=1.0)
+    axes.grid(visible=False)
+    # Symmetric around one, wide enough for all that is drawn.
+    drawn = [bound for row in rows for bound in ends_of(row, "ratio")[:2]] + by_launch["ratio"].tolist()
+    reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (results.margin or 0.02)])
+    axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
+    axes.locator_params(axis="x", nbins=3)
+    axes.ticklabel_format(axis="x", useOffset=False)
     axes.set_xlabel("ratio, which must be one")
-    return finish(figure, notes, results)
+    sheet.skip(UNDER)
+    return sheet.finish(_key(rows, results))
+
+
+def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
+    spread = [y + 0.2 - 0.05 * (index % 3) for index in range(len(points))]
+    axes.scatter(points["ratio"], spread, s=9, facecolors="none", edgecolors="#8a8a8a", linewidths=0.7, zorder=2)
+    style: Any = {"va": "center", "fontsize": 7, "fontweight": "bold" if row["verdict"] == "unstable" else "normal"}
+    axes.text(1.04, y, row["verdict"], transform=axes.get_yaxis_transform(), color=INK, **style)
+    if not math.isnan(row["ratio"]):
+        low, high, dashed = ends_of(row, "ratio")
+        bar(axes, y, low, high, INK, width=1.6, line=WITHIN_LAUNCH if dashed else "-")
+        ratio = with_ends(row["ratio"], low, high, 3, "")
+        dot(
+            axes,
+            row["ratio"],
+            y,
+            (INK, "o"),
+            f"{row['control']} {control_name(row)}: {ratio}, {row['verdict']}",
+            size=4.5,
+        )
 
 
 def _label(row: dict[str, Any]) -> str:
@@ -107,55 +123,20 @@ def _label(row: dict[str, Any]) -> str:
     return broken(plain(row["mix"] or row["lead"]), NAME) + (f"\n({remark})" if remark else "")
 
 
-def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
-    spread = [y + 0.2 - 0.05 * (index % 3) for index in range(len(points))]
-    axes.scatter(points["ratio"], spread, s=9, facecolors="none", edgecolors="#8a8a8a", linewidths=0.7, zorder=2)
-    weight = "bold" if row["verdict"] == "unstable" else "normal"
-    right = axes.get_yaxis_transform()
-    axes.text(1.04, y, row["verdict"], transform=right, va="center", fontsize=7, color=INK, fontweight=weight)
-    if math.isnan(row["ratio"]):
-        return
-    low, high, dashed = _interval(row)
-    axes.plot([low, high], [y, y], color=INK, linewidth=1.6, linestyle=(0, (2, 1.2)) if dashed else "-", zorder=3)
-    (point,) = axes.plot([row["ratio"]], [y], "o", color=INK, markersize=4.5, zorder=4)
-    ends = "" if math.isnan(low) else f" {interval(low, high, 3)}"
-    with_value(point, f"{row['control']} {control_name(row)}: {number(row['ratio'], 3)}{ends}, {row['verdict']}")
-
-
-def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it covers these launches only."""
-    if math.isnan(row["ratio_low"]):
-        return row["within_low"], row["within_high"], True
-    return row["ratio_low"], row["ratio_high"], False
-
-
-def _limits(axes: Axes, rows: list[dict[str, Any]], by_launch: pd.DataFrame, margin: float | None) -> None:
-    """Symmetric around one, wide enough for all that is drawn."""
-    drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_launch["ratio"].tolist()
-    reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (margin or 0.02)])
-    axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
-    axes.locator_params(axis="x", nbins=3)
-    axes.ticklabel_format(axis="x", useOffset=False)
-
-
 def _key(rows: list[dict[str, Any]], results: Results) -> str:
     controls = {row["control"] for row in rows}
-    dashed = {_interval(row)[2] for row in rows if not math.isnan(row["ratio"])}
+    dashed = {ends_of(row, "ratio")[2] for row in rows if not math.isnan(row["ratio"])}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts.append("rings: launches")
     parts += ["negative: beside a placebo over beside its antagonist"] if "negative" in controls else []
     if results.margin is not None:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
-    return "; ".join(parts + _positive(results))
-
-
-def _positive(results: Results) -> list[str]:
-    """The positive control should lie far outside of these axes: it is given in words."""
-    rows = [row for row in records(results.controls) if row["control"] == "positive"]
-    return [
+    # The positive control should lie far outside of these axes: it is given in words.
+    parts += [
         f"positive control {control_name(row)}, beside a placebo over beside: {number(row['ratio'], 2)} "
-        f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
-        for row in rows
+        f"{interval(*ends_of(row, 'ratio')[:2], 2)}, {row['verdict']}"
+        for row in records(results.controls[results.controls["control"] == "positive"])
         if not math.isnan(row["ratio"])
     ]
+    return "; ".join(parts)

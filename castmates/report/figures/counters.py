@@ -1,31 +1,25 @@
 """The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against alone."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
 from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import counter_tables as changes_and_left_out
 from castmates.report.figures.antagonists import antagonists, looks, user_first
 from castmates.report.figures.antagonists import beside as beside_of
-from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.panels import (
-    NOTE,
-    SmallPrint,
-    columns_for,
-    finish,
-    fitting,
-    legend,
-    small_print,
-    stacked,
-)
-from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
+from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
-from castmates.report.text.words import plain, units
+from castmates.report.text.words import interval, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Counters", "part": "why", "place": 220, "needs": "EVENTS"}
@@ -33,6 +27,10 @@ BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
 NAMED = 3  # events that a status names in a sentence; the CSV has the others
+LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
+LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, above a panel
+SECONDS = ("task-clock", "cpu-clock")  # which the kernel counts in ns
+RARE = 1e-3  # per unit of progress; shown per million
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -40,11 +38,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     table, missing = tables(results)
     left_out = missing.rename(columns={"event": "metric"})
     source = pd.concat([table, left_out], ignore_index=True) if len(left_out) else table
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        shown = table[table["partition"] == UNMANAGED]
-        return _figure(most_changed(shown), len(shown), missing, results), source
+    return drawing(results, source, lacking, lambda: _figure(table[table["partition"] == UNMANAGED], results))
 
 
 @once
@@ -64,6 +58,81 @@ def lacking(results: Results) -> str:
     else:
         return ""
     return f"{sentence} Not counted: {lacking_words(missing)}" if len(missing) else sentence
+
+
+def _figure(shown: pd.DataFrame, results: Results) -> Figure:
+    rows = ordered(most_changed(shown).reset_index(drop=True), results)
+    panels = [(plain(str(lead)), own) for (lead, _), own in rows.groupby(["lead", "member"], sort=False)]
+    sheet, rows, _ = ratio_panels(panels, results)
+    parts = how_sure(rows)
+    parts += [way] if (way := how_counted(rows)) else []
+    if len(rows) < len(shown):
+        parts.append(f"the {BESIDE} antagonists of a lead that change most, as many leads as fit; the CSV has all")
+    parts += ["mixes under partitions are in the CSV"] if results.partitioned else []
+    missing = tables(results)[1]
+    parts += [f"not shown: {lacking_words(missing)}"] if len(missing) else []
+    return sheet.finish("; ".join(parts))
+
+
+def ratio_panels(panels: Sequence[tuple[str, pd.DataFrame]], results: Results) -> tuple[Sheet, pd.DataFrame, int]:
+    """As many panels as fit, each with its title, what they show, and how many there are besides."""
+    count = fitting([HEAD + _height(rows) for _, rows in panels], around=2.0)
+    drawn = pd.concat([rows for _, rows in panels[:count]])
+    by_name, reach = looks(results, drawn["mix"].map(beside_of)), _reach(drawn)
+    sheet = Sheet(results, head=0.0)
+    for title, rows in panels[:count]:
+        axes = sheet.panel(_height(rows), LEFT, RIGHT, above=HEAD)
+        _panel(axes, rows, by_name, reach)
+        axes.set_title(title, loc="left", pad=4, fontweight="bold")
+    axes.set_xlabel("beside antagonists / alone, per unit of progress")
+    sheet.skip(UNDER)
+    sheet.legend([legend_key(f"beside {name}", look) for name, look in by_name.items()])
+    return sheet, drawn, len(panels) - count
+
+
+def how_sure(rows: pd.DataFrame) -> list[str]:
+    """What the bars are."""
+    dashed = set(rows["ratio_low"].isna())
+    parts = ["bar: 95 % between launches"] if False in dashed else []
+    return parts + (["dashed bar: 95 % within launch only"] if True in dashed else [])
+
+
+def _height(rows: pd.DataFrame) -> float:
+    """Inches of a panel of these rows."""
+    lines = sum(max(2, count) for count in rows.groupby("metric", sort=False).size())
+    return LINE * lines + GAP * rows["metric"].nunique()
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float) -> None:
+    """A line per metric, a mark per antagonist, on a log scale around one."""
+    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    y, ticks, labels = 0.0, [], []
+    for index, (metric, group) in enumerate(rows.groupby("metric", sort=False)):
+        begin, y = y, y + LINE * max(2, len(group)) + GAP
+        if index % 2:
+            axes.axhspan(begin, y, color="#f5f5f5", linewidth=0, zorder=0)
+        ticks.append((begin + y) / 2)
+        labels.append(_label(str(metric), records(group)))
+        for line, row in enumerate(records(group)):
+            at = ticks[-1] + LINE * (line - (len(group) - 1) / 2)
+            look, (low, high, within) = looks[beside_of(row["mix"])], ends_of(row, "ratio")
+            bar(axes, at, low, high, look[0], width=1.4, line=WITHIN_LAUNCH if within else "-")
+            ends = "" if math.isnan(low) else f" {interval(low, high, 2)}"
+            words = f"{metric} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone{ends}"
+            dot(axes, row["ratio"], at, look, words, size=4.2)
+    axes.set_xscale("log")
+    axes.set_xlim(1 / reach, reach)
+    axes.set_ylim(y, 0)
+    axes.set_yticks(ticks, labels)
+    without_axis(axes)
+    _ticks(axes, reach)
+
+
+def _reach(table: pd.DataFrame) -> float:
+    """Symmetric around one on the log axis, wide enough for all that is drawn, and never so narrow as to show noise."""
+    drawn = [value for row in records(table) for value in (row["ratio"], *ends_of(row, "ratio")[:2])]
+    logs = [abs(math.log(value)) for value in drawn if value > 0 and math.isfinite(value)]
+    return math.exp(min(1.12 * max([*logs, math.log(1.05)]), math.log(1e4)))
 
 
 def lacking_words(lacking: pd.DataFrame) -> str:
@@ -91,36 +160,6 @@ def most_changed(table: pd.DataFrame) -> pd.DataFrame:
     mixes = changes.groupby([*lead, "mix"], sort=False)["change"].max().reset_index()
     kept = mixes.sort_values("change", ascending=False, kind="stable").groupby(lead).head(BESIDE)
     return table.merge(kept[[*lead, "mix"]], on=[*lead, "mix"])
-
-
-def _figure(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> Figure:
-    """Draw these changes, of so many that are known."""
-    table = ordered(table.reset_index(drop=True), results)
-    panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
-    panels = panels[: fitting([HEAD + height(rows) for rows in panels], around=2.0)]
-    table, heights = pd.concat(panels), [height(rows) for rows in panels]
-    by_name = looks(results, table["mix"].map(beside_of))
-    notes = _words_below(table, known, missing, results)
-    columns = columns_for(by_name, PAGE)
-    foot = 0.62 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
-    figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
-    reach = reach_of(table)
-    for axes, rows in zip(places, panels, strict=True):
-        panel(axes, rows, by_name, reach, plain(str(rows["lead"].iloc[0])), is_last=rows is panels[-1])
-    legend(figure, keys_of(by_name), (foot - 0.48) / figure.get_figheight(), columns)
-    return finish(figure, notes, results)
-
-
-def _words_below(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> SmallPrint:
-    dashed = {math.isnan(row["ratio_low"]) for row in records(table)}
-    parts = ["bar: 95 % between launches"] if False in dashed else []
-    parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
-    parts += [way] if (way := how_counted(table)) else []
-    if len(table) < known:
-        parts.append(f"the {BESIDE} antagonists of a lead that change most, as many leads as fit; the CSV has all")
-    parts += ["mixes under partitions are in the CSV"] if results.partitioned else []
-    parts += [f"not shown: {lacking_words(missing)}"] if len(missing) else []
-    return small_print(PAGE, "; ".join(parts), results)
 
 
 def how_counted(table: pd.DataFrame) -> str:
@@ -155,3 +194,35 @@ def alternative(results: Results) -> str:
     ]
     more = f"; and {len(shown) - DRAWN} more" if len(shown) > DRAWN else ""
     return f"Counters beside antagonists over alone: {'; '.join(parts)}{more}."
+
+
+def _label(metric: str, rows: list[dict[str, Any]]) -> str:
+    """The metric, and what it is in windows alone."""
+    unit = rows[0]["unit"]
+    alone = math.exp(sum(math.log(row["alone"]) for row in rows) / len(rows))
+    if unit and alone < RARE and metric not in SECONDS:
+        return f"{broken(metric, 34)}\nalone {amount(1e6 * alone)} per 10⁶ {unit}"
+    return f"{broken(metric, 34)}\nalone {amount(alone, metric)}" + (f" per {unit}" if unit else "")
+
+
+def amount(value: float, metric: str = "") -> str:
+    """A count in three digits with its prefix; clocks in seconds."""
+    if metric in SECONDS:
+        value /= 1e9
+    if value <= 0:
+        return f"{value:g}"
+    power = min(max(math.floor(math.log10(float(f"{value:.2e}")) / 3), -4), 4)
+    prefix = {-4: "p", -3: "n", -2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}[power]
+    if metric not in SECONDS and power < 0:
+        power, prefix = 0, ""  # thousandths of a fault are no usual unit
+    return f"{float(f'{value / 1000**power:.3g}'):g} {prefix}{'s' if metric in SECONDS else ''}".strip()
+
+
+def _ticks(axes: Axes, reach: float) -> None:
+    """Few ticks, as ratios that people read."""
+    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 1000)
+    chosen = {max(step for step in steps if step <= bound) for bound in (reach, math.sqrt(reach)) if bound >= steps[0]}
+    ticks = sorted({1.0, *chosen, *(1 / step for step in chosen)})
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.2g}" if value < 1 else f"{value:.3g}"))
+    axes.xaxis.set_minor_locator(NullLocator())

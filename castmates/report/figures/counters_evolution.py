@@ -6,37 +6,25 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
 from castmates.analysis.explanations.counters import NAMES, NAMES_OF_STEPS, NEEDED, OF_STEPS, over_rounds
 from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.antagonists import beside as beside_of
-from castmates.report.figures.counters_axes import SECONDS, amount
-from castmates.report.figures.panels import (
-    NOTE,
-    axes_at,
-    columns_for,
-    drawing,
-    finish,
-    fitting,
-    legend,
-    lines_across,
-    small_print,
-)
-from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken
-from castmates.report.figures.values import with_value
+from castmates.report.figures.counters import SECONDS, amount
+from castmates.report.figures.marks import legend_key, with_value
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across
+from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Counters over the rounds", "part": "why", "place": 230, "needs": "EVENTS"}
 METRICS = 4  # of a program that are drawn: instructions per cycle, then those that drift most
 BESIDE = 4  # antagonists of a program that are drawn: those beside which some metric drifts most
-PANEL, GAP, LEFT = 1.0, 0.62, 0.75  # inches
+PANEL, GAP, LEFT, RIGHT = 1.0, 0.25, 0.75, 0.15  # inches
 DRAWN = 12  # values that the text alternative names
 ALONE = "alone"
 WHO = ["platform", "lead", "member"]
@@ -98,39 +86,29 @@ def lacking(results: Results) -> str:
 
 def _figure(rows: pd.DataFrame, results: Results) -> Figure:
     panels = [own for _, own in rows.groupby([*WHO, "metric"], sort=False)]
-    count = fitting([PANEL + GAP for _ in panels], around=1.2)
-    panels, more = panels[:count], len(panels) - count
-    by_name = {ALONE: BASELINES[ALONE]}
+    count = fitting([PANEL + UNDER + GAP for _ in panels], around=1.2)
     order = [name for name in antagonists(results) if name in set(rows["mix"].map(beside_of))]
-    by_name |= looks(results, [*order, *filter(None, rows["mix"].map(beside_of))])
+    by_name = {ALONE: BASELINES[ALONE]} | looks(results, [*order, *filter(None, rows["mix"].map(beside_of))])
+    sheet = Sheet(results)
+    for own in panels[:count]:
+        _panel(sheet.panel(PANEL, LEFT, RIGHT, above=GAP), own, by_name, results)
+        sheet.skip(UNDER)
+    sheet.legend([legend_key(_scene(name), look, size=4, line="-") for name, look in by_name.items()])
     words = ["band: 95 % between launches"] if rows["low"].notna().any() else []
     words += ["behind a title: the last third of the rounds against the first, alone"]
-    words += [f"{counted(more, 'more panel')} in the CSV"] if more else []
+    words += [f"{counted(len(panels) - count, 'more panel')} in the CSV"] if len(panels) > count else []
     words += ["partitions are in the CSV"] if results.partitioned else []
-    notes = small_print(PAGE, "; ".join(words), results)
-    columns = columns_for((f"beside {name}" for name in by_name), PAGE)
-    foot = 0.25 + NOTE * len(notes) + 0.17 * math.ceil(len(by_name) / columns)
-    head = 0.28 + badge_room(caveat(results), PAGE)
-    tall = head + len(panels) * (PANEL + GAP) - 0.1 + foot
-    figure, y = Figure(figsize=(PAGE, tall)), tall - head
-    for own in panels:
-        y -= PANEL
-        _panel(axes_at(figure, LEFT, y, PAGE - LEFT - 0.15, PANEL), own, by_name, results)
-        y -= GAP
-    legend(figure, _keys(by_name), foot / tall, columns)
-    return finish(figure, notes, results)
+    return sheet.finish("; ".join(words))
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, by_name: dict[str, Look], results: Results) -> None:
     first = records(rows)[0]
     for (kind, mix), own in rows.groupby(["kind", "mix"], sort=False):
         name = beside_of(str(mix)) if kind == "corun" else ALONE
-        colour, marker = by_name[name]
-        scene = own.sort_values("round")
+        (colour, marker), scene = by_name[name], own.sort_values("round")
         if scene["low"].notna().any():
-            axes.fill_between(
-                scene["round"], scene["low"], scene["high"], color=colour, alpha=0.13, linewidth=0, zorder=2
-            )
+            band = scene["round"], scene["low"], scene["high"]
+            axes.fill_between(*band, color=colour, alpha=0.13, linewidth=0, zorder=2)
         (line,) = axes.plot(
             scene["round"], scene["value"], marker=marker, markersize=3, linewidth=1.0, color=colour, zorder=3
         )
@@ -139,19 +117,15 @@ def _panel(axes: Axes, rows: pd.DataFrame, by_name: dict[str, Look], results: Re
     lines_across(axes, "y")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel(broken(f"per {first['unit']}" if first["unit"] else "ratio", 18))
-    axes.set_xlabel(f"round{_iterations(rows)}", labelpad=1)
+    known = rows["iteration"].dropna()
+    which = f" (iterations {known.min():,.0f} to {known.max():,.0f} of a launch)" if len(known) else ""
+    axes.set_xlabel(f"round{which}", labelpad=1)
     axes.set_title(f"{plain(str(first['lead']))}: {first['metric']}", loc="left", pad=3)
     axes.set_title(_drift(first, results), loc="right", pad=3, fontsize=6.5, color=GREY)
 
 
 def _scene(name: str) -> str:
     return name if name == ALONE else f"beside {name}"
-
-
-def _iterations(rows: pd.DataFrame) -> str:
-    """Which iterations the rounds are, where the steps are known."""
-    known = rows["iteration"].dropna()
-    return f" (iterations {known.min():,.0f} to {known.max():,.0f} of a launch)" if len(known) else ""
 
 
 def _drift(row: dict[str, Any], results: Results) -> str:
@@ -167,13 +141,6 @@ def _per_cent(drift: dict[str, Any]) -> str:
     middle, low, high = (100 * (drift[name] - 1) for name in ("drift", "drift_low", "drift_high"))
     sign = "+" if middle >= 0 else ""
     return f"{sign}{number(middle)} % {interval(low, high)}".strip()
-
-
-def _keys(by_name: dict[str, Look]) -> list[Line2D]:
-    return [
-        Line2D([], [], marker=marker, markersize=4, linewidth=1.0, color=colour, label=_scene(name))
-        for name, (colour, marker) in by_name.items()
-    ]
 
 
 def caption(results: Results) -> str:

@@ -7,27 +7,15 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
 from castmates.analysis.operations.over_traces import lead_alone
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.panels import (
-    NOTE,
-    drawing,
-    finish,
-    fitting,
-    legend,
-    lines_across,
-    small_print,
-    stacked,
-    without_axis,
-)
-from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, squeezed
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import dot, legend_key, with_value
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across, without_axis
+from castmates.report.figures.style import INK, SMALL, squeezed
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
@@ -119,40 +107,32 @@ def _figure(results: Results) -> Figure:
     found = _panels(results)
     heights = [LINE * len(rows) for _, rows in found]
     count = fitting([HEAD + height for height in heights], around=1.4)
-    more = len(found) - count
-    key = "bars add up to the step, whose length stands behind them; times of operations are those of traced steps"
-    key += f"; not drawn: {counted(more, 'lead')}; the CSV has all" if more else ""
-    notes = small_print(PAGE, key, results)
-    foot = 0.95 + NOTE * len(notes)
-    figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
-    for axes, (member, rows) in zip(places, found[:count], strict=True):
+    sheet = Sheet(results)
+    for axes, (member, rows) in zip(sheet.stacked(heights[:count], HEAD, LEFT, RIGHT), found, strict=False):
         _panel(axes, rows)
         axes.set_title(f"{plain(member)}, traced", loc="left", pad=4, fontweight="bold")
-    places[-1].set_xlabel("ms of a step")
+    axes.set_xlabel("ms of a step")
+    sheet.skip(UNDER)
     marks: list[Artist] = [Patch(facecolor=colour, label=words) for _, words, colour in PARTS]
-    marks += [
-        Line2D([], [], linestyle="", marker=marker, color=INK, markersize=5, label=words) for _, words, marker in BOUNDS
-    ]
-    height = figure.get_size_inches()[1]
-    legend(figure, marks, (foot - 0.34) / height, 4, handlelength=0.9)
-    return finish(figure, notes, results)
+    marks += [legend_key(words, (INK, marker), size=5) for _, words, marker in BOUNDS]
+    sheet.legend(marks, 4, handlelength=0.9)
+    more = f"; not drawn: {counted(len(found) - count, 'lead')}; the CSV has all" if len(found) > count else ""
+    key = "bars add up to the step, whose length stands behind them; times of operations are those of traced steps"
+    return sheet.finish(key + more)
 
 
 def _panel(axes: Axes, rows: list[tuple[str, Row]]) -> None:
-    longest = max(row["step_ms"] for _, row in rows)
     for y, (scene, row) in enumerate(rows):
         at = 0.0
         for name, words, colour in PARTS:
-            bar = Rectangle((at, y + 0.17), row[name], 0.66, facecolor=colour, linewidth=0, zorder=3)
-            axes.add_patch(with_value(bar, f"{scene}, {words}: {number(row[name], 3)} ms"))
+            part = Rectangle((at, y + 0.17), row[name], 0.66, facecolor=colour, linewidth=0, zorder=3)
+            axes.add_patch(with_value(part, f"{scene}, {words}: {number(row[name], 3)} ms"))
             at += row[name]
         for column, words, marker in BOUNDS:
-            (mark,) = axes.plot([row[column]], [y + 0.5], marker=marker, color=INK, markersize=4, zorder=5)
-            with_value(mark, f"{scene}, {words}: {number(row[column], 3)} ms")
-        axes.text(
-            1.01, y + 0.5, number(row["step_ms"], 2), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL
-        )
-    axes.set_xlim(0, 1.02 * longest)
+            dot(axes, row[column], y + 0.5, (INK, marker), f"{scene}, {words}: {number(row[column], 3)} ms", zorder=5)
+        length = number(row["step_ms"], 2)
+        axes.text(1.01, y + 0.5, length, transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
+    axes.set_xlim(0, 1.02 * max(row["step_ms"] for _, row in rows))
     axes.set_ylim(len(rows), 0)
     axes.set_yticks([y + 0.5 for y in range(len(rows))], [squeezed(scene, 26, 1) for scene, _ in rows], fontsize=SMALL)
     without_axis(axes)

@@ -3,26 +3,26 @@
 import math
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
+from matplotlib.typing import LineStyleType
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.antagonists import BASELINES, antagonists, looks
-from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, drawing, finish, legend, small_print
-from castmates.report.figures.style import ALARM, GREY, PAGE, badge_room
+from castmates.report.figures.antagonists import looks_of_scenes
+from castmates.report.figures.marks import legend_key
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
+from castmates.report.figures.style import ALARM, GREY
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 
@@ -31,12 +31,12 @@ PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
 LOWEST, HIGHEST = 0.005, 0.995  # quantiles between which the axis shows every step
-PANEL, GAP = 1.25, 0.62  # inches
-BESIDE = "beside "
+PANEL, ABOVE, LEFT, RIGHT = 1.25, 0.2, 0.62, 0.15  # inches
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
 PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
 SHOWN = ["study", "cohort", "launch", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
+BREAK = (0, (4, 2))  # dashes where the level changes
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -73,18 +73,11 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     """The launches shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
-    own = workloads_of(rows["member"]).isin(_of_study(results))
+    own = workloads_of(rows["member"]).isin(set(results.effects["lead"]))  # the programs that the study is about
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
     rows = rows[LAUNCH].drop_duplicates().sort_values(LAUNCH)
     launches = [(str(cohort), int(launch)) for cohort, launch in rows.itertuples(index=False)]
-    if len(launches) <= PANELS:
-        return launches, len(launches)
-    return [launches[round(place * (len(launches) - 1) / (PANELS - 1))] for place in range(PANELS)], len(launches)
-
-
-def _of_study(results: Results) -> set[str]:
-    """The programs that the study is about."""
-    return set(results.effects["lead"])
+    return evenly(launches, PANELS), len(launches)
 
 
 def lacking(results: Results) -> str:
@@ -135,49 +128,37 @@ def alternative(results: Results) -> str:
 def _colours(source: pd.DataFrame, results: Results) -> dict[str, str]:
     """By what ran, without its partition: alone first, then antagonists in the study's order."""
     scenes = {what.removesuffix(PARTITIONED) for what in source["what"]}
-    names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
-    known = antagonists(results)
-    order = sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
-    colours = {what: look[0] for what, look in BASELINES.items() if what in scenes}
-    return colours | {f"{BESIDE}{name}": look[0] for name, look in looks(results, order).items()}
+    return {what: look[0] for what, look in looks_of_scenes(results, scenes).items()}
 
 
 def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -> Figure:
-    drawn = [(launch, _of(source, launch)) for launch in launches]
     colours = _colours(source, results)
-    keys = _keys(source, colours, launches)
-    columns = columns_for((key.get_label() for key in keys), PAGE, key=0.5, most=5)
-    notes = _key(results)
-    foot = 0.2 + NOTE * len(notes) + 0.16 * math.ceil(len(keys) / columns)
-    head = 0.28 + badge_room(caveat(results), PAGE)
-    height = head + len(drawn) * (PANEL + GAP) - 0.15 + foot
-    figure = Figure(figsize=(PAGE, height))
-    y = height - head
-    for name, (launch, steps) in zip(_names(launches), drawn, strict=True):
-        y -= PANEL
-        axes = axes_at(figure, 0.62, y, PAGE - 0.77, PANEL)
-        _panel(axes, name, launch, steps, colours)
-        y -= GAP
-    legend(figure, keys, foot / height, columns, handletextpad=0.4, columnspacing=1.3)
-    return finish(figure, notes, results)
-
-
-def _key(results: Results) -> SmallPrint:
+    sheet = Sheet(results)
+    for name, launch in zip(_names(launches), launches, strict=True):
+        axes = sheet.panel(PANEL, LEFT, RIGHT, above=ABOVE)
+        _panel(axes, launch, _of(source, launch), colours)
+        axes.set_title(textwrap.shorten(name, 60), loc="left", pad=3)
+        sheet.skip(UNDER)
+    keys: list[Artist] = [legend_key("step", (STEP, "o"), size=3)]
+    keys += [] if source["valid"].all() else [legend_key("in a rejected window", (LOST, "o"), size=3)]
+    keys += [Patch(facecolor=WARM, label="warm-up")] if any(launch.warmed_up for launch in launches) else []
+    lines: list[tuple[str, str, LineStyleType]] = []
+    lines += [("level changes", ALARM, BREAK)] if any(launch.changes for launch in launches) else []
+    lines += [(what, colour, "-") for what, colour in colours.items()]
+    lines += [("under a partition", GREY, DASHES)] if source["what"].str.endswith(PARTITIONED).any() else []
+    sheet.legend([*keys, *(legend_key(what, (colour, ""), line=line, width=0.9) for what, colour, line in lines)])
     hidden = "the slowest and the fastest half per cent of the steps may lie beyond the axis"
     if not change_points.available():
-        return small_print(PAGE, hidden, results)
-    changes = (
+        return sheet.finish(hidden)
+    return sheet.finish(
         "dashed: the level changes, as a search for change points finds (one launch in twenty has a false alarm, at "
-        "worst); shaded: more than one per cent off the level of the launch's second half"
+        f"worst); shaded: more than one per cent off the level of the launch's second half; {hidden}"
     )
-    return small_print(PAGE, f"{changes}; {hidden}", results)
 
 
 def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
-    own = (
-        (source["cohort"] == launch.cohort) & (source["launch"] == launch.launch) & (source["member"] == launch.member)
-    )
-    return source[own].copy()
+    own = source[(source["cohort"] == launch.cohort) & (source["launch"] == launch.launch)]
+    return own[own["member"] == launch.member].copy()
 
 
 def _names(launches: list[Evolution]) -> list[str]:
@@ -189,33 +170,30 @@ def _names(launches: list[Evolution]) -> list[str]:
     ]
 
 
-def _panel(axes: Axes, name: str, launch: Evolution, steps: pd.DataFrame, colours: Mapping[str, str]) -> None:
+def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame, colours: Mapping[str, str]) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
     for valid, colour in ((True, STEP), (False, LOST)):
         part = steps[steps["valid"] == valid]
-        axes.scatter(
-            part["iteration"], scale * part["seconds"], s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2
-        )
+        points = part["iteration"], scale * part["seconds"]
+        axes.scatter(*points, s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2)
     for _, window in steps.groupby("window", sort=False):
         what = str(window["what"].iloc[0])
-        axes.plot(
-            window["iteration"], scale * window["rolling_median_seconds"], linewidth=0.9, zorder=3,
-            color=colours[what.removesuffix(PARTITIONED)], linestyle=DASHES if what.endswith(PARTITIONED) else "-",
-        )  # fmt: skip
+        line = DASHES if what.endswith(PARTITIONED) else "-"
+        colour, median = colours[what.removesuffix(PARTITIONED)], scale * window["rolling_median_seconds"]
+        axes.plot(window["iteration"], median, linewidth=0.9, zorder=3, color=colour, linestyle=line)
     begin, end = int(steps["iteration"].iloc[0]), int(steps["iteration"].iloc[-1])
     if launch.warmed_up and launch.warm_from is not None:
         axes.axvspan(begin, launch.warm_from, color=WARM, zorder=0, linewidth=0)
     for change in launch.changes:
-        axes.axvline(change, color=ALARM, linewidth=0.9, linestyle=(0, (4, 2)), zorder=4)
+        axes.axvline(change, color=ALARM, linewidth=0.9, linestyle=BREAK, zorder=4)
     axes.set_ylim(max(0.0, low - room), high + room)
     margin = 0.01 * max(1, end - begin)
     axes.set_xlim(begin - margin, end + margin)
     axes.set_ylabel(f"{unit} of a step")
     axes.set_xlabel("iteration", labelpad=1)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_title(textwrap.shorten(name, 60), loc="left", pad=3)
     note = textwrap.shorten(launch.note, 70) if change_points.available() else ""
     axes.set_title(note, loc="right", pad=3, fontsize=6.5, color=GREY)
 
@@ -224,21 +202,3 @@ def _unit(seconds: float) -> tuple[float, str]:
     """How many of which unit a second is, so that steps of this length need no powers of ten."""
     units = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"), (1e12, "ps"))
     return next(((scale, unit) for scale, unit in units if seconds * scale >= 1), units[1])
-
-
-def _keys(source: pd.DataFrame, colours: Mapping[str, str], launches: list[Evolution]) -> list[Any]:
-    keys: list[Any] = [
-        Line2D([], [], linestyle="", marker="o", markersize=3, color=STEP, label="step"),
-    ]
-    if not source["valid"].all():
-        keys.insert(1, Line2D([], [], linestyle="", marker="o", markersize=3, color=LOST, label="in a rejected window"))
-    keys += [Patch(facecolor=WARM, label="warm-up")] if any(launch.warmed_up for launch in launches) else []
-    keys += (
-        [Line2D([], [], color=ALARM, linestyle=(0, (4, 2)), linewidth=0.9, label="level changes")]
-        if any(launch.changes for launch in launches)
-        else []
-    )
-    keys += [Line2D([], [], color=colour, linewidth=0.9, label=what) for what, colour in colours.items()]
-    if source["what"].str.endswith(PARTITIONED).any():
-        keys.append(Line2D([], [], color=GREY, linestyle=DASHES, linewidth=0.9, label="under a partition"))
-    return keys

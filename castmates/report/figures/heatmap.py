@@ -5,23 +5,10 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
 from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
-from castmates.report.figures.heatmap_cells import key
-from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
-from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.panels import SmallPrint, small_print
-from castmates.report.figures.style import empty_figure, styled
+from castmates.report.figures.heatmap_grid import Grid, Panel, cells_of, grid, keys_of, matrices, panelled
+from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
-from castmates.report.text.words import (
-    READ_ALOUD,
-    counted,
-    interval,
-    listed,
-    number,
-    plain,
-    units,
-    within,
-)
+from castmates.report.text.words import READ_ALOUD, counted, interval, listed, number, plain, units, within
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Loss of each mix", "part": "losses", "place": 40}
@@ -33,24 +20,32 @@ FEW = 12  # rows of close cells up to which the panel against placebo is drawn t
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = _effects(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        rows = panelled(source, "baseline")
-        baselines = [name for name in BASELINES if (rows["baseline"] == name).any()]
-        names = [
-            name for baseline in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == baseline, "panel"])
-        ]
-        cells = grid(rows, names, means=bool(results.margins["loss_pct"].notna().any()))
-        alone_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
-        drawn = rows[rows["baseline"] == baselines[0]] if alone_only else rows
-        panels = [
-            _panel(results, drawn[drawn["panel"] == name], f"against {title}")
-            for name, title in zip(names, cells.titles, strict=True)
-            if (drawn["panel"] == name).any()
-        ]
-        return sheet(cells, panels, _notes(cells, rows, alone_only, results), results), _source(source, results)
+    effects = _effects(results)
+    source = effects if lacking(results) else _source(effects, results)
+    return drawing(results, source, lacking, lambda: _figure(effects, results))
+
+
+def _figure(effects: pd.DataFrame, results: Results) -> Figure:
+    rows = panelled(effects, "baseline")
+    baselines = [name for name in BASELINES if (rows["baseline"] == name).any()]
+    names = list(dict.fromkeys(name for each in baselines for name in rows.loc[rows["baseline"] == each, "panel"]))
+    cells = grid(rows, names, means=bool(results.margins["loss_pct"].notna().any()))
+    alone_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
+    drawn = rows[rows["baseline"] == baselines[0]] if alone_only else rows
+    panels = [
+        _panel(results, drawn[drawn["panel"] == name], f"against {title}")
+        for name, title in zip(names, cells.titles, strict=True)
+        if (drawn["panel"] == name).any()
+    ]
+    return matrices(cells, panels, _key(cells, rows, alone_only, results), results)
+
+
+def _key(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results) -> str:
+    """The marks that occur, and what is not drawn."""
+    parts = keys_of(cells, source, results.margin)
+    parts += ["against placebo: in the CSV"] if alone_only else []
+    more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
+    return "; ".join(parts + ([f"{listed(more)} in the CSV"] if more else []))
 
 
 def _effects(results: Results) -> pd.DataFrame:
@@ -113,18 +108,3 @@ def _source(source: pd.DataFrame, results: Results) -> pd.DataFrame:
     ]
     whole = pd.concat([part for part in (source.assign(row=MIX), *sides) if len(part)], ignore_index=True)
     return pd.DataFrame(whole.assign(partition=UNMANAGED)[["row", *SHOWN]])
-
-
-def _notes(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results) -> SmallPrint:
-    """The key to the marks that occur."""
-    seen = set(source["verdict"])
-    if len(source) < len(dict.fromkeys(source["lead"])) * source["antagonists"].nunique() * len(cells.panels):
-        seen.add(NO_DATA)
-    parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
-    parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if cells.means else []
-    parts += ["those that lose alike stand side by side"] if cells.clustered else []
-    parts += ["against placebo: in the CSV"] if alone_only else []
-    more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
-    parts += [f"{listed(more)} in the CSV"] if more else []
-    return small_print(width_of(cells), "; ".join(parts), results)

@@ -13,8 +13,9 @@ from matplotlib.patheffects import withStroke
 
 from castmates.analysis.effects.verdicts import GAIN, LOSS, NO_DATA, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.curve_table import INTERPOLATED
+from castmates.report.figures.marks import with_value
+from castmates.report.figures.sheet import Sheet
 from castmates.report.figures.style import INK, NOT_MEASURED_HATCH, PALE, SHADES, SMALL
-from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
 PREDICTED = "predicted"
@@ -106,16 +107,17 @@ def colours(value: float, limit: float) -> tuple[str, str]:
     return to_hex((red, green, blue)), DARK if light else LIGHT
 
 
-def colour_bar(axes: Axes, limit: float) -> None:
+def colour_bar(sheet: Sheet, limit: float) -> None:
     """The scale, the same for all cells of a figure, no change in its middle."""
+    (axes,) = sheet.beside(0.09, (0.2 * sheet.width, 0.6 * sheet.width), above=0.2)
     scale = ScalarMappable(Normalize(-limit, limit), SHADES)
-    bar = axes.figure.colorbar(
-        scale, cax=axes, orientation="horizontal", ticks=[-limit, -limit / 2, 0, limit / 2, limit]
-    )
+    ticks = [-limit, -limit / 2, 0, limit / 2, limit]
+    bar = sheet.figure.colorbar(scale, cax=axes, orientation="horizontal", ticks=ticks)
     bar.outline.set_linewidth(0.4)
-    bar.ax.set_xticklabels([number(tick, 0 if tick.is_integer() else 1) for tick in bar.get_ticks().tolist()])
+    bar.ax.set_xticklabels([number(tick, 0 if float(tick).is_integer() else 1) for tick in ticks])
     bar.ax.tick_params(length=2, pad=1.5)
     bar.set_label("loss (%)", labelpad=1.5)
+    sheet.skip(0.3)
 
 
 def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:

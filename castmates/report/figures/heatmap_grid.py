@@ -1,17 +1,20 @@
-"""What stands in which row and column of a heatmap, in which order, and how large it is."""
+"""Matrices of heatmap cells: what stands in which row and column, in which order, and how large it is."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from castmates.analysis.effects.verdicts import UNCLEAR
-from castmates.report.figures.heatmap_cells import round_limit
-from castmates.report.figures.style import PAGE, broken
-from castmates.report.results import records
+from castmates.analysis.effects.verdicts import NO_DATA, UNCLEAR
+from castmates.report.figures.heatmap_cells import cell, colour_bar, key, round_limit
+from castmates.report.figures.sheet import Sheet
+from castmates.report.figures.style import COLUMN, PAGE, broken
+from castmates.report.results import Results, records
 from castmates.report.text.words import plain
 
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
@@ -23,6 +26,16 @@ MOST_ROWS, MOST_LEADS = 30, 18  # that are drawn; the CSV has all
 LEAST_MEANS = 3  # rows and columns from which on their means are drawn
 SENSITIVE, CONTENTIOUS = "sensitivity (mean)", "contentiousness (mean)"
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One matrix and what stands around it."""
+
+    title: str
+    cells: dict[tuple[str, str], Row]  # (antagonists, lead)
+    rows: dict[str, Row] = field(default_factory=dict)  # means of the antagonists
+    leads: dict[str, Row] = field(default_factory=dict)  # means of the leads
 
 
 @dataclass(frozen=True)
@@ -160,3 +173,60 @@ def mean_cell(row: Row | None) -> Row | None:
         return None
     clear = row["loss_low"] > 0 or row["loss_high"] < 0
     return row | {"verdict": "mean" if clear or math.isnan(row["loss_low"]) else UNCLEAR}
+
+
+def _panel(axes: Axes, grid: Grid, panel: Panel, names: bool) -> None:
+    axes.set_xlim(0, grid.across)
+    axes.set_ylim(grid.down, 0)
+    close, beside, below = grid.close, len(grid.leads) + APART, len(grid.rows) + APART
+    for y, antagonists in enumerate(grid.rows):
+        for x, lead in enumerate(grid.leads):
+            cell(axes, x, y, panel.cells.get((antagonists, lead)), grid.limit, close)
+        if grid.means:
+            cell(axes, beside, y, mean_cell(panel.rows.get(antagonists)), grid.limit, close)
+    if grid.means:
+        for x, lead in enumerate(grid.leads):
+            cell(axes, x, below, mean_cell(panel.leads.get(lead)), grid.limit, close)
+    _ticks(axes, grid, names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title(panel.title, fontweight="bold", pad=5)
+
+
+def _ticks(axes: Axes, grid: Grid, names: bool) -> None:
+    across, down = [*grid.lead_labels], [*grid.row_labels]
+    xs, ys = [x + 0.5 for x in range(len(across))], [y + 0.5 for y in range(len(down))]
+    if grid.means:
+        xs.append(len(across) + APART + 0.5)
+        across.append(CONTENTIOUS if grid.close else "contentious-\nness\n(mean)")
+        ys.append(len(down) + APART + 0.5)
+        down.append(SENSITIVE)
+    axes.xaxis.tick_top()
+    axes.set_xticks(xs, across, rotation=90 if grid.close else 0, linespacing=0.95 if grid.close else 1.2)
+    axes.set_yticks(ys, down if names else [""] * len(down))
+
+
+def matrices(grid: Grid, panels: Sequence[Panel], key: str, results: Results) -> Figure:
+    """Draw the panels, as many abreast as fit, and below them the bar of their colours."""
+    width, height = grid.panel
+    needed = grid.left + grid.abreast * (width + GAP)
+    sheet = Sheet(results, COLUMN if needed <= COLUMN else PAGE, head=0.0)
+    first = grid.left + max(0.0, (sheet.width - needed) / 2)  # few cells are centred instead of being blown up
+    for begin in range(0, len(panels), grid.abreast):
+        row = panels[begin : begin + grid.abreast]
+        columns = [(first + column * (width + GAP), width) for column in range(len(row))]
+        for axes, panel in zip(sheet.beside(height, *columns, above=grid.head), row, strict=True):
+            _panel(axes, grid, panel, names=panel is row[0])
+    colour_bar(sheet, grid.limit)
+    return sheet.finish(key)
+
+
+def keys_of(grid: Grid, rows: pd.DataFrame, margin: float | None) -> list[str]:
+    """The marks that occur in the matrices of these rows."""
+    seen = set(rows["verdict"])
+    if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(grid.panels):
+        seen.add(NO_DATA)
+    parts = [key(seen, margin, grid.close)]
+    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
+    parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if grid.means else []
+    return parts + (["those that lose alike stand side by side"] if grid.clustered else [])

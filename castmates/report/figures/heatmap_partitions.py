@@ -7,14 +7,10 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap import SHOWN
-from castmates.report.figures.heatmap_cells import key
-from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
-from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
+from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, keys_of, matrices, panelled
 from castmates.report.figures.interpolated import in_caption, is_interpolated, read_aloud, with_interpolated
-from castmates.report.figures.panels import SmallPrint, fitting, small_print
-from castmates.report.figures.style import empty_figure, styled
+from castmates.report.figures.sheet import drawing, evenly, fitting
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
 from castmates.study.spec import UNMANAGED
 
@@ -25,16 +21,15 @@ PANELS = 12
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = _source(results)
-    with styled():
-        drawn, _ = chosen(source)
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        rows, names = _panels(source, drawn)
-        cells = replace(grid(rows, names, means=False), crowded=_layout(source)[0])
-        panels = [
-            Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(names, cells.titles, strict=True)
-        ]
-        return sheet(cells, panels, _notes(cells, rows, results), results), source
+    return drawing(results, source, lacking, lambda: _figure(source, results))
+
+
+def _figure(source: pd.DataFrame, results: Results) -> Figure:
+    rows, names = _panels(source, chosen(source)[0])
+    cells = replace(grid(rows, names, means=False), crowded=_layout(source)[0])
+    own = {name: cells_of(rows[rows["panel"] == name]) for name in names}
+    panels = [Panel(title, own[name]) for name, title in zip(names, cells.titles, strict=True)]
+    return matrices(cells, panels, "; ".join(keys_of(cells, rows, results.margin)), results)
 
 
 def lacking(results: Results) -> str:
@@ -67,12 +62,8 @@ def alternative(results: Results) -> str:
     rows, names = _panels(source, chosen(source)[0])
     parts = []
     for name in names:
-        known = [
-            row
-            for row in records(rows[rows["panel"] == name])
-            if row["verdict"] != NO_DATA and not is_interpolated(row)
-        ]
-        losses = [row["loss_pct"] for row in known]
+        known = records(rows[(rows["panel"] == name) & (rows["verdict"] != NO_DATA)])
+        losses = [row["loss_pct"] for row in known if not is_interpolated(row)]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
     text = f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
     return text + read_aloud(rows)
@@ -83,10 +74,7 @@ def chosen(source: pd.DataFrame) -> tuple[list[str], int]:
     names = [UNMANAGED] * bool((source["partition"] == UNMANAGED).any())
     under = [name for name in dict.fromkeys(source["partition"]) if name != UNMANAGED]
     room = _layout(source)[1] - len(names) if under else 0
-    if len(under) > room:
-        picked = [under[round(place * (len(under) - 1) / max(1, room - 1))] for place in range(room)]
-        return [*names, *picked], len(under) - room
-    return ([*names, *under] if under else []), 0
+    return ([*names, *evenly(under, room)] if under else []), max(0, len(under) - room)
 
 
 def _layout(source: pd.DataFrame) -> tuple[bool, int]:
@@ -111,13 +99,3 @@ def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[
     return rows, [
         name for partition in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == partition, "panel"])
     ]
-
-
-def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
-    seen = set(rows["verdict"])
-    if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
-        seen.add(NO_DATA)
-    parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
-    parts += ["those that lose alike stand side by side"] if cells.clustered else []
-    return small_print(width_of(cells), "; ".join(parts), results)

@@ -1,6 +1,7 @@
 """Cells of curves that no launch measured: figures show them between measured ones, hollow or hatched."""
 
 import pandas as pd
+from matplotlib.typing import LineStyleType
 
 from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
 from castmates.report.results import Results
@@ -8,7 +9,7 @@ from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
 from castmates.study.partitions.planned import curve_names
 
-DOTS = (0, (0.6, 1.4))  # of the line that shows a bound
+DOTS: LineStyleType = (0, (0.6, 1.4))  # of the line that shows a bound
 IN_KEY = "hollow with dotted bars: interpolated, with the bound that the measured neighbours give"
 
 

@@ -10,28 +10,15 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
-from castmates.report.figures.panels import (
-    NOTE,
-    columns_for,
-    drawing,
-    finish,
-    fitting,
-    legend,
-    lines_across,
-    small_print,
-    stacked,
-    without_axis,
-)
-from castmates.report.figures.style import PAGE, Look, badge_room
-from castmates.report.figures.values import with_value
+from castmates.report.figures.antagonists import BASELINES, in_order, looks, user_first
+from castmates.report.figures.marks import bar, dot, legend_key
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
+from castmates.report.figures.style import Look
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
 from castmates.study.spec import UNMANAGED
 
@@ -134,7 +121,7 @@ def most_changed(source: pd.DataFrame) -> pd.DataFrame:
     return source.merge(kept[[*lead, "beside"]], on=[*lead, "beside"])
 
 
-def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
+def lines_of(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
     """The lines of a lead's panel, each with what it took by cohort: the largest kinds, the rest, and the whole."""
     table: dict[str, dict[str, Row]] = {}
     for row in records(rows):
@@ -145,12 +132,12 @@ def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
     kinds = [name for name in order if name not in behind]
     lines = [(name, table[name]) for name in kinds[:LINES]]
     if rest := kinds[LINES:]:
-        lines.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
+        lines.append((f"{REST} ({len(rest)})", _added([table[name] for name in rest])))
     lines += [(name, table[name]) for name in behind]
     return [*lines, (WHOLE, _added(table.values()))]
 
 
-def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what lines_of gathers)
+def _added(parts: Iterable[dict[str, Row]]) -> dict[str, Row]:
     """The sums of several lines; a range cannot be added, so there is none."""
     sums: dict[str, Row] = {}
     for part in parts:
@@ -164,70 +151,46 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     known, table = len(table), most_changed(table)
     by_name = _looks(table, results)
     order = user_first(results, table["lead"])
-    panels = [
-        (lead, lines_of(rows))
-        for lead, rows in sorted(panels_of(table), key=lambda one: order.index(one[1]["lead"].iloc[0]))
-    ]
-    count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
-    panels, more = panels[:count], len(panels) - count
-    left_out = [counted(more, "lead")] if more else []
+    every = sorted(panels_of(table), key=lambda one: order.index(one[1]["lead"].iloc[0]))
+    panels = [(lead, lines_of(rows)) for lead, rows in every]
+    heights = [LINE * len(lines) for _, lines in panels]
+    count = fitting([HEAD + height for height in heights], around=1.5)
+    sheet = Sheet(results)
+    for axes, (lead, lines) in zip(sheet.stacked(heights[:count], HEAD, LEFT, RIGHT), panels, strict=False):
+        _panel(axes, lines, by_name)
+        axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
+    axes.set_xlabel("ms of a step")
+    sheet.skip(UNDER)
+    sheet.legend([legend_key(_scene(name), look, hollow=name == ALONE) for name, look in by_name.items()])
+    left_out = [counted(len(panels) - count, "lead")] if len(panels) > count else []
     left_out += [f"antagonists but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
-    key = (
+    return sheet.finish(
         "means over launches, bars from the lowest to the highest; kinds, runtime and unattributed add up to the step; "
         "what runs at the same moment shares it"
         + (f"; not drawn: {', '.join(left_out)}; the CSV has all" if left_out else "")
     )
-    notes = small_print(PAGE, key, results)
-    columns = columns_for(by_name, PAGE)
-    foot = 0.6 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
-    heights = [LINE * len(lines) for _, lines in panels]
-    figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
-    for axes, (lead, lines) in zip(places, panels, strict=True):
-        _panel(axes, lines, by_name)
-        axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
-    places[-1].set_xlabel("ms of a step")
-    legend(figure, _keys(by_name), (foot - 0.5) / figure.get_figheight(), columns)
-    return finish(figure, notes, results)
+
+
+def _scene(beside: str) -> str:
+    return beside if beside == ALONE else f"beside {beside}"
 
 
 def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
     """Colour and marker of everything that ran beside a lead, in the study's order; alone is ink."""
-    known = {name: place for place, name in enumerate(antagonists(results))}
-    names = sorted({str(name) for name in table["beside"]} - {ALONE})
-    return {ALONE: BASELINES[ALONE]} | looks(
-        results, sorted(names, key=lambda name: known.get(plain(name), len(known)))
-    )
+    return {ALONE: BASELINES[ALONE]} | looks(results, in_order(results, {*table["beside"]} - {ALONE}))
 
 
-def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
+def _panel(axes: Axes, lines: list[tuple[str, dict[str, Row]]], looks: dict[str, Look]) -> None:
     for place, (name, by_cohort) in enumerate(lines):
         if name in (RUNTIME, WHOLE):
             axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
         there = [beside for beside in looks if beside in by_cohort]
         for index, beside in enumerate(there):
-            row, (colour, marker) = by_cohort[beside], looks[beside]
+            row, look = by_cohort[beside], looks[beside]
             y = place + 0.5 * ((index + 0.5) / len(there) - 0.5)
-            if not math.isnan(row["lowest"]):
-                axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
-            face = "white" if beside == ALONE else colour
-            (point,) = axes.plot(
-                [row["ms_per_step"]], [y], marker, color=colour, markerfacecolor=face, markersize=4.0, zorder=4
-            )
-            who = beside if beside == ALONE else f"beside {beside}"
-            with_value(point, f"{name}, {who}: {number(row['ms_per_step'], 2)} ms")
+            bar(axes, y, row["lowest"], row["highest"], look[0], width=1.0)
+            words = f"{name}, {_scene(beside)}: {number(row['ms_per_step'], 2)} ms"
+            dot(axes, row["ms_per_step"], y, look, words, hollow=beside == ALONE)
+    rows_of(axes, [name for name, _ in lines])
     widest = max(row["ms_per_step"] for _, by_cohort in lines for row in by_cohort.values())
     axes.set_xlim(-0.012 * widest, 1.03 * widest)
-    axes.set_ylim(len(lines) - 0.5, -0.5)
-    axes.set_yticks(range(len(lines)), [name for name, _ in lines])
-    without_axis(axes)
-    lines_across(axes, "x")
-
-
-def _keys(looks: dict[str, Look]) -> list[Line2D]:
-    return [
-        Line2D(
-            [], [], linestyle="", marker=marker, color=colour, markersize=4.5,
-            markerfacecolor="white" if name == ALONE else colour, label=name if name == ALONE else f"beside {name}",
-        )
-        for name, (colour, marker) in looks.items()
-    ]  # fmt: skip

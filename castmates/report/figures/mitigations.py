@@ -2,8 +2,9 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,22 +13,12 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.panels import (
-    SmallPrint,
-    axes_at,
-    drawing,
-    finish,
-    fitting,
-    lines_across,
-    small_print,
-    without_axis,
-)
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
+from castmates.report.figures.style import GREY, INK, SMALL, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
-from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, listed, number, plain, units
+from castmates.report.text.words import counted, listed, number, plain, units
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.planned import partitions_by_name
@@ -36,12 +27,16 @@ from castmates.study.spec import Partition
 FIGURE = {"title": "What helps, and what it costs", "part": "losses", "place": 10, "needs": "MITIGATIONS"}
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
 WHAT, BARS, NUMBERS = 1.68, 1.38, 1.24  # inches for the names, for the bars of one side, for the numbers beside them
-HEAD, FOOT = 0.06, 0.42
 BAR = 0.56  # of a row
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text
 PROVEN = (GAIN, LOSS)
 SIDES = ("loss", "others_loss")
+GREY_WORDS: Any = {"fontsize": SMALL, "color": GREY, "fontstyle": "italic", "zorder": 5}
+BESIDE_ROW: Any = {
+    "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "annotation_clip": False,
+}  # fmt: skip
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 
 
 @dataclass(frozen=True)
@@ -63,16 +58,11 @@ class Panel:
     @property
     def height(self) -> float:
         """Inches that it takes."""
-        return TITLE + LINE * len(self.rows)
+        return TITLE + LINE * len(self.rows) + BETWEEN
 
     def amount(self, row: Row) -> str:
         """How much of it was tried."""
         return amount_of(row, self.partitions.get(row["partition"]), self.cache)
-
-    @property
-    def nothing(self) -> Row:
-        """The row of nothing done."""
-        return self.rows[0]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -89,7 +79,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
-    chosen = " The best mask was chosen on other launches." * any(row["launches_choosing"] for row in rows)
+    chosen = " The best mask was chosen on other launches." if any(row["launches_choosing"] for row in rows) else ""
     return (
         "What the lead and its antagonists lose against running alone, in per cent, with 95 % t intervals between "
         f"launches ({units(row['launches'] for row in rows)}), the least loss first. Pale: what is given back. Below "
@@ -133,85 +123,62 @@ def _order(row: Row) -> tuple[bool, bool, float]:
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
-    drawn = panels[: fitting([panel.height + BETWEEN for panel in panels], around=HEAD + FOOT)]
-    notes = _key(drawn, len(panels) - len(drawn), results)
-    head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
-    height = head + sum(panel.height for panel in drawn) + BETWEEN * (len(drawn) - 1) + foot
-    figure = Figure(figsize=(PAGE, height))
+    drawn = panels[: fitting([panel.height for panel in panels], around=0.5)]
+    sheet = Sheet(results, head=0.06)
     colours = [look[0] for look in other_looks(results, ["lead", "antagonists"]).values()]
-    ends = [_reach(drawn, name) for name in SIDES]
-    top = height - head
+    columns = [(WHAT, BARS), (WHAT + BARS + NUMBERS + 0.04, BARS)]
     for panel in drawn:
-        tall = LINE * len(panel.rows)
-        bottom = top - TITLE - tall
-        figure.text(0.05 / PAGE, (top - 0.04) / height, panel.title, fontsize=8, fontweight="bold", va="top")
-        for side, (name, label) in enumerate(zip(SIDES, panel.labels, strict=True)):
-            left = WHAT + side * (BARS + NUMBERS + 0.04)
-            axes = axes_at(figure, left, bottom, BARS, tall)
-            _side(axes, panel, name, colours[side], ends[side])
-            figure.text(left / PAGE, (bottom + tall + 0.03) / height, label, fontsize=7, color=GREY, va="bottom")
-            if side == 0:
-                _names(axes, panel)
-        top = bottom - BETWEEN
-    return finish(figure, notes, results)
+        sheet.text(0.05, sheet.top + 0.04, panel.title, fontsize=8, fontweight="bold", va="top")
+        for (left, _), label in zip(columns, panel.labels, strict=True):
+            sheet.text(left, sheet.top + TITLE - 0.03, label, fontsize=7, color=GREY, va="bottom")
+        places = sheet.beside(LINE * len(panel.rows), *columns, above=TITLE)
+        for axes, name, colour in zip(places, SIDES, colours, strict=True):
+            columns_of = [f"{name}_{end}" for end in ("pct", "low", "high")]
+            every = [0.0, *(row[column] for own in drawn for row in own.rows for column in columns_of)]
+            known = [value for value in every if not math.isnan(value)]
+            room = 0.04 * (max(known) - min(known)) or 1.0
+            axes.set_xlim(min(known) - (room if min(known) < 0 else 0.0), max(known) + room)
+            _side(axes, panel, name, colour)
+        _names(places[0], places[1], panel)
+        sheet.skip(BETWEEN)
+    sheet.skip(0.1)
+    rows = [row for panel in drawn for row in panel.rows]
+    tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
+    certain = any(not math.isnan(row["loss_low"]) for row in rows)
+    parts = ["dashed: nothing done"]
+    parts += ["pale: given back"] if any(row["verdict"] == GAIN for row in tried) else []
+    parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
+    parts += ["faster, slower: than with nothing done"]
+    parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []
+    more = len(panels) - len(drawn)
+    return sheet.finish("; ".join(parts + ([f"{counted(more, 'more mix')} in the CSV"] if more else [])))
 
 
-def _reach(panels: Sequence[Panel], name: str) -> tuple[float, float]:
-    columns = (f"{name}_pct", f"{name}_low", f"{name}_high")
-    values = [row[column] for panel in panels for row in panel.rows for column in columns]
-    known = [0.0, *(value for value in values if not math.isnan(value))]
-    room = 0.04 * (max(known) - min(known)) or 1.0
-    return min(known) - (room if min(known) < 0 else 0.0), max(known) + room
-
-
-def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, float]) -> None:
+def _side(axes: Axes, panel: Panel, name: str, colour: str) -> None:
     """The bars of the program, or of its antagonists, with the line of nothing done."""
-    axes.set_xlim(*ends)
-    axes.set_ylim(len(panel.rows) - 0.5, -0.5)
-    axes.set_yticks([])
-    without_axis(axes)
+    rows_of(axes, [""] * len(panel.rows), at_zero=0.0)
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.locator_params(axis="x", nbins=5)
-    lines_across(axes, "x")
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    if not math.isnan(before := panel.nothing[f"{name}_pct"]):
+    before = panel.rows[0][f"{name}_pct"]
+    if not math.isnan(before):
         axes.axvline(before, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
     for place, row in enumerate(panel.rows):
-        if math.isnan(row[f"{name}_pct"]):
-            if name != "loss" and math.isnan(
-                row["loss_pct"]
-            ):  # drawn with the axes that come last, so that nothing covers it
-                words = textwrap.shorten(row["reason"] or "no number", LETTERS, placeholder=" …")
-                axes.annotate(
-                    words, (0, place), xycoords=("axes fraction", "data"), xytext=(4 - 72 * (BARS + NUMBERS + 0.04), 0),
-                    textcoords="offset points", fontsize=SMALL, color=GREY, va="center", annotation_clip=False,
-                    fontstyle="italic", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=5,
-                )  # fmt: skip
+        value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
+        if math.isnan(value):
             continue
-        _bar(axes, panel, row, name, place, colour)
-
-
-def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str) -> None:
-    value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
-    is_nothing = row["mitigation"] == NOTHING
-    hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
-    tint = GREY if is_nothing else colour
-    if name == "loss" and row["verdict"] == GAIN and (before := panel.nothing[f"{name}_pct"]) > value:
-        left = max(0.0, value)
-        axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
-    (bar,) = axes.barh(
-        place, value, height=BAR, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
-    )
-    ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    who = "the lead loses" if name == "loss" else "its antagonists lose"
-    with_value(bar, f"{name_of(row)} {panel.amount(row)}: {who} {number(value)} %{ends}")
-    if ends:
-        axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
-    change = _change(row, name)
-    axes.annotate(
-        f"{number(value)} %" + (f"\n{change}" if change else ""), (1, place), xycoords=("axes fraction", "data"),
-        xytext=(4, 0), textcoords="offset points", fontsize=SMALL, va="center", annotation_clip=False, linespacing=1.1,
-    )  # fmt: skip
+        is_nothing = row["mitigation"] == NOTHING
+        hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
+        tint = GREY if is_nothing else colour
+        if name == "loss" and row["verdict"] == GAIN and before > value:
+            left = max(0.0, value)
+            axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
+        style: Any = {"color": "white" if hollow else tint, "edgecolor": tint, "linewidth": 0.8, "zorder": 2}
+        (drawn,) = axes.barh(place, value, height=BAR, **style)
+        who = "the lead loses" if name == "loss" else "its antagonists lose"
+        with_value(drawn, f"{name_of(row)} {panel.amount(row)}: {who} {with_ends(value, low, high)}")
+        bar(axes, place, low, high, INK, width=0.9)
+        words = "\n".join(filter(None, [f"{number(value)} %", _change(row, name)]))
+        axes.annotate(words, (1, place), xytext=(4, 0), fontsize=SMALL, linespacing=1.1, **BESIDE_ROW)
 
 
 def _change(row: Row, name: str) -> str:
@@ -230,24 +197,12 @@ def _change(row: Row, name: str) -> str:
     return f"{number(low)} to +{number(high)} %"
 
 
-def _names(axes: Axes, panel: Panel) -> None:
+def _names(left: Axes, right: Axes, panel: Panel) -> None:
+    """What was tried, and why it has no number: with the axes that come last, so that nothing covers it."""
     for place, row in enumerate(panel.rows):
-        amount = squeezed(panel.amount(row), 30, 1)
-        axes.annotate(
-            name_of(row) + (f"\n{amount}" if amount else ""), (0, place), xycoords=("axes fraction", "data"),
-            xytext=(-72 * WHAT + 4, 0), textcoords="offset points", fontsize=7, va="center", annotation_clip=False,
-            linespacing=1.1,
-        )  # fmt: skip
-
-
-def _key(panels: Iterable[Panel], left_out: int, results: Results) -> SmallPrint:
-    rows = [row for panel in panels for row in panel.rows]
-    tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
-    parts = ["dashed: nothing done"]
-    certain = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts += ["pale: given back"] if any(row["verdict"] == GAIN for row in tried) else []
-    parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
-    parts += ["faster, slower: than with nothing done"]
-    parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []
-    parts += [f"{counted(left_out, 'more mix')} in the CSV"] if left_out else []
-    return small_print(PAGE, "; ".join(parts), results)
+        words = "\n".join(filter(None, [name_of(row), squeezed(panel.amount(row), 30, 1)]))
+        left.annotate(words, (0, place), xytext=(-72 * WHAT + 4, 0), fontsize=7, linespacing=1.1, **BESIDE_ROW)
+        if math.isnan(row["loss_pct"]) and math.isnan(row["others_loss_pct"]):
+            words = textwrap.shorten(row["reason"] or "no number", LETTERS, placeholder=" …")
+            at = (4 - 72 * (BARS + NUMBERS + 0.04), 0)
+            right.annotate(words, (0, place), xytext=at, bbox=ON_WHITE, **GREY_WORDS, **BESIDE_ROW)

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from castmates.report.figures.panels import KEY, NOTE, SOURCE
-from castmates.report.figures.style import ABOUT, ALARM, BADGE_ID, COLOURS, GREY, INK, height_of_badge, styled
-from castmates.report.figures.values import values_of
+from castmates.report.figures.marks import values_of
+from castmates.report.figures.sheet import NOTE, height_of_badge
+from castmates.report.figures.style import ABOUT, ALARM, BADGE_ID, COLOURS, GREY, INK, KEY, SOURCE, styled
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # What has a name can be another colour on dark ground: castmates/report/page/templates/figures.css has both.

@@ -1,15 +1,13 @@
 """The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from castmates.report.figures.antagonists import BASELINES, other_looks, user_first
 from castmates.report.figures.interpolated import (
@@ -20,32 +18,11 @@ from castmates.report.figures.interpolated import (
     read_aloud,
     with_interpolated,
 )
-from castmates.report.figures.panels import (
-    NOTE,
-    SmallPrint,
-    beside_each_other,
-    columns_for,
-    drawing,
-    finish,
-    legend,
-    lines_across,
-    sharing,
-    small_print,
-)
-from castmates.report.figures.style import (
-    ALARM,
-    COLUMN,
-    GREY,
-    PAGE,
-    SMALL,
-    Look,
-    badge_room,
-    broken,
-)
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, legend_key, with_ends, with_value
+from castmates.report.figures.sheet import Sheet, drawing, lines_across
+from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
-from castmates.report.text.words import READ_ALOUD, as_loss, interval, number, plain, units
+from castmates.report.text.words import READ_ALOUD, as_loss, number, plain, units
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.planned import curve_names
 from castmates.study.spec import UNMANAGED
@@ -57,7 +34,6 @@ OWN = "own share, alone"
 OWN_BESIDE_PLACEBOS = "own share, beside placebos"
 ALL_WAYS = "the lead has all ways"
 WITHOUT = "without a partition"
-BAND, LINE = "#f1dcda", ALARM  # of what is lost without a partition
 GREYS = {OWN: BASELINES["alone"], OWN_BESIDE_PLACEBOS: BASELINES["placebo"]}
 DASHES = (0, (3, 2))  # of the lead's own share
 PLACEBO_AT_MASK = "placebo@mask"
@@ -65,30 +41,16 @@ DERIVED = "alone, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
 SHOWN += ["loss_pct", "low", "high", "within_launch", "launches", "verdict", "platform"]
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One mix on one platform."""
-
-    title: str
-    rows: list[Row]  # under partitions, against alone, and the lead's own share
-    unmanaged: Row | None
-
-    @property
-    def others(self) -> list[str]:
-        """Partitions that give the lead none of its own ways, in their order: they stand beside the axis."""
-        return list(dict.fromkeys(row["partition"] for row in self.rows if math.isnan(row["ways"])))
+Panel = tuple[str, list[Row]]  # of a mix on one platform: title, and rows with the lead's own share
+OF_LOSS = "#f1dcda"  # the band of what is lost without a partition
+LEFT, HIGH, GAP = 0.62, 1.35, 0.2  # inches
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = losses(results)
-    return drawing(results, source[_shown(source)], lacking, lambda: _figure(_panels(source, results), results))
-
-
-def _shown(source: pd.DataFrame) -> list[str]:
-    return [*SHOWN, *(name for name in ("source",) if name in source)]
+    shown = source[[*SHOWN, *(name for name in ("source",) if name in source)]]
+    return drawing(results, shown, lacking, lambda: _figure(_panels(source, results), results))
 
 
 def lacking(results: Results) -> str:
@@ -184,68 +146,76 @@ def _panels(source: pd.DataFrame, results: Results) -> list[Panel]:
             continue
         beside = f" beside {plain(own[0]['antagonists'])}" if own[0]["antagonists"] else " alone"
         title = f"{plain(own[0]['lead'])}{beside}" + (f" ({platform})" if len(platforms) > 1 else "")
-        panels.append(Panel(title, under, next((row for row in own if row["partition"] == UNMANAGED), None)))
+        panels.append((title, [*under, *(row for row in own if row["partition"] == UNMANAGED)]))
     return panels
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     drawn = panels[:PANELS]
-    looks = _looks((row["series"] for panel in drawn for row in panel.rows), results)
-    across, down = beside_each_other(len(drawn))
-    width = PAGE if across > 1 else COLUMN
-    titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
-    lines = max(title.count("\n") + 1 for title in titles)
-    names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
-    under_axis = 0.24 + 0.055 * names
-    notes = _key(panels, width, results)
-    columns = columns_for([*looks, WITHOUT], width, key=0.45)
-    foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + NOTE * len(notes)
-    head = 0.12 + badge_room(caveat(results), width)
-    row_height = 0.12 * lines + 1.35 + under_axis
-    height = head + down * row_height + foot + 0.1
-    figure = Figure(figsize=(width, height))
-    places = sharing(
-        figure, len(drawn), left=0.62, top=head + 0.12 * lines, bottom=foot + 0.1 + under_axis,
-        between=(0.12 * lines + under_axis + 0.05) / 1.35,
-    )  # fmt: skip
-    for axes, panel, title in zip(places, drawn, titles, strict=True):
-        _panel(axes, panel, looks)
+    there = {row["series"] for _, rows in drawn for row in rows}
+    looks = other_looks(results, sorted(there - {*GREYS, UNMANAGED}))
+    looks |= {name: look for name, look in GREYS.items() if name in there}
+    across = 2 if len(drawn) == 4 else min(3, len(drawn))
+    sheet = Sheet(results, PAGE if across > 1 else COLUMN)
+    titles = [broken(title, 34 if across > 1 else 40) for title, _ in drawn]
+    above = 0.08 + 0.12 * max(title.count("\n") + 1 for title in titles)
+    names = max((len(line) for _, rows in drawn for name in _others(rows) for line in _tick(name)), default=0)
+    wide = (sheet.width - LEFT - 0.12 - GAP * (across - 1)) / across
+    columns = [(LEFT + column * (wide + GAP), wide) for column in range(across)]
+    begin, places = sheet.top, list[Axes]()
+    for start in range(0, len(drawn), across):
+        places += sheet.beside(HIGH, *columns[: len(drawn) - start], above=above)
+        sheet.skip(0.29 + 0.055 * names)
+    for place, (axes, (_, rows), title) in enumerate(zip(places, drawn, titles, strict=True)):
+        axes.sharey(places[0]) if place else None
+        _panel(axes, rows, looks)
         axes.set_title(title, loc="left", pad=3)
-    middle = (foot + height - head) / 2 / height
-    figure.text(0.07 / width, middle, "loss (%)", rotation=90, va="center", ha="left", fontsize=8)
-    figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
-    legend(figure, _keys(looks), foot / height, columns, handletextpad=0.8)
-    return finish(figure, notes, results)
+        axes.tick_params(axis="y", labelleft=place % across == 0)
+    style = {"fontsize": 8, "ha": "center", "va": "center"}
+    sheet.text(0.12, (begin + sheet.top) / 2, "loss (%)", rotation=90, **style)
+    sheet.text(sheet.width / 2, sheet.top, f"ways of the lead{_size_of_ways(results)}", **style)
+    sheet.skip(0.12)
+    keys = []
+    for name, look in looks.items():
+        own = name in GREYS
+        keys.append(legend_key(name, look, hollow=own, size=4, line=DASHES if own else "-", width=0.8))
+    sheet.legend([*keys, legend_key(WITHOUT, (ALARM, ""), line="-")], handletextpad=0.8)
+    rows = [row for _, rows in panels for row in rows if row["series"] == UNMANAGED or not math.isnan(row["loss_pct"])]
+    known = [row for row in rows if not is_interpolated(row)]
+    between = any(not row["within_launch"] and not math.isnan(row["low"]) for row in known)
+    within = any(row["within_launch"] for row in known)
+    parts = ["bars and bands: 95 % between launches"] if between else []
+    parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
+    parts += [IN_KEY] if any(map(is_interpolated, rows)) else []
+    parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []
+    return sheet.finish("; ".join(parts))
 
 
-def _looks(series: Iterable[str], results: Results) -> dict[str, Look]:
-    """Colour and marker of everything that is drawn: kinds of partitions are no antagonists; the own share is grey."""
-    there = set(series)
-    return other_looks(results, sorted(there - set(GREYS))) | {
-        name: look for name, look in GREYS.items() if name in there
-    }
+def _others(rows: list[Row]) -> list[str]:
+    """Partitions that give the lead none of its own ways, in their order: they stand beside the axis."""
+    names = (row["partition"] for row in rows if math.isnan(row["ways"]) and row["series"] != UNMANAGED)
+    return list(dict.fromkeys(names))
 
 
-def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
+def _panel(axes: Axes, rows: list[Row], looks: dict[str, Look]) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    if panel.unmanaged is not None and not math.isnan(panel.unmanaged["loss_pct"]):
-        row = panel.unmanaged
+    for row in (row for row in rows if row["series"] == UNMANAGED and not math.isnan(row["loss_pct"])):
         if not math.isnan(row["low"]):
-            axes.axhspan(row["low"], row["high"], color=BAND, linewidth=0, zorder=0)
-        axes.axhline(row["loss_pct"], color=LINE, linewidth=1.0, zorder=1)
-    known = [row["ways"] for row in panel.rows if not math.isnan(row["ways"])]
+            axes.axhspan(row["low"], row["high"], color=OF_LOSS, linewidth=0, zorder=0)
+        axes.axhline(row["loss_pct"], color=ALARM, linewidth=1.0, zorder=1)
+    rows = [row for row in rows if row["series"] != UNMANAGED]
+    known = [row["ways"] for row in rows if not math.isnan(row["ways"])]
     beside, place = {}, max(known, default=0) + 1.0
-    for name in panel.others:
+    for name in _others(rows):
         lines = len(_tick(name))
         beside[name], place = place + lines / 2, place + lines
     for index, (name, look) in enumerate(looks.items()):
-        here = [row for row in panel.rows if row["series"] == name and not math.isnan(row["loss_pct"])]
+        here = [row for row in rows if row["series"] == name and not math.isnan(row["loss_pct"])]
         _curve(axes, here, beside, look, (index - (len(looks) - 1) / 2) * min(0.12, 0.6 / len(looks)))
-    ticks = sorted({int(ways) for ways in known})
-    step = max(1, math.ceil(len(ticks) / 9))
-    names = ["\n".join(_tick(name)) for name in beside]
-    axes.set_xticks([*ticks[::step], *beside.values()], [*map(str, ticks[::step]), *names])
-    for label in axes.get_xticklabels()[len(ticks[::step]) :]:
+    every = sorted({int(ways) for ways in known})
+    ticks = every[:: max(1, math.ceil(len(every) / 9))]
+    axes.set_xticks([*ticks, *beside.values()], [*map(str, ticks), *("\n".join(_tick(name)) for name in beside)])
+    for label in axes.get_xticklabels()[len(ticks) :]:
         label.set(rotation=90, fontsize=SMALL, linespacing=0.9)
     axes.margins(x=0.06, y=0.08)
     lines_across(axes, "y")
@@ -261,58 +231,28 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
     at = [(beside.get(row["partition"], row["ways"] + shift), row) for row in rows]
     curve = sorted(((x, row["loss_pct"]) for x, row in at if not math.isnan(row["ways"])))
     own = bool(rows) and rows[0]["series"] in GREYS
-    axes.plot(
-        [x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=0.8,
-        linestyle=DASHES if own else "-", zorder=2,
-    )  # fmt: skip
+    xs, ys = [x for x, _ in curve], [y for _, y in curve]
+    axes.plot(xs, ys, color=colour, linewidth=0.8, linestyle=DASHES if own else "-", zorder=2)
     for x, row in at:
-        if not math.isnan(row["low"]):
-            style = DOTS if is_interpolated(row) else (0, (2, 1.2)) if row["within_launch"] else "-"
-            axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=1.2, linestyle=style, zorder=3)
+        line = DOTS if is_interpolated(row) else WITHIN_LAUNCH if row["within_launch"] else "-"
+        bar(axes, x, row["low"], row["high"], colour, line=line, upright=True)
     faces = ["white" if own or is_interpolated(row) else colour for _, row in at]
-    points = axes.scatter(
-        [x for x, _ in at], [row["loss_pct"] for _, row in at], s=13, marker=marker,
-        c=faces, edgecolors=colour, linewidths=0.8, zorder=4,
-    )  # fmt: skip
+    xs, ys = [x for x, _ in at], [row["loss_pct"] for _, row in at]
+    points = axes.scatter(xs, ys, s=13, marker=marker, c=faces, edgecolors=colour, linewidths=0.8, zorder=4)
     if rows:
-        with_value(points, *(_value(row) for row in rows))
+        with_value(points, *map(_value, rows))
 
 
 def _value(row: Row) -> str:
-    loss = f"{number(row['loss_pct'])} %" + ("" if math.isnan(row["low"]) else f" {interval(row['low'], row['high'])}")
-    loss += " (interpolated)" if is_interpolated(row) else ""
-    return f"{row['partition']}, {row['series']}: {loss}" if row["series"] in GREYS else f"{row['partition']}: {loss}"
+    series = f", {row['series']}" if row["series"] in GREYS else ""
+    how = " (interpolated)" if is_interpolated(row) else ""
+    return f"{row['partition']}{series}: {with_ends(row['loss_pct'], row['low'], row['high'])}{how}"
 
 
-def _keys(looks: dict[str, Look]) -> list[Line2D]:
-    keys = [
-        Line2D(
-            [], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=name,
-            markerfacecolor="white" if name in GREYS else colour, linestyle=DASHES if name in GREYS else "-",
-        )
-        for name, (colour, marker) in looks.items()
-    ]  # fmt: skip
-    return [*keys, Line2D([], [], color=LINE, linewidth=1.0, label=WITHOUT)]
-
-
-def _each(results: Results) -> str:
+def _size_of_ways(results: Results) -> str:
     """How large a way is, where that is known; of each class of nodes where they differ."""
     caches = {mix.machine: cache_of(results.plan, mix.machine) for mix in results.plan.mixes}
     words = {name: f"{each.way_bytes / 2**20:.3g} MiB each" for name, each in caches.items() if each and each.way_bytes}
     if len(set(words.values())) > 1:
         words = {name: f"{size} on {name}" for name, size in words.items()}
     return f" ({', '.join(dict.fromkeys(words.values()))})" if words else ""
-
-
-def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:
-    rows = [row for panel in panels for row in panel.rows if not math.isnan(row["loss_pct"])]
-    rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
-    guessed = any(map(is_interpolated, rows))
-    rows = [row for row in rows if not is_interpolated(row)]
-    between = [row for row in rows if not row["within_launch"] and not math.isnan(row["low"])]
-    parts = ["bars and bands: 95 % between launches"] if between else []
-    within = any(row["within_launch"] for row in rows)
-    parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
-    parts += [IN_KEY] if guessed else []
-    parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []
-    return small_print(width, "; ".join(parts), results)

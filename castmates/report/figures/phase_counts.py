@@ -8,25 +8,11 @@ from matplotlib.figure import Figure
 from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, counts_by_phase
 from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_alone
 from castmates.report.figures.antagonists import beside as beside_of
-from castmates.report.figures.antagonists import looks
-from castmates.report.figures.counters import most_changed, ordered
-from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.panels import (
-    NOTE,
-    SmallPrint,
-    columns_for,
-    drawing,
-    finish,
-    fitting,
-    legend,
-    small_print,
-    stacked,
-)
+from castmates.report.figures.counters import SECONDS, how_sure, most_changed, ordered, ratio_panels
 from castmates.report.figures.phases import times
-from castmates.report.figures.style import PAGE, badge_room
+from castmates.report.figures.sheet import drawing
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, plain, units
 
 FIGURE = {"title": "Counters by phase", "part": "why", "place": 250, "needs": "PHASES"}
@@ -68,31 +54,13 @@ def lacking(results: Results) -> str:
 
 
 def _figure(rows: pd.DataFrame, results: Results) -> Figure:
-    panels = [own for _, own in rows.groupby(KEYS, sort=False)]
-    count = fitting([HEAD + height(own) for own in panels], around=2.0)
-    panels, more = panels[:count], len(panels) - count
-    rows = pd.concat(panels)
-    by_name, reach = looks(results, rows["mix"].map(beside_of)), reach_of(rows)
-    notes = _words_below(rows, more, results)
-    columns = columns_for(by_name, PAGE)
-    foot = 0.62 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
-    heights = [height(own) for own in panels]
-    figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
-    for axes, own in zip(places, panels, strict=True):
-        lead, phase = str(own["lead"].iloc[0]), str(own["phase"].iloc[0])
-        panel(axes, own, by_name, reach, f"{plain(lead)}: {phase}", is_last=own is panels[-1])
-    legend(figure, keys_of(by_name), (foot - 0.48) / figure.get_figheight(), columns)
-    return finish(figure, notes, results)
-
-
-def _words_below(rows: pd.DataFrame, more: int, results: Results) -> SmallPrint:
-    dashed = set(rows["ratio_low"].isna())
-    parts = ["bar: 95 % between launches"] if False in dashed else []
-    parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
+    panels = [(f"{plain(str(lead))}: {phase}", own) for (lead, *_, phase), own in rows.groupby(KEYS, sort=False)]
+    sheet, rows, more = ratio_panels(panels, results)
+    parts = how_sure(rows)
     by_time = set(rows["source"]) - {"in-process"}
     parts += ["some counts are divided among phases by time (source in the CSV)"] if by_time else []
     parts += [f"{counted(more, 'more phase')} in the CSV"] if more else []
-    return small_print(PAGE, "; ".join(parts), results)
+    return sheet.finish("; ".join(parts))
 
 
 def caption(results: Results) -> str:

@@ -6,13 +6,10 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
-from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
-from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.panels import SmallPrint, small_print
-from castmates.report.figures.style import empty_figure, styled
+from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, matrices, panelled
+from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import loss_of, pair_of, source_of
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, units
 
 FIGURE = {"title": "The whole grid, measured and predicted", "part": "prediction", "place": 80, "needs": "PREDICTION"}
@@ -22,13 +19,18 @@ SHOWN = "measured"
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = _cells(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        rows = panelled(_as_effects(source), "title")
-        cells = grid(rows, list(dict.fromkeys(rows["panel"])), means=False)
-        panels = [Panel(name, cells_of(rows[rows["panel"] == name])) for name in cells.panels]
-        return sheet(cells, panels, _notes(cells, rows, results), results), source
+    return drawing(results, source, lacking, lambda: _figure(source, results))
+
+
+def _figure(source: pd.DataFrame, results: Results) -> Figure:
+    rows = panelled(_as_effects(source), "title")
+    cells = grid(rows, list(dict.fromkeys(rows["panel"])), means=False)
+    panels = [Panel(name, cells_of(rows[rows["panel"] == name])) for name in cells.panels]
+    parts = ["\N{PLUS-MINUS SIGN} half of the 95 % interval"]
+    parts += [KEYS[verdict] for verdict in (PREDICTED, NO_DATA) if (rows["verdict"] == verdict).any()]
+    left_out = sum(cells.left_out)
+    parts += [f"{counted(left_out, 'row or column')} more in the CSV"] if left_out else []
+    return matrices(cells, panels, "; ".join(parts), results)
 
 
 def lacking(results: Results) -> str:
@@ -64,13 +66,4 @@ def _cells(results: Results) -> pd.DataFrame:
 def _as_effects(cells: pd.DataFrame) -> pd.DataFrame:
     """As the cells of every heatmap are."""
     verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna(NO_DATA)
-    names = {f"loss_{end}": f"loss_{end}" for end in ("pct", "low", "high")}
-    return cells.rename(columns=names).assign(verdict=verdicts, title="measured and predicted")
-
-
-def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
-    parts = ["\N{PLUS-MINUS SIGN} half of the 95 % interval"]
-    parts += [KEYS[verdict] for verdict in (PREDICTED, NO_DATA) if (rows["verdict"] == verdict).any()]
-    left_out = sum(cells.left_out)
-    parts += [f"{counted(left_out, 'row or column')} more in the CSV"] if left_out else []
-    return small_print(width_of(cells), "; ".join(parts), results)
+    return cells.assign(verdict=verdicts, title="measured and predicted")

@@ -2,24 +2,23 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
-from castmates.report.figures.panels import Grid, drawn_grid, lines_across
-from castmates.report.figures.style import COLOURS, COLUMN, GREY, PALE, empty_figure, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, legend_key, with_value
+from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
+from castmates.report.figures.style import COLOURS, COLUMN, GREY, PAGE, PALE
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import pair_of
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import number, percent_of
 
 FIGURE = {"title": "Predicted against measured", "part": "prediction", "place": 90, "needs": "PREDICTION"}
 BAND = 2.0  # points: the error of predictions that is aimed at
-ROOM = Grid(width=COLUMN, axes=2.75, above=0.08, below=0.36, left=0.52, right=0.1)
+ROOM = Room(axes=2.75, above=0.08, below=0.36, left=0.52, right=0.1)
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,19 @@ KINDS = (
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = _compared(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        panels = list(source.groupby("platform", sort=False))
-        titles = ["" if len(panels) == 1 else str(platform) for platform, _ in panels]
-        drawn = drawn_grid(titles, _key(source), results, ROOM)
-        for axes, (_, rows) in zip(drawn.places, panels, strict=False):
-            _panel(axes, rows)
-        drawn.labels("measured loss (%)", "predicted without its mix (%)")
-        return drawn.figure, source
+    return drawing(results, source, lacking, lambda: _figure(source, results))
+
+
+def _figure(source: pd.DataFrame, results: Results) -> Figure:
+    panels = list(source.groupby("platform", sort=False))
+    sheet = Sheet(results, COLUMN if len(panels) == 1 else PAGE)
+    titles = ["" if len(panels) == 1 else str(platform) for platform, _ in panels]
+    for axes, (_, rows) in zip(sheet.grid(titles, ROOM), panels, strict=False):
+        _panel(axes, rows)
+    sheet.labels("measured loss (%)", "predicted without its mix (%)")
+    inside = (source.loc[source["part"].isin([GRID, CHECK]), "error"].abs() <= BAND).mean()
+    some = "" if math.isnan(inside) else f"{percent_of(round(float(inside), 2))} of pairs within the band"
+    return sheet.finish(some)
 
 
 def lacking(results: Results) -> str:
@@ -88,11 +90,6 @@ def _compared(results: Results) -> pd.DataFrame:
     return results.predictions[results.predictions["error"].notna()]
 
 
-def _key(source: pd.DataFrame) -> str:
-    inside = (source.loc[source["part"].isin([GRID, CHECK]), "error"].abs() <= BAND).mean()
-    return "" if math.isnan(inside) else f"{percent_of(round(float(inside), 2))} of pairs within the band"
-
-
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     values = rows[["loss_pct", "without_pct"]]
     low, high = min(0.0, float(values.min().min())), float(values.max().max())
@@ -105,8 +102,23 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         own = rows[rows["part"] == kind.part]
         if own.empty:
             continue
-        _points(axes, own, kind)
-        keys.append(_look(kind))
+        for row in records(own):
+            bar(
+                axes,
+                row["loss_pct"],
+                row["without_low"],
+                row["without_high"],
+                kind.colour,
+                width=0.4,
+                upright=True,
+                zorder=2,
+            )
+        marks = axes.scatter(
+            own["loss_pct"], own["without_pct"], s=11, marker=kind.marker, edgecolor=kind.colour, linewidth=0.8,
+            facecolor=kind.colour if kind.filled else "white", zorder=3,
+        )  # fmt: skip
+        with_value(marks, *map(_value, records(own)))
+        keys.append(legend_key(kind.words, (kind.colour, kind.marker), hollow=not kind.filled, size=3.5))
     axes.set_xlim(*ends)
     axes.set_ylim(*ends)
     axes.set_aspect("equal", adjustable="box")
@@ -114,26 +126,5 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     axes.legend(handles=keys[::-1], loc="upper left", fontsize=6.5, handletextpad=0.2, borderaxespad=0.2)
 
 
-def _points(axes: Axes, rows: pd.DataFrame, kind: Kind) -> None:
-    for row in records(rows):
-        x = row["loss_pct"]
-        if not math.isnan(row["without_low"]):
-            axes.plot([x, x], [row["without_low"], row["without_high"]], color=kind.colour, linewidth=0.4, alpha=0.5)
-    words = [
-        f"{pair_of(row)}: measured {number(row['loss_pct'])} %, predicted {number(row['without_pct'])} %"
-        for row in records(rows)
-    ]
-    face = kind.colour if kind.filled else "white"
-    marks = axes.scatter(
-        rows["loss_pct"], rows["without_pct"], s=11, marker=kind.marker, facecolor=face, edgecolor=kind.colour,
-        linewidth=0.8, zorder=3,
-    )  # fmt: skip
-    with_value(marks, *words)
-
-
-def _look(kind: Kind) -> Line2D:
-    face = kind.colour if kind.filled else "white"
-    return Line2D(
-        [], [], linestyle="none", marker=kind.marker, markersize=3.5, markerfacecolor=face, label=kind.words,
-        markeredgecolor=kind.colour,
-    )  # fmt: skip
+def _value(row: dict[str, Any]) -> str:
+    return f"{pair_of(row)}: measured {number(row['loss_pct'])} %, predicted {number(row['without_pct'])} %"

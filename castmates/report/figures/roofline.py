@@ -8,28 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from castmates.analysis.operations.known_work import ESTIMATED
-from castmates.report.figures import antagonists
-from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
-from castmates.report.figures.style import (
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    Look,
-    badge_room,
-    squeezed,
-)
-from castmates.report.figures.values import with_value
+from castmates.report.figures.antagonists import looks as looks_of
+from castmates.report.figures.antagonists import user_first
+from castmates.report.figures.marks import dot, legend_key
+from castmates.report.figures.sheet import Sheet, drawing, fitting, lines_across
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, Look, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
@@ -41,8 +31,8 @@ FIGURE = {
 }
 DRAWN = 12  # operations of a lead
 BESIDE = 4  # antagonists
-LEFT, WIDE, HIGH, HEAD, UNDER = 0.62, 3.5, 2.6, 0.4, 0.5  # inches
-NAMES, LETTERS = LEFT + WIDE + 0.15, 44  # where the operations' names begin, and how long they are
+LEFT, WIDE, HIGH, HEAD, BELOW = 0.62, 3.5, 2.6, 0.4, 0.5  # inches
+LETTERS = 44  # of an operation's name
 SPACE = 1.6  # to each side of what is drawn, as a ratio
 NEAR, APART = 1.1, 1.07  # ratios of intensities that are nearly one, and by which these are set apart
 Row = dict[str, Any]
@@ -87,33 +77,24 @@ def alternative(results: Results) -> str:
 
 def _figure(table: pd.DataFrame, results: Results) -> Figure:
     shown = _shown(table)
-    names = antagonists.user_first(results, shown["member"])
-    count = fitting([HEAD + HIGH + UNDER] * len(names), around=1.2)
-    mixes = [mix for mix in dict.fromkeys(shown["mix"]) if mix]
-    looks = dict(list(antagonists.looks(results, (mix.partition("+")[2] for mix in mixes)).items())[:BESIDE])
+    names = user_first(results, shown["member"])
+    count = fitting([HEAD + HIGH + BELOW] * len(names), around=1.2)
+    others = list(dict.fromkeys(mix.partition("+")[2] for mix in shown["mix"] if mix))
+    looks = dict(list(looks_of(results, others).items())[:BESIDE])
+    sheet = Sheet(results)
+    for name in names[:count]:
+        axes = sheet.panel(HIGH, LEFT, PAGE - LEFT - WIDE, above=HEAD)
+        _panel(axes, shown[shown["member"] == name], looks)
+        axes.set_title(f"{plain(name)}, traced", loc="left", pad=4, fontweight="bold")
+        sheet.skip(BELOW)
+    keys = [legend_key("alone", (INK, "o"), hollow=True, size=6)]
+    sheet.legend(keys + [legend_key(f"beside {plain(name)}", look, size=6) for name, look in looks.items()])
     key = "numbers: operations, those that take most of a step first; size: share of the step; operations of one "
     key += f"intensity stand side by side; {_roof_words(shown)}"
     key += "; ≈, hollow, dotted: work estimated" if (shown["source"] == ESTIMATED).any() else ""
-    key += f"; not drawn: antagonists beyond {BESIDE}" if len({mix.partition("+")[2] for mix in mixes}) > BESIDE else ""
+    key += f"; not drawn: antagonists beyond {BESIDE}" if len(others) > BESIDE else ""
     key += f"; not drawn: {counted(len(names) - count, 'lead')}; the CSV has all" if len(names) > count else ""
-    notes = small_print(PAGE, key, results)
-    foot = 0.4 + NOTE * len(notes)
-    top = 0.05 + badge_room(caveat(results), PAGE)
-    height = top + count * (HEAD + HIGH + UNDER) + foot
-    figure, y = Figure(figsize=(PAGE, height)), height - top
-    for name in names[:count]:
-        y -= HEAD + HIGH
-        axes = axes_at(figure, LEFT, y, WIDE, HIGH)
-        _panel(axes, shown[shown["member"] == name], looks)
-        axes.set_title(f"{plain(name)}, traced", loc="left", pad=4, fontweight="bold")
-        y -= UNDER
-    keys: list[Artist] = [Line2D([], [], marker="o", color=INK, markerfacecolor="white", linestyle="", label="alone")]
-    keys += [
-        Line2D([], [], marker=marker, color=colour, linestyle="", label=f"beside {plain(name)}")
-        for name, (colour, marker) in looks.items()
-    ]
-    legend(figure, keys, (foot - 0.02) / height, len(keys))
-    return finish(figure, notes, results)
+    return sheet.finish(key)
 
 
 def _how(table: pd.DataFrame) -> str:
@@ -152,23 +133,22 @@ def _span(values: pd.Series) -> str:
 
 def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
     alone = rows[rows["kind"] == "alone"].sort_values("ms", ascending=False).head(DRAWN)
-    alone = alone.assign(x=_side_by_side(alone["intensity"]))
-    for place, row in enumerate(records(alone), start=1):
+    for place, (x, row) in enumerate(zip(_side_by_side(alone["intensity"]), records(alone), strict=True), start=1):
         same = rows[(rows["operation"] == row["operation"]) & (rows["type"] == row["type"])]
+        words, estimated = operation_words(f"{row['operation']}:{row['type']}"), row["source"] == ESTIMATED
         for other in records(same[same["kind"] == "corun"]):
-            if look := looks.get(other["mix"].partition("+")[2]):
-                _beside(axes, row, {**other, "x": row["x"]}, look)
-        estimated = row["source"] == ESTIMATED
-        _point(axes, row, GREY if estimated else INK, "o", "white")
-        axes.annotate(
-            f"{'≈' if estimated else ''}{place}",
-            (row["x"], row["gflops"]),
-            xytext=(5, 3),
-            textcoords="offset points",
-            fontsize=SMALL,
-        )
-        words = f"{place}  {squeezed(operation_words(row['operation'] + ':' + row['type']), LETTERS, 1)}"
-        axes.text(1 + 0.15 / WIDE, 1 - 0.2 * place / HIGH, words, transform=axes.transAxes, fontsize=SMALL, color=INK)
+            name = other["mix"].partition("+")[2]
+            if look := looks.get(name):
+                line = ":" if other["source"] == ESTIMATED else "-"
+                axes.plot(
+                    [x, x], [row["gflops"], other["gflops"]], color=look[0], linewidth=0.8, linestyle=line, zorder=2
+                )
+                _point(axes, x, other, look, f"{words} beside {plain(name)}", hollow=other["source"] == ESTIMATED)
+        _point(axes, x, row, (GREY if estimated else INK, "o"), f"{words} alone", hollow=True)
+        mark = f"{'≈' if estimated else ''}{place}"
+        axes.annotate(mark, (x, row["gflops"]), xytext=(5, 3), textcoords="offset points", fontsize=SMALL)
+        at = 1 + 0.15 / WIDE, 1 - 0.2 * place / HIGH
+        axes.text(*at, f"{place}  {squeezed(words, LETTERS, 1)}", transform=axes.transAxes, fontsize=SMALL, color=INK)
     _roofs(axes, rows[rows["operation"].isin(alone["operation"])])
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -179,6 +159,15 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
     lines_across(axes, "y")
 
 
+def _point(axes: Axes, x: float, row: Row, look: Look, who: str, hollow: bool) -> None:
+    if not math.isnan(row["gflops_low"]):
+        ends = [row["gflops_low"], row["gflops_high"]]
+        axes.plot([x, x], ends, color=look[0], linewidth=0.6, alpha=0.6, zorder=2)
+    words = f"{who}: {number(row['gflops'])} GFLOP/s" + (", estimated" if row["source"] == ESTIMATED else "")
+    size = 3.0 + 9.0 * math.sqrt(min(1.0, row["share"]))
+    dot(axes, x, row["gflops"], look, words, hollow=hollow, size=size, zorder=3)
+
+
 def _side_by_side(intensity: pd.Series) -> list[float]:
     """Places of operations, in their order: those of nearly one intensity beside each other, around it."""
     at = intensity.to_numpy(dtype=float)
@@ -186,31 +175,6 @@ def _side_by_side(intensity: pd.Series) -> list[float]:
     placed = [int((near[:place] == each).sum()) for place, each in enumerate(near)]
     count = [int((near == each).sum()) for each in near]
     return [float(x * APART ** (place - (many - 1) / 2)) for x, place, many in zip(at, placed, count, strict=True)]
-
-
-def _beside(axes: Axes, alone: Row, beside: Row, look: Look) -> None:
-    colour, marker = look
-    estimated = beside["source"] == ESTIMATED
-    axes.plot(
-        [alone["x"], beside["x"]], [alone["gflops"], beside["gflops"]], color=colour, linewidth=0.8, zorder=2,
-        linestyle=":" if estimated else "-",
-    )  # fmt: skip
-    _point(axes, beside, colour, marker, "white" if estimated else colour)
-
-
-def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
-    low, high = row["gflops_low"], row["gflops_high"]
-    if not math.isnan(low):
-        axes.plot([row["x"]] * 2, [low, high], color=colour, linewidth=0.6, alpha=0.6, zorder=2)
-    size = 3.0 + 9.0 * math.sqrt(min(1.0, row["share"]))
-    scene = "alone" if row["kind"] == "alone" else f"beside {plain(row['mix'].partition('+')[2])}"
-    words = f"{operation_words(row['operation'] + ':' + row['type'])} {scene}: {number(row['gflops'])} GFLOP/s"
-    words += ", estimated" if row["source"] == ESTIMATED else ""
-    point = axes.plot(
-        [row["x"]], [row["gflops"]], marker=marker, markersize=size, color=colour, markerfacecolor=fill,
-        linestyle="", zorder=3,
-    )[0]  # fmt: skip
-    with_value(point, words)
 
 
 def _roofs(axes: Axes, rows: pd.DataFrame) -> None:

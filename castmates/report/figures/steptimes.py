@@ -2,19 +2,24 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
-from castmates.report.figures.antagonists import antagonists, beside, user_first
-from castmates.report.figures.panels import drawing
-from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
+from castmates.report.figures.antagonists import BASELINES, BESIDE, antagonists, beside, looks, user_first
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
+from castmates.report.figures.sheet import Sheet, drawing
+from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
 from castmates.report.text.latency import of_steps
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import counted, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "How long steps take", "part": "losses", "place": 60}
@@ -26,13 +31,40 @@ SHOWN = ["study", "member", "scene", "what", "cohort", "launch", "share", "ms", 
 SHOWN += ["refused", "platform"]
 SAID = 6  # leads that the alternative text names
 Row = dict[str, Any]
+CURVES, LINE, GAP = 1.35, 0.085, 0.07  # inches: the distributions, a mark of the quantiles, between two quantiles
+LEFT, RIGHT, HEAD, FOOT, SPACE = 0.5, 0.1, 0.32, 0.42, 0.14  # around a panel
+WIDE = 2.5  # the largest over the smallest time, above which the axis is logarithmic
+SHARES = [0.005, 0.01, 0.02, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 10)), 0.95, 0.98, 0.99, 0.995]
+TICKS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A lead's steps in one scene."""
+
+    label: str
+    scene: str
+    launches: pd.DataFrame  # a row per launch that is drawn
+    values: np.ndarray  # their quantiles in ms, a row per launch
+    pooled: np.ndarray  # time and share
+    marks: list[dict[str, Any]]  # rows of the table of latencies
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A lead on one platform."""
+
+    title: str
+    member: str
+    platform: str
+    step: str  # what it covers: step, 4096 load
+    curves: list[Curve]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the quantiles with their intervals, then the lines."""
     panels = _panels(results)
-    source = _source(results, panels)
-    return drawing(results, source, lacking, lambda: figure_of(panels, results))
+    return drawing(results, _source(results, panels), lacking, lambda: _figure(panels, results))
 
 
 def lacking(results: Results) -> str:
@@ -73,7 +105,7 @@ def alternative(results: Results) -> str:
     for member, platform in leads[:SAID]:
         rows = _conditions(results, member, platform)
         labels = _labels(rows)
-        times = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
+        times = [f"{labels[row['scene']]} {with_ends(row['ms'], row['ms_low'], row['ms_high'], 3, '')}" for row in rows]
         parts.append(f"{plain(member)}: {', '.join(times)}")
     more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
     return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else lacking(results)
@@ -91,19 +123,36 @@ def _conditions(results: Results, member: str, platform: str) -> list[Row]:
     """The rows of the median in the scenes that are drawn: the baselines, then the co-runs that change it most."""
     table = of_steps(results)
     own = table[(table["member"] == member) & (table["platform"] == platform) & (table["partition"] == UNMANAGED)]
-    rows = records(own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()])
+    own = own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()]
+    change = own["ratio"].where(own["ratio"] > 0, 1.0).map(math.log).abs()
+    order = own.loc[change.sort_values(ascending=False, kind="stable").index]
     kept = {
-        row["scene"]
-        for kind, most in DRAWN.items()
-        for row in sorted((row for row in rows if row["kind"] == kind), key=lambda row: -_change(row))[:most]
+        str(scene) for kind, most in DRAWN.items() for scene in order.loc[order["kind"] == kind, "scene"].head(most)
     }
-    order = {name: place for place, name in enumerate(antagonists(results))}
-    shown = [row for row in rows if row["kind"] not in DRAWN or row["scene"] in kept]
-    return sorted(shown, key=lambda row: (row["kind"] == "corun", order.get(beside(row["mix"]), len(order))))
+    shown = [row for row in records(own) if row["kind"] not in DRAWN or row["scene"] in kept]
+    places = {name: place for place, name in enumerate(antagonists(results))}
+    return sorted(shown, key=lambda row: (row["kind"] == "corun", places.get(beside(row["mix"]), len(places))))
 
 
-def _change(row: Row) -> float:
-    return abs(math.log(row["ratio"])) if row["ratio"] > 0 else 0.0
+def _figure(panels: Sequence[Panel], results: Results) -> Figure:
+    """A panel per lead, two beside each other: distributions above, quantiles with their intervals below."""
+    across = min(2, len(panels))
+    sheet = Sheet(results, PAGE if across > 1 else COLUMN, head=0.0)
+    looks, room = _looks(panels, results), sheet.width / across
+    for begin in range(0, len(panels), across):
+        row = panels[begin : begin + across]
+        columns = [(column * room + LEFT, room - LEFT - RIGHT) for column in range(len(row))]
+        above = sheet.beside(CURVES, *columns, above=HEAD)
+        sheet.skip(SPACE)
+        for upper, column, panel in zip(above, columns, row, strict=True):
+            high = len(QUANTILES) * (LINE * len(panel.curves) + GAP)
+            lower = sheet.at(column[0], sheet.top, column[1], high, sharex=upper)
+            _curves(upper, panel, looks, room)
+            _marks(lower, panel, looks)
+            _limits(upper, lower, panel)
+        sheet.skip(len(QUANTILES) * (LINE * max(len(panel.curves) for panel in row) + GAP) + FOOT)
+    sheet.legend([legend_key(label, look, size=3.5, line="-", width=1.3) for label, look in looks.items()])
+    return sheet.finish()
 
 
 def _labels(rows: list[Row]) -> dict[str, str]:
@@ -115,10 +164,6 @@ def _labels(rows: list[Row]) -> dict[str, str]:
         on = f" on {row['scene'].partition(':')[2]}" if row["kind"] == "placebo" and placebos > 1 else ""
         labels[row["scene"]] = f"{label}{on}"
     return labels
-
-
-def _interval(row: Row) -> str:
-    return "" if math.isnan(row["ms_low"]) else f" {interval(row['ms_low'], row['ms_high'], 3)}"
 
 
 def _panels(results: Results) -> list[Panel]:
@@ -183,3 +228,85 @@ def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
                 rows += [head | place | {"share": share, "ms": ms} for share, ms in zip(SHARES, values, strict=True)]
             rows += [head | {"what": "together", "share": share, "ms": ms} for ms, share in curve.pooled.tolist()]
     return pd.DataFrame(rows, columns=SHOWN)
+
+
+def _looks(panels: Sequence[Panel], results: Results) -> dict[str, Look]:
+    """Colour and marker of every condition, the same in all panels: by the first word where there is no antagonist."""
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    beside = looks(results, [label.removeprefix(BESIDE) for label in labels if label.startswith(BESIDE)])
+    without = {label: BASELINES[label.partition(" ")[0]] for label in labels if not label.startswith(BESIDE)}
+    return without | {f"{BESIDE}{name}": look for name, look in beside.items()}
+
+
+def _curves(axes: Axes, panel: Panel, looks: dict[str, Look], room: float) -> None:
+    for curve in panel.curves:
+        colour = looks[curve.label][0]
+        for values in curve.values:
+            axes.plot(values, SHARES, color=colour, linewidth=0.5, alpha=0.3, zorder=2)
+        axes.plot(curve.pooled[:, 0], curve.pooled[:, 1], color=colour, linewidth=1.3, zorder=3)
+    axes.set_ylim(0, 1.01)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+    axes.set_ylabel("steps (%)", labelpad=1)
+    axes.tick_params(axis="x", labelbottom=False)
+    axes.set_title(broken(panel.title, int((room - 0.3) / 0.066)), loc="left", pad=4)
+
+
+def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
+    place, middles = 0.0, []
+    for turn, quantile in enumerate(QUANTILES):
+        begin = place
+        place += LINE * len(panel.curves) + GAP
+        middles.append((begin + place) / 2)
+        if turn % 2:
+            axes.axhspan(begin, place, color="#f3f3f3", linewidth=0, zorder=0)
+        marks = [
+            (begin + GAP / 2 + LINE * (line + 0.5), curve, mark)
+            for line, curve in enumerate(panel.curves)
+            for mark in curve.marks
+            if mark["quantile"] == quantile and not mark["refused"]
+        ]
+        for y, curve, mark in marks:
+            ends = mark["ms_low"], mark["ms_high"]
+            bar(axes, y, *ends, looks[curve.label][0], zorder=2)
+            words = f"{panel.title}, {curve.label}, {quantile}: {with_ends(mark['ms'], *ends, 2, ' ms')}"
+            dot(axes, mark["ms"], y, looks[curve.label], words, size=3, zorder=3)
+        if not marks:
+            axes.text(
+                0.5, middles[-1], "too few steps", transform=axes.get_yaxis_transform(),
+                ha="center", va="center", fontsize=SMALL, color=GREY,
+            )  # fmt: skip
+    axes.set_ylim(place, 0)
+    axes.set_yticks(middles, list(QUANTILES))
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"ms per {panel.step}", labelpad=1)
+
+
+def _limits(upper: Axes, lower: Axes, panel: Panel) -> None:
+    """One axis of time for both: all that is drawn of the lines and bars, in few ticks."""
+    times = [curve.values.ravel() for curve in panel.curves]
+    times += [np.array([m["ms"], m["ms_low"], m["ms_high"]], dtype=float) for c in panel.curves for m in c.marks]
+    every = np.concatenate(times)
+    every = every[np.isfinite(every) & (every > 0)]
+    low, high = float(every.min()), float(every.max())
+    if high / low < WIDE:
+        room = 0.04 * (high - low) or 0.05 * high
+        upper.set_xlim(low - room, high + room)
+        lower.locator_params(axis="x", nbins=5)
+        return
+    room = (high / low) ** 0.04
+    upper.set_xscale("log")
+    upper.set_xlim(low / room, high * room)
+    lower.xaxis.set_major_locator(FixedLocator(ticks(low, high)))
+    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    lower.xaxis.set_minor_locator(NullLocator())
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """At most six readable values on a logarithmic axis."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in (TICKS, (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        values = [float(f"{step * 10.0**power:.3g}") for power in powers for step in steps]
+        inside = [value for value in values if low <= value <= high]
+        if len(inside) <= 6:
+            return inside
+    return inside[:: math.ceil(len(inside) / 6)]

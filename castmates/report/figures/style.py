@@ -14,15 +14,18 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from castmates.files import replace, writing
-from castmates.report.figures.values import PREFIX
 from castmates.results.csv import write_csv
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0
 MANY = 10_000  # rows, beyond which a CSV is written column by column
 SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
-BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
-BADGE_ID = "badge"
+BADGE_ID, KEY, SOURCE = (
+    "badge",
+    "key",
+    "source",
+)  # what the badge and the parts of the small print are called in the SVG
+PREFIX = "value: "  # of what a mark is called there: the rest is what the page shows where it is pointed at
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
@@ -69,45 +72,6 @@ def squeezed(name: str, width: int, lines: int) -> str:
     if lines == 1 and len(name) > width:
         return f"{name[: width // 2]}…{name[width // 2 + 1 - width :]}"
     return "\n".join(whole if len(whole) <= lines else [*whole[: lines - 1], f"…{name[1 - width :]}"])
-
-
-def stamp(platforms: list[str], study: str) -> str:
-    """The line at the foot of every figure: where its numbers come from."""
-    return f"{', '.join(platforms) or 'no numbers'}\N{NO-BREAK SPACE}· study {study}"
-
-
-def badge(figure: Figure, words: str) -> None:
-    """Put what counts against the whole study into the upper right corner, where `badge_room` kept room for it."""
-    if words:
-        width, height = figure.get_size_inches()
-        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
-        figure.text(
-            1 - 0.08 / width, 1 - 0.07 / height, "\n".join(_badge_lines(words, width)),
-            fontsize=SMALL, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box, gid=BADGE_ID,
-        )  # fmt: skip
-
-
-def badge_room(words: str, width: float) -> float:
-    """Inches to keep at the top of a figure of this width for the badge."""
-    return height_of_badge(len(_badge_lines(words, width))) if words else 0.0
-
-
-def height_of_badge(lines: int) -> float:
-    """Inches that a badge of so many lines takes."""
-    return BADGE + BADGE_LINE * (lines - 1)
-
-
-def _badge_lines(words: str, width: float) -> list[str]:
-    """The badge's words in lines that fit into the width."""
-    return textwrap.wrap(words, int((width - 0.25) / BADGE_LETTER), break_on_hyphens=False)
-
-
-def empty_figure(message: str, caveat: str) -> Figure:
-    """A figure that explains why there is nothing to see."""
-    figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
-    badge(figure, caveat)
-    figure.text(0.5, 0.5, textwrap.fill(message, 44, break_on_hyphens=False), ha="center", va="center", color=GREY)
-    return figure
 
 
 def write(figure: Figure, source: pd.DataFrame, stem: Path) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,31 +10,23 @@ from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
+from castmates.report.figures.style import GREY, SMALL, Look
 from castmates.report.results import Results, records
 from castmates.report.text.over_mixes import sentences
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import counted, plain, units
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Combined throughput of many mixes", "part": "losses", "place": 50, "needs": "SETS"}
-ROOM = Grid(width=PAGE, axes=2.1, above=0.14, below=0.46, left=0.55, right=0.1)
+ROOM = Room(axes=2.1, above=0.14, below=0.46, left=0.55, right=0.1)
 SHOWN = (STP, ANTT)
 TITLES = {"random": "Random mixes", "pairs": "All pairs", "groups": "Pairs in groups"}
 BETWEEN = 1.0  # mixes of one size and of the next, in mixes
 FEW = 30  # points, up to which each has a large mark
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One metric of one set on one platform."""
-
-    title: str
-    metric: str
-    mixes: pd.DataFrame  # sorted, fewest antagonists first
-    means: dict[int, dict[str, object]]  # by number of antagonists
+Means = dict[int, dict[str, object]]  # by number of antagonists
+Panel = tuple[str, pd.DataFrame, Means]  # of a metric of a set on a platform: title, sorted mixes, means over mixes
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -87,44 +78,42 @@ def sorted_mixes(results: Results) -> pd.DataFrame:
 
 def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
     means = results.system_over_mixes
-    means = means[means["partition"] == UNMANAGED]
+    means = means[(means["partition"] == UNMANAGED) & means["antagonists"].notna()]
     classes = source["mix"].astype(str).map({mix.name: mix.machine for mix in results.plan.mixes})
     platforms = source["platform"].nunique()
     for (name, platform, machine), part in source.groupby([source["set"], source["platform"], classes], sort=False):
         where = [str(word) for word in (machine, platform if platforms > 1 else "") if word]
         beside = f" ({', '.join(where)})" if where else ""
+        of_set = means[(means["set"] == name) & (means["platform"] == platform) & (means["machine"] == machine)]
         for metric in SHOWN:
             own = part[(part["metric"] == metric) & part["value"].notna()]
-            of_all = means[
-                (means["set"] == name)
-                & (means["platform"] == platform)
-                & (means["machine"] == machine)
-                & (means["metric"] == metric)
-            ]
-            known = {int(row["antagonists"]): row for row in records(of_all) if not pd.isna(row["antagonists"])}
+            known = {int(row["antagonists"]): row for row in records(of_set[of_set["metric"] == metric])}
             if len(own):
-                yield Panel(f"{TITLES[str(name)]}: {metric}{beside}", metric, own, known)
+                yield f"{TITLES[str(name)]}: {metric}{beside}", own, known
 
 
 def _figure(panels: Sequence[Panel], results: Results) -> Figure:
-    sizes = sorted({int(size) for panel in panels for size in panel.mixes["antagonists"]})
+    sizes = sorted({int(size) for _, mixes, _ in panels for size in mixes["antagonists"]})
     looks = other_looks(results, [f"{size} antagonists" for size in sizes])
-    key = "a mark is a mix; lines and bands: means over mixes, with 95 % intervals"
-    drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
-    for axes, panel in zip(drawn.places, panels, strict=False):
-        _panel(axes, panel, dict(zip(sizes, looks.values(), strict=True)))
-    drawn.labels("mixes, sorted by the metric", "")
-    return drawn.figure
+    sheet = Sheet(results)
+    for axes, (_, mixes, means) in zip(sheet.grid([title for title, *_ in panels], ROOM), panels, strict=False):
+        _panel(axes, mixes, means, dict(zip(sizes, looks.values(), strict=True)))
+    sheet.labels("mixes, sorted by the metric", "")
+    return sheet.finish("a mark is a mix; lines and bands: means over mixes, with 95 % intervals")
 
 
-def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
-    at, middles = 0.0, []
-    for size, rows in panel.mixes.groupby("antagonists", sort=True):
-        places = [at + place for place in range(len(rows))]
-        _mixes(axes, panel.metric, places, rows, looks[int(str(size))], len(panel.mixes) <= FEW)
-        if mean := panel.means.get(int(str(size))):
-            _mean(axes, places, mean, looks[int(str(size))][0])
-        middles.append((sum(places) / len(places), counted(int(str(size)), "antagonist")))
+def _panel(axes: Axes, mixes: pd.DataFrame, means: Means, looks: dict[int, Look]) -> None:
+    at, middles, area = 0.0, [], 16 if len(mixes) <= FEW else 8
+    for size, rows in mixes.groupby("antagonists", sort=True):
+        count, (colour, marker) = int(str(size)), looks[int(str(size))]
+        places, found = [at + place for place in range(len(rows))], records(rows)
+        for x, row in zip(places, found, strict=True):
+            bar(axes, x, row["low"], row["high"], colour, width=0.7, upright=True)
+        marks = axes.scatter(places, rows["value"], s=area, marker=marker, color=colour, linewidths=0, zorder=4)
+        with_value(marks, *(f"{plain(row['mix'])}: {row['metric']} {_number(row, '')}" for row in found))
+        if mean := means.get(count):
+            _mean(axes, [places[0] - 0.5, places[-1] + 0.5], mean, colour)
+        middles.append((sum(places) / len(places), counted(count, "antagonist")))
         at = places[-1] + 1 + BETWEEN
     axes.set_xlim(-1, at - BETWEEN)
     axes.set_xticks([middle for middle, _ in middles], [words for _, words in middles], fontsize=SMALL)
@@ -134,28 +123,16 @@ def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
     lines_across(axes, "y")
 
 
-def _mixes(axes: Axes, metric: str, places: Sequence[float], rows: pd.DataFrame, look: Look, large: bool) -> None:
-    colour, marker = look
-    found = records(rows)
-    for x, row in zip(places, found, strict=True):
-        if not math.isnan(row["low"]):
-            axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=0.7, zorder=3)
-    values = [row["value"] for row in found]
-    marks = axes.scatter(places, values, s=16 if large else 8, marker=marker, color=colour, linewidths=0, zorder=4)
-    with_value(marks, *(f"{plain(row['mix'])}: {metric} {_with_ends(row, '')}" for row in found))
-
-
-def _mean(axes: Axes, places: Sequence[float], mean: dict[str, object], colour: str) -> None:
+def _mean(axes: Axes, ends: list[float], mean: dict[str, object], colour: str) -> None:
     """The mean over all mixes like these or, where these are all, over these; and its interval."""
     prefix = "" if math.isnan(float(str(mean["all_value"]))) else "all_"
     value, low, high = (float(str(mean[f"{prefix}{end}"])) for end in ("value", "low", "high"))
-    ends = [places[0] - 0.5, places[-1] + 0.5]
     (line,) = axes.plot(ends, [value, value], color=colour, linewidth=0.9, zorder=2)
-    with_value(line, f"mean: {_with_ends(mean, prefix)}")
+    with_value(line, f"mean: {_number(mean, prefix)}")
     if not math.isnan(low):
         axes.fill_between(ends, low, high, color=colour, alpha=0.2, linewidth=0, zorder=1)
 
 
-def _with_ends(row: dict[str, object], prefix: str) -> str:
+def _number(row: dict[str, object], prefix: str) -> str:
     value, low, high = (float(str(row[f"{prefix}{end}"])) for end in ("value", "low", "high"))
-    return number(value, 2) + ("" if math.isnan(low) else f" {interval(low, high, 2)}")
+    return with_ends(value, low, high, 2, "")

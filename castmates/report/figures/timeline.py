@@ -1,5 +1,7 @@
 """The figure `timeline`: the members' cache occupancy and memory bandwidth over time, with the masks that were set."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -7,18 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.report.figures.antagonists import looks as looks_of
-from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
-from castmates.report.figures.style import (
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    badge_room,
-    empty_figure,
-    squeezed,
-    styled,
-)
+from castmates.report.figures.marks import legend_key
+from castmates.report.figures.sheet import Sheet, drawing, inches_of
+from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.figures.timeline_rows import (
     BANDWIDTH,
     OCCUPANCY,
@@ -32,7 +25,6 @@ from castmates.report.figures.timeline_rows import (
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED
@@ -44,15 +36,15 @@ NAME, LINES = 22, 3  # letters and lines of a window's name
 SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
 LEAD = "#8a8a8a"  # the program itself: colours are its antagonists'
 MIB, GB = 2**20, 1e9
+LIMIT, PEAK, HATCH = (0, (4, 2)), (0, (1, 1)), "//////"
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     chosen = _chosen(results)
-    with styled():
-        if chosen is None:
-            return empty_figure(lacking(results), caveat(results)), pd.DataFrame(columns=SHOWN)
-        return _figure(chosen, results), chosen.source
+    if chosen is None:
+        return drawing(results, pd.DataFrame(columns=SHOWN), lacking, Figure)
+    return drawing(results, chosen.source, lacking, lambda: _figure(chosen, results))
 
 
 @once
@@ -95,42 +87,33 @@ def alternative(results: Results) -> str:
 
 
 def _figure(chosen: Timeline, results: Results) -> Figure:
-    width = COLUMN if len(chosen.spans) <= FEW else PAGE
+    sheet = Sheet(results, COLUMN if len(chosen.spans) <= FEW else PAGE, head=0.2)
     labels = [_label(span) for span in chosen.spans]
-    under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
     looks = dict.fromkeys(chosen.members[:1], LEAD)
     looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
-    notes = _key(chosen, width, results)
+    cache, peak = cache_bytes(results, chosen.cohort), peak_bandwidth(results)
     masked = any(span.masks for span in chosen.spans)
-    cache = cache_bytes(results, chosen.cohort)
-    keys = _keys(chosen, looks, masked, cache, peak_bandwidth(results))
-    columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
-    keys_high = 0.15 * -(-len(keys) // columns) + 0.08
-    head = 0.2 + badge_room(caveat(results), width)
-    foot = 0.1 + NOTE * len(notes)
-    panels = [MASKS] * masked + [LEVELS, RATES]
-    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + keys_high + foot
-    figure = Figure(figsize=(width, height))
-    top = head
-    axes: list[Axes] = []
-    for high in panels:
-        shared = axes[0] if axes else None
-        axes.append(axes_at(figure, LEFT, height - top - high, width - LEFT - 0.1, high, sharex=shared))
-        top += high + BETWEEN
+    panels: list[Axes] = []
+    for high in [MASKS, LEVELS, RATES] if masked else [LEVELS, RATES]:
+        first, above = (panels[0], BETWEEN) if panels else (None, 0.0)
+        panels.append(sheet.panel(high, LEFT, 0.1, above=above, sharex=first))
     if masked:
-        _masks(axes[0], chosen, looks)
-    _levels(axes[-2], chosen, looks, cache)
-    _rates(axes[-1], chosen, looks, peak_bandwidth(results))
-    for panel in axes:
-        _windows(panel, chosen.spans, last=panel is axes[-1])
-    _changes(axes[0], chosen.spans)
-    _names(axes[-1], chosen.spans, labels)
-    axes[-1].set_xlim(chosen.spans[0].switch, chosen.spans[-1].close)
-    legend(
-        figure, keys, (foot + keys_high) / height, columns, columnspacing=1.2, handlelength=1.6, handletextpad=0.8,
-        borderpad=0, borderaxespad=0,
-    )  # fmt: skip
-    return finish(figure, notes, results)
+        _masks(panels[0], chosen, looks)
+    _levels(panels[-2], chosen, looks, cache)
+    _rates(panels[-1], chosen, looks, peak)
+    for axes in panels:
+        _windows(axes, chosen.spans, last=axes is panels[-1])
+    at = [span.switch for span in chosen.spans if span.changed]
+    style: Any = {"color": INK, "linestyle": "", "clip_on": False, "transform": panels[0].get_xaxis_transform()}
+    panels[0].plot(at, [1.06] * len(at), marker="v", markersize=3.5, **style)
+    _names(panels[-1], chosen.spans, labels)
+    panels[-1].set_xlim(chosen.spans[0].switch, chosen.spans[-1].close)
+    sheet.skip(0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n")))
+    sheet.legend(_keys(chosen, looks, masked, cache, peak), handlelength=1.6, handletextpad=0.8)
+    parts = [f"a sample every {number(chosen.period, 2)} s"]
+    parts += [f"{counted(chosen.left_out, 'more window')} of the round in the CSV"] if chosen.left_out else []
+    parts += [] if peak else ["the peak bandwidth of this machine is not known"]
+    return sheet.finish("; ".join(parts))
 
 
 def _masks(axes: Axes, chosen: Timeline, looks: dict[str, str]) -> None:
@@ -152,42 +135,34 @@ def _masks(axes: Axes, chosen: Timeline, looks: dict[str, str]) -> None:
 def _levels(axes: Axes, chosen: Timeline, looks: dict[str, str], size: float | None) -> None:
     samples = chosen.samples[chosen.samples["metric"] == OCCUPANCY]
     for span in chosen.spans:
-        here = samples[samples["window"] == span.window].pivot_table(
-            index="seconds", columns="member", values="value", dropna=False
-        )
+        own = samples[samples["window"] == span.window]
+        here = own.pivot_table(index="seconds", columns="member", values="value", dropna=False)
         # A missing sample of a member is a gap: a stack without one of its parts would be too low.
         here = here.reindex(columns=chosen.members).dropna() / MIB
         if len(here):
-            axes.stackplot(
-                here.index, here.T.to_numpy(), colors=[looks[name] for name in chosen.members], linewidth=0, zorder=2
-            )
-    if size is not None:
-        axes.axhline(size / MIB, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
-        lead, way = chosen.members[0], size / MIB / max(1, _all_ways(chosen))
-        for span in chosen.spans:
-            if lead in span.masks:
-                allowed = way * masks.popcount(span.masks[lead])
-                axes.plot([span.switch, span.close], [allowed] * 2, color="white", linewidth=2.4, zorder=4)
-                axes.plot([span.switch, span.close], [allowed] * 2, color=INK, linewidth=1.2, zorder=5)
-        axes.set_ylim(0, 1.06 * size / MIB)
-    else:
-        axes.set_ylim(bottom=0)
+            colours = [looks[name] for name in chosen.members]
+            axes.stackplot(here.index, here.T.to_numpy(), colors=colours, linewidth=0, zorder=2)
+    axes.set_ylim(bottom=0)
     axes.set_ylabel("occupancy\n(MiB)")
-
-
-def _all_ways(chosen: Timeline) -> int:
-    return max((mask.bit_length() for span in chosen.spans for mask in span.masks.values()), default=0)
+    if size is None:
+        return
+    axes.axhline(size / MIB, color=INK, linewidth=0.8, linestyle=LIMIT, zorder=4)
+    ways = max((mask.bit_length() for span in chosen.spans for mask in span.masks.values()), default=0)
+    for span in chosen.spans:
+        if chosen.members[0] in span.masks:
+            allowed = size / MIB / max(1, ways) * masks.popcount(span.masks[chosen.members[0]])
+            for colour, width in (("white", 2.4), (INK, 1.2)):
+                axes.plot([span.switch, span.close], [allowed] * 2, color=colour, linewidth=width, zorder=4)
+    axes.set_ylim(0, 1.06 * size / MIB)
 
 
 def _rates(axes: Axes, chosen: Timeline, looks: dict[str, str], peak: float | None) -> None:
     samples = chosen.samples[chosen.samples["metric"] == BANDWIDTH]
+    style: Any = {"marker": "o", "markersize": 1.8, "linewidth": 1.0, "zorder": 3}
     for (_, member), here in samples.groupby(["window", "member"], sort=False):
-        axes.plot(
-            here["seconds"], here["value"] / GB, color=looks[str(member)], marker="o", markersize=1.8, linewidth=1.0,
-            zorder=3,
-        )  # fmt: skip
+        axes.plot(here["seconds"], here["value"] / GB, color=looks[str(member)], **style)
     if peak is not None:
-        axes.axhline(peak / GB, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), zorder=2)
+        axes.axhline(peak / GB, color=GREY, linewidth=0.8, linestyle=PEAK, zorder=2)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bandwidth\n(GB/s)")
     axes.set_xlabel("seconds", labelpad=1)
@@ -196,45 +171,27 @@ def _rates(axes: Axes, chosen: Timeline, looks: dict[str, str], peak: float | No
 def _windows(axes: Axes, spans: list[Span], last: bool) -> None:
     for span in spans:
         if span.open > span.switch:
-            axes.axvspan(
-                span.switch, span.open, facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, zorder=0
-            )
+            axes.axvspan(span.switch, span.open, facecolor="none", edgecolor=WAIT, hatch=HATCH, linewidth=0, zorder=0)
         axes.axvspan(span.open, span.close, facecolor=SHADE if span.valid else LOST, linewidth=0, zorder=0)
         if span.changed:
             axes.axvline(span.switch, color=INK, linewidth=0.6, linestyle=(0, (2, 2)), zorder=1)
     axes.tick_params(labelbottom=last, bottom=last, pad=2)
-    axes.yaxis.set_label_coords(-0.3 / _inches(axes)[0], 0.5)
-
-
-def _inches(axes: Axes) -> tuple[float, float]:
-    """Width and height of a panel."""
-    box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
-    return box.width, box.height
-
-
-def _changes(axes: Axes, spans: list[Span]) -> None:
-    at = [span.switch for span in spans if span.changed]
-    axes.plot(
-        at, [1.06] * len(at), linestyle="", marker="v", markersize=3.5, color=INK, clip_on=False,
-        transform=axes.get_xaxis_transform(),
-    )  # fmt: skip
+    axes.yaxis.set_label_coords(-0.3 / inches_of(axes)[0], 0.5)
 
 
 def _names(axes: Axes, spans: list[Span], labels: list[str]) -> None:
     """The scene of each window, below the axis of time."""
-    down = 0.4 / _inches(axes)[1]
+    down = 0.4 / inches_of(axes)[1]
+    style: Any = {
+        "rotation": 90,
+        "ha": "center",
+        "va": "top",
+        "fontsize": SMALL,
+        "transform": axes.get_xaxis_transform(),
+    }
     for span, label in zip(spans, labels, strict=True):
-        axes.text(
-            (span.switch + span.close) / 2, -down, label, rotation=90, ha="center", va="top", fontsize=SMALL,
-            linespacing=0.95, multialignment="right", transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
-
-
-def _label(span: Span) -> str:
-    """What ran, and under which partition: of long names the begin and the end."""
-    masked = span.partition not in ("", UNMANAGED)
-    under = squeezed(span.partition, NAME, LINES - 1).split("\n") if masked else []
-    return "\n".join([squeezed(plain(span.what), NAME, LINES - len(under)), *under])
+        middle = (span.switch + span.close) / 2
+        axes.text(middle, -down, label, linespacing=0.95, multialignment="right", **style)
 
 
 def _keys(
@@ -243,20 +200,18 @@ def _keys(
     short = {name: plain(name) for name in looks}
     names = {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in looks}
     keys: list[Line2D | Patch] = [Patch(facecolor=colour, label=names[name]) for name, colour in looks.items()]
-    keys += [Line2D([], [], color=INK, linewidth=1.2, label="the program's mask")] if masked and size else []
-    keys += [Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label="cache size")] if size else []
-    keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
-    keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
+    keys += [legend_key("the program's mask", (INK, ""), line="-", width=1.2)] if masked and size else []
+    keys += [legend_key("cache size", (INK, ""), line=LIMIT, width=0.8)] if size else []
+    keys += [legend_key("peak", (GREY, ""), line=PEAK, width=0.8)] if peak else []
+    keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch=HATCH, linewidth=0, label="settling"))
     keys.append(Patch(facecolor=SHADE, label="window"))
-    lost = any(not span.valid for span in chosen.spans)
-    keys += [Patch(facecolor=LOST, label="rejected")] if lost else []
+    keys += [] if all(span.valid for span in chosen.spans) else [Patch(facecolor=LOST, label="rejected")]
     changed = any(span.changed for span in chosen.spans)
-    keys += [Line2D([], [], linestyle="", marker="v", markersize=3.5, color=INK, label="masks change")] * changed
-    return keys
+    return keys + ([legend_key("masks change", (INK, "v"), size=3.5)] if changed else [])
 
 
-def _key(chosen: Timeline, width: float, results: Results) -> SmallPrint:
-    parts = [f"a sample every {number(chosen.period, 2)} s"]
-    parts += [f"{counted(chosen.left_out, 'more window')} of the round in the CSV"] if chosen.left_out else []
-    parts += [] if peak_bandwidth(results) else ["the peak bandwidth of this machine is not known"]
-    return small_print(width, "; ".join(parts), results)
+def _label(span: Span) -> str:
+    """What ran, and under which partition: of long names the begin and the end."""
+    masked = span.partition not in ("", UNMANAGED)
+    under = squeezed(span.partition, NAME, LINES - 1).split("\n") if masked else []
+    return "\n".join([squeezed(plain(span.what), NAME, LINES - len(under)), *under])

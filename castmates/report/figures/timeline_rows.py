@@ -18,20 +18,8 @@ from castmates.study.written import bytes_of
 OCCUPANCY, BANDWIDTH = "llc_occupancy", "mbm_total"
 MONITORS = ("resctrl", "pqos")
 WINDOWS = 16  # whose watched slices are drawn, side by side
-SHOWN = [
-    "study",
-    "cohort",
-    "launch",
-    "round",
-    "window",
-    "scene",
-    "partition",
-    "seconds",
-    "settling",
-    "member",
-    "metric",
-]
-SHOWN += ["value", "valid", "drawn", "platform"]
+SHOWN = ["study", "cohort", "launch", "round", "window", "scene", "partition", "seconds", "settling", "member"]
+SHOWN += ["metric", "value", "valid", "drawn", "platform"]
 RULE = "of the first lead's launches the one with the median total rate"
 
 

@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 from castmates.analysis.explanations.phases import is_outermost
 from castmates.report.figures import topdown
 from castmates.report.figures.phases import losses
-from castmates.report.figures.style import empty_figure, styled
-from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
-from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
+from castmates.report.figures.sheet import drawing
+from castmates.report.figures.topdown import bars, beside_whom, change_words, largest_changes
+from castmates.report.results import Results
 from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
 
@@ -20,14 +19,15 @@ DRAWN = 12  # values that the text alternative names
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the shares of every phase, and their changes against alone."""
     shares, changes = of_phases(results)
-    keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = changes.drop(columns=["alone", "corun", "launches"]).assign(kind="corun")
-    source = shares.merge(points, on=[*keys, "kind"], how="left") if len(changes) else shares
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), pd.DataFrame(source)
-        shown = topdown.ordered(_in_order(_outermost(shares), results), results)
-        return bars(_panels(shown), changes, "phase", results), pd.DataFrame(source)
+    source = topdown.with_points(shares, changes)
+    return drawing(results, source, lacking, lambda: _figure(shares, changes, results))
+
+
+def _figure(shares: pd.DataFrame, changes: pd.DataFrame, results: Results) -> Figure:
+    shown = topdown.ordered(_in_order(_outermost(shares), results), results)
+    groups = shown.groupby(["platform", "lead", "member", "phase"], sort=False)
+    panels = [(f"{plain(str(lead))}: {phase}", rows) for (_, lead, _, phase), rows in groups]
+    return bars(panels, changes, "phase", results)
 
 
 def of_phases(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -56,11 +56,6 @@ def _in_order(table: pd.DataFrame, results: Results) -> pd.DataFrame:
     return table.loc[place.sort_values(kind="stable").index]
 
 
-def _panels(table: pd.DataFrame) -> list[Panel]:
-    groups = table.groupby(["platform", "lead", "member", "phase"], sort=False)
-    return [Panel(f"{plain(str(lead))}: {phase}", rows) for (_, lead, _, phase), rows in groups]
-
-
 def caption(results: Results) -> str:
     """What the figure shows, and what it is made of."""
     if reason := lacking(results):
@@ -77,11 +72,7 @@ def alternative(results: Results) -> str:
     """The figure in words."""
     if reason := lacking(results):
         return reason
-    of_scene: dict[tuple[str, str, str], list[Row]] = {}
-    for row in records(_outermost(of_phases(results)[1])):
-        if row["level"] == 1:
-            of_scene.setdefault((row["lead"], row["mix"], row["phase"]), []).append(row)
-    largest = [max(of, key=lambda row: abs(row["points"])) for of in of_scene.values()]
+    largest = largest_changes(_outermost(of_phases(results)[1]))
     parts = [
         f"{row['phase']} of {plain(row['lead'])} beside {beside_whom(row['mix'])}: {change_words(row)}"
         for row in largest[:DRAWN]

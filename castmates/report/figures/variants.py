@@ -2,37 +2,26 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from castmates.report.figures.antagonists import looks
-from castmates.report.figures.panels import (
-    axes_at,
-    columns_for,
-    drawing,
-    finish,
-    fitting,
-    legend,
-    lines_across,
-    small_print,
-    without_axis,
-)
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, Look, badge_room, broken
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
+from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
+from castmates.report.figures.style import INK, SMALL, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
-from castmates.report.text.variants import PROVEN, beside, with_ends
-from castmates.report.text.words import READ_ALOUD, Row, as_loss, counted, interval, number, units
+from castmates.report.text.variants import PROVEN, beside
+from castmates.report.text.variants import with_ends as speed_words
+from castmates.report.text.words import READ_ALOUD, Row, as_loss, counted, number, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.variant_keys import BASE
 
 FIGURE = {"title": "Leads in other settings", "part": "losses", "place": 30, "needs": "VARIANTS"}
 ROW, TITLE, BETWEEN = 0.2, 0.3, 0.5  # inches: an antagonist of a variant, above a panel, between two panels
 NAMES, LOSSES, SPEEDS, APART = 1.5, 3.2, 1.45, 0.35
-HEAD, FOOT = 0.34, 0.5
 NAME = 22  # letters of a line beside the axis
 
 
@@ -50,23 +39,7 @@ class Line:
         return value, low, high
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A lead on one platform, with its variants."""
-
-    title: str
-    lines: list[Line]
-    antagonists: list[str]
-
-    @property
-    def height(self) -> float:
-        """Inches of its axes."""
-        return len(self.lines) * self.line
-
-    @property
-    def line(self) -> float:
-        """Inches of one line."""
-        return max(0.36, ROW * len(self.antagonists) + 0.1)
+Panel = tuple[str, list[Line]]  # the title of a lead on one platform; as it is, then its variants
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -112,101 +85,71 @@ def _panels(results: Results) -> list[Panel]:
     several = len({platform for _, platform in groups}) > 1
     panels = []
     for (lead, platform), rows in groups.items():
-        antagonists = list(dict.fromkeys(row["antagonists"] for row in rows))
         base = {row["antagonists"]: row for row in rows}
         variants: dict[str, list[Row]] = {}
         for row in rows:
             variants.setdefault(row["variant"], []).append(row)
         lines = [Line(BASE, list(base.values()), "base_"), *(Line(name, own) for name, own in variants.items())]
-        panels.append(Panel(f"{lead} ({platform})" if several else lead, lines, antagonists))
+        panels.append((f"{lead} ({platform})" if several else lead, lines))
     return panels
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
-    room = [TITLE + panel.height + BETWEEN for panel in panels]
-    drawn = panels[: fitting(room, around=HEAD + FOOT)]
-    names = list(dict.fromkeys(name for panel in drawn for name in panel.antagonists))
-    known = looks(results, names)
-    notes = small_print(PAGE, _key(drawn, len(panels) - len(drawn)), results)
-    head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT - BETWEEN + 0.115 * len(notes)
-    height = head + sum(room[: len(drawn)]) + foot
-    figure = Figure(figsize=(PAGE, height))
-    keys = [
-        Line2D([], [], color=colour, marker=marker, linestyle="", label=f"beside {name.replace('+', ' + ')}")
-        for name, (colour, marker) in known.items()
-    ]
-    legend(figure, keys, 1 - (head - HEAD) / height, columns_for([key.get_label() for key in keys], PAGE))
-    top = height - head
-    for panel in drawn:
-        bottom = top - TITLE - panel.height
-        figure.text(0.05 / PAGE, (top - 0.06) / height, panel.title, fontsize=8, fontweight="bold", va="top")
-        _losses(axes_at(figure, NAMES, bottom, LOSSES, panel.height), panel, known)
-        _speeds(axes_at(figure, NAMES + LOSSES + APART, bottom, SPEEDS, panel.height), panel)
-        top = bottom - BETWEEN
-    return finish(figure, notes, results)
+    high = [max(0.36, ROW * len(lines[0].rows) + 0.1) for _, lines in panels]  # of a line of each
+    heights = [each * len(lines) for each, (_, lines) in zip(high, panels, strict=True)]
+    drawn = panels[: fitting([TITLE + height + BETWEEN for height in heights], around=0.84)]
+    known = looks(results, dict.fromkeys(row["antagonists"] for _, lines in drawn for row in lines[0].rows))
+    sheet = Sheet(results)
+    sheet.legend([legend_key(f"beside {name.replace('+', ' + ')}", look, size=6) for name, look in known.items()])
+    for (title, lines), height, each in zip(drawn, heights, high, strict=False):
+        sheet.text(0.05, sheet.top + 0.12, title, fontsize=8, fontweight="bold", va="top")
+        columns = (NAMES, LOSSES), (NAMES + LOSSES + APART, SPEEDS)
+        losses, speeds = sheet.beside(height, *columns, above=TITLE)
+        rows_of(losses, [broken(line.name, NAME) for line in lines], at_zero=0.0, fontsize=7)
+        rows_of(speeds, [""] * len(lines), at_zero=1.0)
+        _losses(losses, lines, known, ROW / each)
+        _speeds(speeds, lines)
+        for axes, label in ((losses, "loss (%)"), (speeds, "speed alone (× base)")):
+            axes.set_xlabel(label, fontsize=7)
+            axes.tick_params(axis="x", labelsize=SMALL)
+            axes.locator_params(axis="x", nbins=5)
+        sheet.skip(BETWEEN)
+    rows = [row for _, lines in drawn for line in lines[1:] for row in line.rows]
+    hollow = any(row["verdict"] not in PROVEN for row in rows)
+    work = any(row["work"] != 1 for row in rows)
+    parts = ["hollow: not proven to be more or less sensitive than the base (Holm-adjusted)"] if hollow else []
+    parts += ["speed counts a step of a variant by the key work of the variant"] if work else []
+    more = len(panels) - len(drawn)
+    return sheet.finish("; ".join(parts + ([f"{counted(more, 'more lead')} in the CSV"] if more else [])))
 
 
-def _losses(axes: Axes, panel: Panel, known: dict[str, Look]) -> None:
+def _losses(axes: Axes, lines: list[Line], known: dict[str, Look], step: float) -> None:
     """A row for each variant, a point for each antagonist."""
-    _rows(axes, panel)
-    axes.set_yticks(range(len(panel.lines)), [broken(line.name, NAME) for line in panel.lines], fontsize=7)
-    axes.set_xlabel("loss (%)", fontsize=7)
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    step = ROW / panel.line
-    for place, line in enumerate(panel.lines):
+    names = [row["antagonists"] for row in lines[0].rows]
+    for place, line in enumerate(lines):
         for row in line.rows:
-            colour, marker = known[row["antagonists"]]
-            at = place + (panel.antagonists.index(row["antagonists"]) - (len(panel.antagonists) - 1) / 2) * step
-            value, low, high = line.loss(row)
-            if not math.isnan(low):
-                axes.plot([low, high], [at, at], color=colour, linewidth=1.1, zorder=2)
+            at = place + (names.index(row["antagonists"]) - (len(names) - 1) / 2) * step
+            look, loss = known[row["antagonists"]], line.loss(row)
+            bar(axes, at, *loss[1:], look[0], width=1.1, zorder=2)
+            words = f"{line.name} beside {beside(row)}: {with_ends(*loss)}"
+            words += "" if line.prefix else f", {row['verdict']}"
             hollow = not line.prefix and row["verdict"] not in PROVEN
-            (point,) = axes.plot(
-                [value], [at], marker=marker, markersize=4.5, color=colour, linestyle="", zorder=3,
-                markerfacecolor="white" if hollow else colour,
-            )  # fmt: skip
-            ends = "" if math.isnan(low) else f" {interval(low, high)}"
-            verdict = "" if line.prefix else f", {row['verdict']}"
-            with_value(point, f"{line.name} beside {beside(row)}: {number(value)} %{ends}{verdict}")
+            dot(axes, loss[0], at, look, words, hollow=hollow, size=4.5, zorder=3)
     axes.margins(x=0.08)
 
 
-def _speeds(axes: Axes, panel: Panel) -> None:
+def _speeds(axes: Axes, lines: list[Line]) -> None:
     """How many times as fast as the base each variant is alone."""
-    _rows(axes, panel)
-    axes.set_yticks([])
-    axes.set_xlabel("speed alone (× base)", fontsize=7)
-    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     ends = [1.0]
-    for place, line in enumerate(panel.lines):
-        row = line.rows[0]
-        if line.prefix or math.isnan(row["speed"]):
+    for place, line in enumerate(lines[1:], start=1):
+        value, low, high = (line.rows[0][f"speed{end}"] for end in ("", "_low", "_high"))
+        if math.isnan(value):
             continue
-        value, low, high = (row[f"speed{end}"] for end in ("", "_low", "_high"))
-        if not math.isnan(low):
-            axes.plot([low, high], [place, place], color=INK, linewidth=1.1, zorder=2)
-        (point,) = axes.plot([value], [place], marker="o", markersize=4.5, color=INK, linestyle="", zorder=3)
-        with_value(point, f"{line.name} alone: {with_ends(row, 'speed')} times as fast as the base")
-        axes.annotate(
-            number(value, 2), (value, place), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=SMALL
-        )
-        ends += [value, *(each for each in (low, high) if not math.isnan(each))]
+        bar(axes, place, low, high, INK, width=1.1, zorder=2)
+        words = f"{line.name} alone: {speed_words(line.rows[0], 'speed')} times as fast as the base"
+        dot(axes, value, place, (INK, "o"), words, size=4.5, zorder=3)
+        above: Any = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
+        axes.annotate(number(value, 2), (value, place), xytext=(0, 5), **above)
+        ends += [each for each in (value, low, high) if not math.isnan(each)]
     room = 0.15 * (max(ends) - min(ends)) or 0.1
     axes.set_xlim(min(ends) - room, max(ends) + room)
-
-
-def _rows(axes: Axes, panel: Panel) -> None:
-    axes.set_ylim(len(panel.lines) - 0.5, -0.5)
-    without_axis(axes)
-    axes.tick_params(axis="x", labelsize=SMALL)
-    axes.locator_params(axis="x", nbins=5)
-    lines_across(axes, "x")
-
-
-def _key(panels: list[Panel], left_out: int) -> str:
-    rows = [row for panel in panels for line in panel.lines if not line.prefix for row in line.rows]
-    hollow = any(row["verdict"] not in PROVEN for row in rows)
-    parts = ["hollow: not proven to be more or less sensitive than the base (Holm-adjusted)"] if hollow else []
-    parts += ["speed counts a step of a variant by the key work of the variant"] * any(row["work"] != 1 for row in rows)
-    parts += [f"{counted(left_out, 'more lead')} in the CSV"] if left_out else []
-    return "; ".join(parts)

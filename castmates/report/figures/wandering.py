@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from castmates.analysis.design.wandering import BUDGET, GAP, Wandering
-from castmates.report.figures.panels import lines_across
+from castmates.report.figures.sheet import lines_across
 from castmates.report.figures.style import PAGE, looks_of, styled, write
 
 HIGH = 2.6  # inches

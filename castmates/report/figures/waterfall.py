@@ -14,21 +14,11 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures import operations
-from castmates.report.figures.panels import (
-    NOTE,
-    drawing,
-    finish,
-    fitting,
-    lines_across,
-    small_print,
-    stacked,
-    without_axis,
-)
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, with_value
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across, without_axis
+from castmates.report.figures.style import GREY, INK, SMALL, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
 
 FIGURE = {"title": "Where the loss of a step comes from", "part": "operations", "place": 110, "needs": "PROFILE"}
@@ -87,19 +77,18 @@ def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, 
     """A panel for each pair of a lead and an antagonist: the row of its step, and what adds up to the difference."""
     heights = [LINE * (len(lines) + 2) for _, lines in found]
     count = fitting([HEAD + height for height in heights], around=1.0)
+    page = Sheet(results)
+    for axes, (step, lines) in zip(page.stacked(heights[:count], HEAD, left, RIGHT), found, strict=False):
+        _panel(axes, step, lines)
+        beside = plain(step["mix"].partition("+")[2])
+        axes.set_title(f"{plain(step['member'])} beside {beside}, traced", loc="left", pad=4, fontweight="bold")
+    axes.set_xlabel("ms of a step")
+    page.skip(UNDER)
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
     if (table.groupby("member")["mix"].nunique() > BESIDE).any():
         key += f"; of each lead the {BESIDE} antagonists that cost most"
     key += f"; not drawn: {counted(len(found) - count, 'mix')}; the CSV has all" if count < len(found) else ""
-    notes = small_print(PAGE, key, results)
-    foot = 0.42 + NOTE * len(notes)
-    figure, places = stacked(heights[:count], HEAD, left, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
-    for axes, (step, lines) in zip(places, found[:count], strict=True):
-        _panel(axes, step, lines)
-        beside = plain(step["mix"].partition("+")[2])
-        axes.set_title(f"{plain(step['member'])} beside {beside}, traced", loc="left", pad=4, fontweight="bold")
-    places[-1].set_xlabel("ms of a step")
-    return finish(figure, notes, results)
+    return page.finish(key)
 
 
 def _lines(parts: list[Row]) -> Lines:
@@ -115,35 +104,25 @@ def _lines(parts: list[Row]) -> Lines:
 
 def _panel(axes: Axes, step: Row, lines: Lines) -> None:
     """Whole steps alone and beside others, and between them what each line adds: name, ms, half of its interval."""
-    at, ends = step["alone_ms"], [step["alone_ms"], step["ms"]]
-    _bar(axes, 0, 0.0, at, TOTAL, f"alone: {number(at, 2)} ms")
+    at, last, ends = step["alone_ms"], len(lines) + 1, [step["alone_ms"], step["ms"]]
+    bars = [(0.0, at, TOTAL, f"alone: {number(at, 2)} ms", number(at, 2))]
     for y, (name, difference, half) in enumerate(lines, start=1):
-        colour = LONGER if difference > 0 else SHORTER
-        _bar(axes, y, min(at, at + difference), abs(difference), colour, f"{name}: {number(difference, 3)} ms")
+        words, sign = f"{name}: {number(difference, 3)} ms", "+" if difference > 0 else ""
+        begin, colour = min(at, at + difference), LONGER if difference > 0 else SHORTER
+        bars.append((begin, abs(difference), colour, words, f"{sign}{number(difference, 2)}"))
         axes.plot([at, at], [y - 0.9, y + 0.1], color=GREY, linewidth=0.5)
         at += difference
-        ends.append(at)
-        if not math.isnan(half):
-            axes.plot([at - half, at + half], [y + 0.5 - 0.1, y + 0.5 - 0.1], color=INK, linewidth=0.8, zorder=4)
-            ends += [at - half, at + half]
-        sign = "+" if difference > 0 else ""
-        axes.text(
-            1.01, y + 0.5, f"{sign}{number(difference, 2)}", transform=axes.get_yaxis_transform(), va="center",
-            fontsize=SMALL,
-        )  # fmt: skip
-    last = len(lines) + 1
-    _bar(axes, last, 0.0, step["ms"], TOTAL, f"beside others: {number(step['ms'], 2)} ms")
-    for y, ms in ((0, step["alone_ms"]), (last, step["ms"])):
-        axes.text(1.01, y + 0.5, number(ms, 2), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
-    low, high = min(ends), max(ends)
-    room = max(high - low, 1e-9)
-    axes.set_xlim(max(0.0, low - 0.25 * room), high + 0.08 * room)
+        bar(axes, y + 0.4, at - half, at + half, INK, width=0.8, zorder=4)
+        ends += [at, *(end for end in (at - half, at + half) if not math.isnan(end))]
+    bars.append((0.0, step["ms"], TOTAL, f"beside others: {number(step['ms'], 2)} ms", number(step["ms"], 2)))
+    for y, (begin, wide, colour, words, value) in enumerate(bars):
+        rectangle = Rectangle((begin, y + 0.15), wide, 0.7, facecolor=colour, linewidth=0, zorder=3)
+        axes.add_patch(with_value(rectangle, words))
+        axes.text(1.01, y + 0.5, value, transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
+    room = max(max(ends) - min(ends), 1e-9)
+    axes.set_xlim(max(0.0, min(ends) - 0.25 * room), max(ends) + 0.08 * room)
     axes.set_ylim(last + 1, 0)
     names = ["alone", *(squeezed(name, operations.LETTERS, 1) for name, _, _ in lines), "beside others"]
     axes.set_yticks([y + 0.5 for y in range(len(names))], names, fontsize=SMALL)
     without_axis(axes)
     lines_across(axes, "x")
-
-
-def _bar(axes: Axes, y: int, left: float, width: float, colour: str, words: str) -> None:
-    axes.add_patch(with_value(Rectangle((left, y + 0.15), width, 0.7, facecolor=colour, linewidth=0, zorder=3), words))

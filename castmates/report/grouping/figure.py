@@ -3,7 +3,6 @@
 Filled marks are measured, hollow ones predicted; diamonds are fresh launches.
 """
 
-import textwrap
 from typing import Any
 
 import pandas as pd
@@ -12,21 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.grouping.advice import ALONE
-from castmates.report.figures.style import (
-    ALARM,
-    COLOURS,
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    SMALL_LETTER,
-    badge,
-    badge_room,
-    broken,
-    empty_figure,
-    styled,
-)
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import bar, dot, legend_key, with_value
+from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, rows_of
+from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, broken, styled
 from castmates.report.grouping.shown import Shown
 from castmates.report.grouping.words import fresh_words, loss_words
 from castmates.report.results import records
@@ -35,7 +22,7 @@ from castmates.report.text.words import number
 Row = dict[str, Any]
 BEST, SPREADING, RANDOM = COLOURS[0], COLOURS[1], GREY
 LANES = {"best": 0.26, "spreading": 0.56, "random": 0.78}  # of a row's height, from its top
-ROW, LEFT, RIGHT, NOTE = 0.52, 1.35, 0.15, 0.115  # inches
+ROW, LEFT, RIGHT = 0.52, 1.35, 0.15  # inches
 ALL = "all jobs (mean)"
 
 
@@ -50,23 +37,27 @@ def draw(shown: Shown) -> tuple[Figure, pd.DataFrame]:
 
 def _figure(shown: Shown, source: pd.DataFrame) -> Figure:
     jobs = ["", *shown.advice.problem.by_name]
-    notes = textwrap.wrap(_key(shown), int((PAGE - 0.2) / SMALL_LETTER))
-    head, foot = 0.36 + badge_room(shown.origin, PAGE), 0.5 + NOTE * len(notes)
-    height = head + ROW * len(jobs) + foot
-    figure = Figure(figsize=(PAGE, height))
-    box = (LEFT / PAGE, foot / height, (PAGE - LEFT - RIGHT) / PAGE, ROW * len(jobs) / height)
-    axes = figure.add_axes(box)
+    sheet = Sheet(Origin(shown.origin), head=0.36)
+    axes = sheet.panel(ROW * len(jobs), LEFT, RIGHT)
     for place, job in enumerate(jobs):
         if place % 2:
             axes.axhspan(place, place + 1, color="#f5f5f5", linewidth=0, zorder=0)
-        for row in records(source[source["job"] == job]):
-            _usual(axes, place, row) if row["way"] != "best" else None
+        for row in records(source[(source["job"] == job) & (source["way"] != "best")]):
+            _usual(axes, place, row)
         _best(axes, place, job, shown)
-    _frame(axes, jobs)
-    _legend(axes, shown)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, shown.origin)
-    return figure
+    rows_of(axes, [], at_zero=0.0)
+    axes.set_ylim(len(jobs), 0)
+    axes.set_yticks([place + 0.5 for place in range(len(jobs))], [broken(job, 18) if job else ALL for job in jobs])
+    axes.set_xlabel("loss of the rate when alone (%)")
+    keys = [legend_key("best grouping", (BEST, "o"), size=3.8, line="-")]
+    for name, colour in (("spreading", SPREADING), ("random", RANDOM)):
+        keys.append(Line2D([], [], marker="|", color=colour, label=name, linewidth=4, alpha=0.5))
+    keys += [legend_key("limit", (ALARM, ""), line="-")] if shown.groupings["limit_pct"].notna().any() else []
+    fresh = shown.groupings["fresh_pct"].notna().any()
+    keys += [legend_key("fresh launches", (INK, "D"), size=2.8)] if fresh else []
+    axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(keys), borderaxespad=0.3)
+    sheet.skip(UNDER)
+    return sheet.finish(_key(shown))
 
 
 def _usual(axes: Axes, place: int, row: Row) -> None:
@@ -84,60 +75,29 @@ def _best(axes: Axes, place: int, job: str, shown: Shown) -> None:
     rows = records(shown.groupings[shown.groupings["rank"] == 1])
     y = place + LANES["best"]
     if not job:
-        mean = shown.advice.found.best[0].mean_loss
-        face = "white" if shown.is_predicted else BEST
-        (point,) = axes.plot([mean], [y], "o", color=BEST, markerfacecolor=face, markersize=4.6, zorder=4)
-        with_value(point, f"all jobs, best grouping: {number(mean)} % on average")
+        mean, who = shown.advice.found.best[0].mean_loss, "all jobs, best grouping"
+        dot(axes, mean, y, (BEST, "o"), f"{who}: {number(mean)} % on average", hollow=shown.is_predicted, size=4.6)
         found = [0.0 if row["source"] == ALONE else row["fresh_pct"] for row in rows]
         if any(row["source"] != ALONE for row in rows) and all(loss == loss for loss in found):
             fresh = sum(found) / len(found)
-            (mark,) = axes.plot([fresh], [y], "D", color=INK, markersize=2.8, zorder=5)
-            with_value(mark, f"all jobs, best grouping: fresh launches found {number(fresh)} % on average")
+            words = f"{who}: fresh launches found {number(fresh)} % on average"
+            dot(axes, fresh, y, (INK, "D"), words, size=2.8, zorder=5)
         return
     own = [row for row in rows if row["job"] == job]
-    step = 0.2 / max(1, len(own) - 1) if len(own) > 1 else 0.0
-    for number_of, row in enumerate(own):
-        _one(axes, y + step * (number_of - (len(own) - 1) / 2), row)
+    step = 0.2 / max(1, len(own) - 1)
+    for turn, row in enumerate(own):
+        at = y + step * (turn - (len(own) - 1) / 2)
+        beside = "alone" if row["source"] == ALONE else f"beside {row['beside'].replace('+', ' + ')}, {row['source']}"
+        bar(axes, at, row["loss_low"], row["loss_high"], BEST, width=1.3)
+        words = f"{row['job']} {beside}: {loss_words(row)} %"
+        dot(axes, row["loss_pct"], at, (BEST, "o"), words, hollow=row["source"] == "predicted", size=3.8)
+        if row["fresh_pct"] == row["fresh_pct"]:
+            bar(axes, at, row["fresh_low"], row["fresh_high"], INK, width=0.8, zorder=5)
+            words = f"{row['job']} {beside}: fresh launches found {fresh_words(row)}"
+            dot(axes, row["fresh_pct"], at, (INK, "D"), words, size=2.8, zorder=5)
     limit = own[0]["limit_pct"]
     if limit == limit:
         axes.plot([limit, limit], [place + 0.06, place + 0.94], color=ALARM, linewidth=1.1, zorder=3)
-
-
-def _one(axes: Axes, y: float, row: Row) -> None:
-    face = "white" if row["source"] == "predicted" else BEST
-    axes.plot([row["loss_low"], row["loss_high"]], [y, y], color=BEST, linewidth=1.3, zorder=3)
-    (point,) = axes.plot([row["loss_pct"]], [y], "o", color=BEST, markerfacecolor=face, markersize=3.8, zorder=4)
-    beside = "alone" if row["source"] == ALONE else f"beside {row['beside'].replace('+', ' + ')}, {row['source']}"
-    with_value(point, f"{row['job']} {beside}: {loss_words(row)} %")
-    if row["fresh_pct"] == row["fresh_pct"]:
-        axes.plot([row["fresh_low"], row["fresh_high"]], [y, y], color=INK, linewidth=0.8, zorder=5)
-        (mark,) = axes.plot([row["fresh_pct"]], [y], "D", color=INK, markersize=2.8, zorder=5)
-        with_value(mark, f"{row['job']} {beside}: fresh launches found {fresh_words(row)}")
-
-
-def _frame(axes: Axes, jobs: list[str]) -> None:
-    axes.set_ylim(len(jobs), 0)
-    axes.set_yticks([place + 0.5 for place in range(len(jobs))], [broken(job, 18) if job else ALL for job in jobs])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    axes.set_xlabel("loss of the rate when alone (%)")
-
-
-def _legend(axes: Axes, shown: Shown) -> None:
-    """What the marks are, of those that are there."""
-    keys = [
-        Line2D([], [], marker="o", color=BEST, label="best grouping", markersize=3.8),
-        Line2D([], [], marker="|", color=SPREADING, label="spreading", linewidth=4, alpha=0.5),
-        Line2D([], [], marker="|", color=RANDOM, label="random", linewidth=4, alpha=0.5),
-    ]
-    if shown.groupings["limit_pct"].notna().any():
-        keys.append(Line2D([], [], color=ALARM, label="limit"))
-    if shown.groupings["fresh_pct"].notna().any():
-        keys.append(Line2D([], [], marker="D", color=INK, linestyle="", markersize=2.8, label="fresh launches"))
-    axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(keys), borderaxespad=0.3)
 
 
 def _key(shown: Shown) -> str:

@@ -9,7 +9,7 @@ import castmates
 from castmates.analysis.grouping.advice import RANKS
 from castmates.files import replace_text, writing
 from castmates.report.figures import style
-from castmates.report.figures.page_svg import page_svg
+from castmates.report.figures.page_svg import key_of, page_svg
 from castmates.report.grouping import figure
 from castmates.report.grouping.shown import Shown
 from castmates.report.grouping.words import fresh_words, limit_words, loss_words, schemata, sentences, task
@@ -28,13 +28,13 @@ def write(shown: Shown, folder: Path) -> list[Path]:
     drawn, source = figure.draw(shown)
     style.write(drawn, source, folder / "placement-figure")
     replace_text(folder / "placement-figure.page.svg", page_svg(drawn, "placement-figure"))
-    content = page(shown, inline_svg(folder / "placement-figure.page.svg"))
+    content = page(shown, inline_svg(folder / "placement-figure.page.svg"), key_of(drawn))
     with writing(output := folder / "index.html"):
         replace_text(output, content)
     return [output, folder / "groupings.csv", folder / "placement-figure.svg"]
 
 
-def page(shown: Shown, drawing: str) -> str:
+def page(shown: Shown, drawing: str, key: str) -> str:
     """The page's HTML."""
     said = sentences(shown)
     content = {
@@ -47,6 +47,7 @@ def page(shown: Shown, drawing: str) -> str:
         "best": [_grouping(shown, rank) for rank in sorted(set(shown.groupings["rank"]))],
         "ways": [_way(row) for row in records(shown.ways[shown.ways["job"] == ""])],
         "drawing": Markup(drawing),
+        "key": key,
         "alternative": " ".join(filter(None, [shown.origin, *said])),
         "version": castmates.__version__,
     }

@@ -4,11 +4,10 @@ import pandas as pd
 from matplotlib import figure
 
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.panels import NOTE, axes_at, finish, lines_across, small_print
-from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, empty_figure, squeezed, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.marks import with_value
+from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
+from castmates.report.figures.style import COLUMN, INK, squeezed
 from castmates.report.results import Results
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 
 LEADS = 24  # that fit on a page
@@ -18,10 +17,7 @@ SHOWN = ["study", "lead", "cohort", "launch", "relative_rate", "platform"]
 def draw(results: Results) -> tuple[figure.Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = relative_rates(results.windows)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    return drawing(results, source, lacking, lambda: _figure(source, results))
 
 
 def lacking(results: Results) -> str:
@@ -56,18 +52,14 @@ def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
 
 def _figure(source: pd.DataFrame, results: Results) -> figure.Figure:
     leads = user_first(results, source["lead"])[:LEADS]
-    notes = small_print(COLUMN, "", results)
-    left, below, height = 1.1, 0.46 + NOTE * len(notes), 0.3 * len(leads)
-    drawn = figure.Figure(figsize=(COLUMN, 0.1 + badge_room(caveat(results), COLUMN) + height + below))
-    axes = axes_at(drawn, left, below, COLUMN - left - 0.1, height)
-    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    sheet = Sheet(results, COLUMN)
+    axes = sheet.panel(0.3 * len(leads), left=1.1, right=0.1)
     for y, lead in enumerate(leads):
         rates = source.loc[source["lead"] == lead, "relative_rate"]
         rings = axes.scatter(rates, [y] * len(rates), s=16, facecolors="none", edgecolors=INK, linewidths=0.8)
         with_value(rings, *(f"{plain(lead)}: {number(rate, 3)}" for rate in rates))
-    axes.set_ylim(len(leads) - 0.5, -0.5)
-    axes.set_yticks(range(len(leads)), [squeezed(plain(lead), 17, 1) for lead in leads])
+    rows_of(axes, [squeezed(plain(lead), 17, 1) for lead in leads], at_zero=1.0)
     axes.set_xlabel("rate alone / median of the launches")
     axes.locator_params(axis="x", nbins=4)
-    lines_across(axes, "x")
-    return finish(drawn, notes, results)
+    sheet.skip(UNDER)
+    return sheet.finish()
