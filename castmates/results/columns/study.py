@@ -10,7 +10,7 @@ from castmates.study import capabilities
 if TYPE_CHECKING:
     import pandas as pd
 
-_effects_table = partial(Table, rule="estimate_effects")
+_effects_table = partial(Table, rule="analyse")
 
 EFFECTS = _effects_table(
     "effects",
@@ -206,7 +206,7 @@ SYSTEM = Table(
     *usual("platform"),
     col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.system:system_metrics",
     asked=capabilities.ALONE,
 )
@@ -264,7 +264,7 @@ RESOURCES = Table(
     col("scope", str, "member; what has none: package 0 …, packages (all of the launch's together)"),
     col("scene", str, "whose value it is: corun; placebo (a busy antagonist's stand-in); alone under a partition"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="explanations.resources:resources",
     asked=capabilities.RESOURCES,
 )
@@ -294,7 +294,7 @@ MITIGATIONS = Table(
     col("verdict", str, "of the change: gain (it gives back), loss, no loss, unclear, too few launches, no data"),
     col("reason", str, "why it was not tried, or has no number"),
     *usual("platform machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="partitions.mitigations:estimate_mitigations",
     asked=capabilities.MITIGATIONS,
 )
@@ -321,7 +321,7 @@ DISTANCES = Table(
     *usual("platform"),
     col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.distances:estimate_distances",
     asked=capabilities.DISTANCES,
 )
