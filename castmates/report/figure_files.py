@@ -1,6 +1,6 @@
 """The figures of a study as they were drawn: files for a paper or a notebook, the data behind them, their captions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ class FigureFiles:
 
     name: str
     folder: Path
+    printed: Callable[[str, str], Path]  # draws it for paper or slides
 
     @property
     def svg(self) -> Path:
@@ -24,13 +25,13 @@ class FigureFiles:
 
     @property
     def pdf(self) -> Path:
-        """For a paper."""
-        return self._file("pdf")
+        """For a paper; drawn when it is asked for first."""
+        return self._printed("pdf")
 
     @property
     def png(self) -> Path:
-        """For slides."""
-        return self._file("png")
+        """For slides; drawn when it is asked for first."""
+        return self._printed("png")
 
     @property
     def data(self) -> pd.DataFrame:
@@ -51,6 +52,10 @@ class FigureFiles:
         """What a notebook shows."""
         return self.svg.read_text(encoding="utf-8")
 
+    def _printed(self, suffix: str) -> Path:
+        file = self.folder / f"{self.name}.{suffix}"
+        return file if file.is_file() else self.printed(self.name, suffix)
+
     def _file(self, suffix: str) -> Path:
         file = self.folder / f"{self.name}.{suffix}"
         if not file.is_file():
@@ -58,7 +63,7 @@ class FigureFiles:
         return file
 
 
-def drawn_figures(folder: StudyFolder) -> Mapping[str, FigureFiles]:
+def drawn_figures(folder: StudyFolder, printed: Callable[[str, str], Path]) -> Mapping[str, FigureFiles]:
     """Every figure that lies in the folder of a study, by name."""
     names = sorted(file.stem for file in folder.figures.glob("*.svg") if not file.match("*.page.svg"))
-    return {name: FigureFiles(name, folder.figures) for name in names}
+    return {name: FigureFiles(name, folder.figures, printed) for name in names}

@@ -139,7 +139,13 @@ class Results:
     @cached_property
     def figures(self) -> Mapping[str, FigureFiles]:
         """The figures that were drawn, by name: their files, their source data, their captions."""
-        return drawn_figures(self.folder)
+        return drawn_figures(self.folder, self._print)
+
+    def _print(self, name: str, suffix: str) -> Path:
+        from castmates.report.figures.drawing import print_figure  # matplotlib, which tables need not
+
+        whole = read_results(self.folder.path, Path(self.study_file) if self.study_file else None)
+        return print_figure(name, whole, suffix)
 
     @staticmethod
     def columns(table: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""How every figure looks, and how it is written: SVG, PDF, PNG and the CSV of what it shows."""
+"""How every figure looks, and how it is written: as SVG, PDF or PNG, and the CSV of what it shows."""
 
 import re
 import textwrap
@@ -110,12 +110,18 @@ def empty_figure(message: str, caveat: str) -> Figure:
     return figure
 
 
-def write(figure: Figure, source: pd.DataFrame, stem: Path) -> None:
-    """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
-    with styled(), writing(stem):
-        for suffix, about in ABOUT.items():
-            replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
+def write(figure: Figure, source: pd.DataFrame, stem: Path, suffixes: Iterable[str] = tuple(ABOUT)) -> None:
+    """Write STEM.svg, STEM.pdf, STEM.png or those of these that are asked for, and STEM.csv."""
+    for suffix in suffixes:
+        save(figure, suffix, stem)
+    with writing(stem):
         replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
+
+
+def save(figure: Figure, suffix: str, stem: Path) -> None:
+    """Write STEM.suffix, whole or not at all."""
+    with styled(), writing(stem):
+        replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, ABOUT[suffix], stem.name))
 
 
 def _source(source: pd.DataFrame, file: Path) -> None:
