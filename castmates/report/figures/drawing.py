@@ -2,33 +2,35 @@
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from castmates.files import replace_text, writing
 from castmates.parallel import side_by_side
 from castmates.report.figures.index import all_figures
-from castmates.report.figures.page_svg import key_of, page_svg
+from castmates.report.figures.page_svg import for_page, key_of
 from castmates.report.figures.style import save, write
+from castmates.report.figures.svg import drawn
 from castmates.report.figures.texts import texts_for, whole_caption, write_texts
 from castmates.report.results import Results
 
 # Figures that are made of the same tables: one process makes these once. They take longest, so they come first.
 TOGETHER = ("phases", "phase_counts", "topdown_phases", "topdown")
-PRINTED = ("pdf", "png")  # only where somebody asks: they take longer than all else of a figure
+PRINTED = frozenset(("pdf", "png"))  # only where somebody asks: they take longer than all else of a figure
 
 
-def draw_figure(name: str, results: Results, stem: Path, suffixes: Collection[str] = ("svg",)) -> None:
-    """Draw one figure and write it as STEM.svg or as asked, STEM.csv, its texts, and STEM.page.svg for the page.
+def draw_figure(name: str, results: Results, stem: Path, printed: Collection[str] = ()) -> None:
+    """Draw one figure and write STEM.svg, STEM.csv, its texts, STEM.page.svg for the page, and what is to be printed.
 
     What was printed of an earlier drawing is removed.
     """
     figure, source = all_figures()[name].module.draw(results)
-    for suffix in PRINTED:
+    write(figure, source, stem, printed)
+    for suffix in PRINTED.difference(printed):
         stem.with_name(f"{stem.name}.{suffix}").unlink(missing_ok=True)
-    write(figure, source, stem, suffixes)
-    with writing(file := stem.with_name(f"{stem.name}.page.svg")):
-        replace_text(file, page_svg(figure, stem.name))
+    svg = drawn(figure, stem.name)
+    for suffix, text in {"svg": svg.file, "page.svg": for_page(svg.page, figure, stem.name)}.items():
+        with writing(file := stem.with_name(f"{stem.name}.{suffix}")):
+            replace_text(file, text)
     texts = texts_for(name, results, key_of(figure))
     write_texts(texts, whole_caption(texts, results), stem)
 
@@ -36,7 +38,6 @@ def draw_figure(name: str, results: Results, stem: Path, suffixes: Collection[st
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
     """Draw these figures into the folder, so many at a time."""
     results.look_for_launches()  # once, and not in each of the processes
-    import_module("matplotlib.backends.backend_svg")
     for name in names:
         _ = all_figures()[name].module
     together = [name for name in TOGETHER if name in names]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from scipy.cluster.hierarchy import leaves_list, linkage
 
 from castmates.analysis.effects.verdicts import UNCLEAR
 from castmates.report.figures.heatmap_cells import round_limit
@@ -143,6 +142,8 @@ def alike(source: pd.DataFrame, names: list[str], side: str, other: str) -> list
 
     A missing cell counts as the mean of its column, so that it pulls nowhere.
     """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to import, and few studies have so many names
+
     table = source.pivot_table(index=side, columns=other, values="loss_pct", dropna=False).reindex(names)
     table = table.fillna(table.mean()).fillna(0.0)
     order = leaves_list(linkage(table.to_numpy(), method="average", optimal_ordering=True))

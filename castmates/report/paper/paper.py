@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 
 import castmates
-from castmates.report.figures.drawing import draw_figure
+from castmates.report.figures.drawing import PRINTED, draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.launch_record import LaunchRecord
@@ -94,7 +94,7 @@ def _figures(folder: Folder, results: Results) -> dict[str, str]:
     texts = {name: texts_for(name, results) for name in shown(results)}
     captions = {name: whole_caption(own, results) for name, own in texts.items() if not own.lacking}
     for name in captions:
-        draw_figure(name, results, folder.place / "figures" / name, tuple(ABOUT))
+        draw_figure(name, results, folder.place / "figures" / name, PRINTED)
         for suffix in ("rst", "page.svg", "page.json"):  # for Snakemake's own report, and for the page
             (folder.place / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
         folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
