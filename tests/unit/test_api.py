@@ -53,9 +53,10 @@ def test_plan_machine_and_figures_come_with_it(folder):
     assert figure.caption
     assert figure.alternative
     assert len(figure.data)
-    figure.png.unlink()
-    with pytest.raises(CastmatesError, match=r"heatmap.png: the figure's file is not there"):
-        _ = figure.png
+    assert figure.png.read_bytes().startswith(b"\x89PNG")
+    figure.svg.unlink()
+    with pytest.raises(CastmatesError, match=r"heatmap.svg: the figure's file is not there"):
+        _ = figure.svg
 
 
 def test_tables_of_launches_are_those_of_all_launches(folder):

@@ -71,7 +71,8 @@ def _without(mark: str, svg: str) -> str:
 
 @contextmanager
 def _named_grounds(figure: Figure) -> Iterator[None]:
-    grounds = [figure.patch, *(axes.patch for axes in figure.findobj(mpl.axes.Axes))]
+    inner = [child for axes in figure.axes for child in axes.child_axes]
+    grounds = [figure.patch, *(axes.patch for axes in (*figure.axes, *inner))]
     for ground in grounds:
         ground.set_gid(GROUND)
     try:

@@ -331,6 +331,8 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame"
     """A table with exactly these columns and types, also when there are no rows."""
     import pandas as pd
 
+    if not rows:
+        return pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in columns.items()})
     table = pd.DataFrame(list(rows), columns=list(columns))
     # Whole numbers beside None have become floats there, which do not distinguish antagonists above 2**53.
     rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]
