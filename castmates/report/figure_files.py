@@ -1,6 +1,6 @@
 """The figures of a study as they were drawn: files for a paper or a notebook, the data behind them, their captions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,6 @@ class FigureFiles:
 
     name: str
     folder: Path
-    printed: Callable[[str, str], Path]  # draws it for paper or slides
 
     @property
     def svg(self) -> Path:
@@ -25,12 +24,12 @@ class FigureFiles:
 
     @property
     def pdf(self) -> Path:
-        """For a paper; drawn when it is asked for first."""
+        """For a paper, once `castmates show --format pdf` has written it."""
         return self._printed("pdf")
 
     @property
     def png(self) -> Path:
-        """For slides; drawn when it is asked for first."""
+        """For slides, once `castmates show --format png` has written it."""
         return self._printed("png")
 
     @property
@@ -53,17 +52,16 @@ class FigureFiles:
         return self.svg.read_text(encoding="utf-8")
 
     def _printed(self, suffix: str) -> Path:
-        file = self.folder / f"{self.name}.{suffix}"
-        return file if file.is_file() else self.printed(self.name, suffix)
+        return self._file(suffix, f"run `castmates show {self.folder.parent} --format {suffix}`")
 
-    def _file(self, suffix: str) -> Path:
+    def _file(self, suffix: str, remedy: str = "run the study's sweep again") -> Path:
         file = self.folder / f"{self.name}.{suffix}"
         if not file.is_file():
-            raise CastmatesError(f"{file}: the figure's file is not there; run the study's sweep again.")
+            raise CastmatesError(f"{file}: the figure's file is not there; {remedy}.")
         return file
 
 
-def drawn_figures(folder: StudyFolder, printed: Callable[[str, str], Path]) -> Mapping[str, FigureFiles]:
+def drawn_figures(folder: StudyFolder) -> Mapping[str, FigureFiles]:
     """Every figure that lies in the folder of a study, by name."""
     names = sorted(file.stem for file in folder.figures.glob("*.svg") if not file.match("*.page.svg"))
-    return {name: FigureFiles(name, folder.figures, printed) for name in names}
+    return {name: FigureFiles(name, folder.figures) for name in names}

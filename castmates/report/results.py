@@ -139,13 +139,7 @@ class Results:
     @cached_property
     def figures(self) -> Mapping[str, FigureFiles]:
         """The figures that were drawn, by name: their files, their source data, their captions."""
-        return drawn_figures(self.folder, self._print)
-
-    def _print(self, name: str, suffix: str) -> Path:
-        from castmates.report.figures.drawing import print_figure  # matplotlib, which tables need not
-
-        whole = read_results(self.folder.path, Path(self.study_file) if self.study_file else None)
-        return print_figure(name, whole, suffix)
+        return drawn_figures(self.folder)
 
     @staticmethod
     def columns(table: str) -> pd.DataFrame:
@@ -257,7 +251,15 @@ class Results:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table."""
-    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
+    # Several times as fast as `to_dict`, with the same values.
+    names, columns = list(map(str, table.columns)), [_values(column) for _, column in table.items()]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: "pd.Series[Any]") -> list[Any]:
+    if isinstance(column.dtype, pd.Int64Dtype):
+        return list(column.to_numpy(dtype=object, na_value=None))
+    return column.to_numpy().tolist()
 
 
 def load(study: Path | str) -> Results:
