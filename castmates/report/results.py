@@ -258,8 +258,8 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _values(column: "pd.Series[Any]") -> list[Any]:
     if isinstance(column.dtype, pd.Int64Dtype):
-        return list(column.to_numpy(dtype=object, na_value=None))
-    return column.to_numpy().tolist()
+        return [None if value is pd.NA else value for value in column.to_numpy(dtype=object)]
+    return list(column.to_numpy().tolist())
 
 
 def load(study: Path | str) -> Results:

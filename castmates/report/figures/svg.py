@@ -5,9 +5,9 @@ matplotlib takes this module as a backend; between its marks each stretch of let
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.backends.backend_mixed import MixedModeRenderer
@@ -34,24 +34,37 @@ class _Letters(RendererSVG):
 
     def draw_text(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
         """Write one text."""
+        write: Any = super().draw_text
+        comment: Any = self.writer.comment
         for mark, form in _FORMS.items():
             mpl.rcParams["svg.fonttype"] = form
-            self.writer.comment(mark)
-            super().draw_text(*given, **more)
-            self.writer.comment(_ENDS)
+            comment(mark)
+            write(*given, **more)
+            comment(_ENDS)
 
 
 class FigureCanvas(FigureCanvasSVG):
     """What matplotlib draws on."""
 
-    def print_svg(self, filename: IO[str], *, metadata: Mapping[str, str | None], **_unused: object) -> None:
+    def print_svg(
+        self,
+        filename: Any,  # noqa: ANN401 (matplotlib's)
+        *,
+        bbox_inches_restore: Any = None,  # noqa: ANN401
+        metadata: Any = None,  # noqa: ANN401
+        **_unused: object,
+    ) -> None:
         """Draw, as matplotlib's own canvas of this kind does."""
         dpi, self.figure.dpi = self.figure.dpi, 72
         width, height = self.figure.get_size_inches()
-        letters = _Letters(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
-        renderer = MixedModeRenderer(self.figure, width, height, dpi, letters)
+        letters = _LETTERS(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
+        renderer = _MIXED(self.figure, width, height, dpi, letters, bbox_inches_restore=bbox_inches_restore)
         self.figure.draw(renderer)
         renderer.finalize()
+
+
+_LETTERS: Any = _Letters  # matplotlib has no types for these
+_MIXED: Any = MixedModeRenderer
 
 
 def drawn(figure: Figure, name: str) -> Drawn:
