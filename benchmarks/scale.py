@@ -1,10 +1,12 @@
 """How long tables, figures and page of a large study take, and how much memory, as the study doubles.
 
-The study is generated (benchmarks/scale_study.py): every table is from chance, nothing in it was measured.
+The study is generated (benchmarks/scale_study.py): every table is from chance, nothing in it was measured. With
+--against, the tree of another commit analyses the same launches in turns with this one.
 """
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -20,8 +22,10 @@ import psutil
 
 from benchmarks import verdicts
 from benchmarks.common import Report, arguments_of, run, say, scratch
+from benchmarks.launches import environment_of
 from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
+from benchmarks.trees import export
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import figures_of
@@ -30,10 +34,12 @@ from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
 
 CORES = 2
-AIM_SECONDS, AIM_GB = Aim(most=60.0), Aim(most=4.0)  # of the largest study
+AIM_SECONDS, AIM_GB = Aim(most=40.0), Aim(most=2.0)  # of the largest study
+AIM_CPU = Aim(most=5.0)  # seconds, of a study of a few launches
+FEW = 100
 LOOK = 0.25  # seconds
-AIM_GROWTH = Aim(most=2.2)  # twice the launches, twice the time; the start of each process is the same
-GATHERING, TABLES, FIGURES, PAGE = "bundles", "tables", "figures", "page"
+AIM_GROWTH = Aim(most=2.0)  # twice the launches, twice the time; the start of each process is the same
+GATHERING, ANALYSIS = "bundles", "analysis"
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,11 @@ class Run:
     )
 
     @property
+    def cpu_seconds(self) -> float:
+        """Of tables, figures and page."""
+        return sum(step.cpu_seconds for step in self.steps if step.part != GATHERING)
+
+    @property
     def gigabytes(self) -> float:
         """The most that processes which may run at the same time can have taken together."""
         gathering = sorted((step.most_bytes for step in self.steps if step.part == GATHERING), reverse=True)
@@ -72,14 +83,23 @@ def main() -> None:
     parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")
     parser.add_argument("--keep", type=Path, help="a folder for the generated studies; used again if it is there")
     parser.add_argument("--times", type=int, default=3, help="that each study is analysed and drawn, in turns")
+    parser.add_argument("--against", metavar="COMMIT", help="a commit whose tree analyses them too")
     given = parser.parse_args()
     with scratch() as folder:
         home = (given.keep or folder).resolve()
         report = Report("Scale: a study of many launches", "scale")
         plan = _generated(home, Scale(max(given.launches), given.mixes))
-        rounds = [[_analysed(plan, home, launches) for launches in sorted(given.launches)] for _ in range(given.times)]
-    describe(report, plan, rounds)
-    report.found(*findings(rounds))
+        trees = [ROOT, *([export(given.against, folder / "tree")] if given.against else [])]
+        rounds: list[list[list[Run]]] = [[] for _ in trees]
+        for _ in range(given.times):
+            for tree, runs in zip(trees, rounds, strict=True):
+                runs.append([_analysed(tree, plan, home, launches) for launches in sorted(given.launches)])
+    describe(report, plan, rounds[0])
+    report.found(*findings(rounds[0]))
+    for before in rounds[1:]:
+        report.text(f"The tree of commit {given.against}, in turns with this one:")
+        report.table(HEADER, [_row(runs) for runs in zip(*before, strict=True)])
+        report.found(*compared(rounds[0], before))
     report.print()
 
 
@@ -97,50 +117,34 @@ def _generated(home: Path, scale: Scale) -> Plan:
     return plan
 
 
-def _analysed(plan: Plan, home: Path, launches: int) -> Run:
-    results = home / str(launches) / NAME
+def _analysed(tree: Path, plan: Plan, home: Path, launches: int) -> Run:
+    results = home / ("this" if tree == ROOT else "before") / str(launches) / NAME
     if not results.exists():
         part_of_study(plan, home / NAME, launches, results)
-    names = figures_of(plan, StudyFolder(results))
     begin = time.monotonic()
     # What the rules of the workflow run, as `--cores 2` would: a bundle is gathered when its launches are measured.
-    steps = [] if (results / "bundles").exists() else _in_turns(_gatherings(results))
+    steps = [] if (results / "bundles").exists() else _in_turns(tree, _gatherings(results))
     gathered = time.monotonic()
-    steps += _in_turns([(TABLES, "estimate_effects", _tables(results))])
-    steps += _in_turns([(TABLES, "recommend_partitions", _advice(results))])
-    steps += _in_turns([(FIGURES, "draw_figures", _figures(results, home, names))])
-    page = [
-        "write_report",
-        "--results",
-        str(results),
-        "--study",
-        str(home / "drawn.yaml"),
-        "--output",
-        str(results / "page"),
-    ]
-    steps += _in_turns([(PAGE, "write_report", page)])
+    shutil.rmtree(results / "tables", ignore_errors=True)
+    for words in _analyses(tree, results, home / "drawn.yaml", figures_of(plan, StudyFolder(results))):
+        steps += _in_turns(tree, [(ANALYSIS, words[0], words)])
     seconds = time.monotonic() - gathered
-    say(f"{launches} launches: {seconds:.1f} s, and {gathered - begin:.1f} s for the bundles")
+    say(f"{tree.name}, {launches} launches: {seconds:.1f} s, and {gathered - begin:.1f} s for the bundles")
     return Run(launches, tuple(steps), seconds, gathered - begin)
 
 
-def _tables(results: Path) -> list[str]:
-    words = [
-        "--plan",
-        results / "plan.json",
-        "--machine",
-        results / "machine.json",
-        "--margin",
-        "0.02",
-        "--jobs",
-        CORES,
+def _analyses(tree: Path, results: Path, study: Path, figures: Sequence[str]) -> list[list[str]]:
+    """The processes that make tables, figures and page, one after the other."""
+    read = ["--study", str(study), "--results", str(results)]
+    jobs, plan, tables = ["--jobs", str(CORES)], ["--plan", f"{results}/plan.json"], ["--output", f"{results}/tables"]
+    if (tree / "scripts/analyse.py").exists():
+        return [["analyse", *read, *jobs]]
+    return [
+        ["estimate_effects", *plan, "--machine", f"{results}/machine.json", "--margin", "0.02", *jobs, *tables],
+        ["recommend_partitions", *plan, "--lead-loss", "0", *tables],
+        ["draw_figures", *figures, *jobs, *read, "--output", f"{results}/figures"],
+        ["write_report", *read, "--output", f"{results}/report/index.html"],
     ]
-    return ["estimate_effects", *map(str, words), "--output", str(results / "tables")]
-
-
-def _advice(results: Path) -> list[str]:
-    words = ["--plan", results / "plan.json", "--lead-loss", "3", "--output", results / "tables"]
-    return ["recommend_partitions", *map(str, words)]
 
 
 def _gatherings(results: Path) -> list[tuple[str, str, list[str]]]:
@@ -154,23 +158,23 @@ def _gatherings(results: Path) -> list[tuple[str, str, list[str]]]:
     return [(GATHERING, name, words(name)) for name in names]
 
 
-def _figures(results: Path, home: Path, names: Sequence[str]) -> list[str]:
-    words = ["--jobs", CORES, "--study", home / "drawn.yaml", "--results", results, "--output", results / "figures"]
-    return ["draw_figures", *names, *map(str, words)]
-
-
-def _in_turns(jobs: Sequence[tuple[str, str, list[str]]]) -> list[Step]:
+def _in_turns(tree: Path, jobs: Sequence[tuple[str, str, list[str]]]) -> list[Step]:
     with ThreadPoolExecutor(CORES) as threads:  # each waits for a process
-        return list(threads.map(lambda job: _step(*job), jobs))
+        return list(threads.map(lambda job: _step(tree, *job), jobs))
 
 
-def _step(part: str, name: str, words: Sequence[str]) -> Step:
+def _step(tree: Path, part: str, name: str, words: Sequence[str]) -> Step:
     """Run one script of the workflow."""
     script, *arguments = words
     begin = time.monotonic()
     whole = [sys.executable, f"scripts/{script}.py", *arguments]
     process = subprocess.Popen(
-        whole, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
+        whole,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=tree,
+        env=environment_of(tree),
     )
     most, over = [0], threading.Event()
     watcher = threading.Thread(target=_watch, args=(process.pid, most, over))
@@ -215,8 +219,7 @@ def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> Non
         f"in the first of {len(rounds)} rounds over all sizes. Seconds are the medians of the rounds. Memory: the most "
         f"that was seen of a script and its processes together, every {LOOK:g} s."
     )
-    header = ["launches", "bundles s, while measured", "tables s", "figures s", "page s", "tables to page s", "CPU s"]
-    report.table([*header, "memory GB"], [_row(runs) for runs in zip(*rounds, strict=True)])
+    report.table(HEADER, [_row(runs) for runs in zip(*rounds, strict=True)])
     largest = rounds[0][-1]
     report.text(f"The dearest processes at {largest.launches} launches, in the first round:")
     rows = [
@@ -226,12 +229,27 @@ def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> Non
     report.table(["process", "s", "CPU s", "memory GB"], rows)
 
 
+HEADER = ["launches", "bundles s, while measured", "tables to page s", "CPU s", "memory GB"]
+
+
+def compared(rounds: Sequence[Sequence[Run]], before: Sequence[Sequence[Run]]) -> Iterator[Finding]:
+    """What each study takes, over what it took in the other tree."""
+    for place, first in enumerate(rounds[0]):
+        pairs = [(new[place], old[place]) for new, old in zip(rounds, before, strict=True)]
+        what = f"of {first.launches} launches, over the tree before"
+        yield verdicts.ratio(f"CPU time {what}", [new.cpu_seconds / old.cpu_seconds for new, old in pairs], "rounds")
+        yield verdicts.ratio(f"memory {what}", [new.gigabytes / old.gigabytes for new, old in pairs], "rounds")
+
+
 def findings(rounds: Sequence[Sequence[Run]]) -> Iterator[Finding]:
     """What the largest study takes, and what each further launch does, over rounds."""
     largest = rounds[0][-1].launches
     seconds, memory = [runs[-1].seconds for runs in rounds], [runs[-1].gigabytes for runs in rounds]
     yield verdicts.mean(f"tables to page of {largest} launches on {CORES} cores", seconds, "s", "rounds", AIM_SECONDS)
     yield verdicts.mean(f"memory for {largest} launches on {CORES} cores", memory, "GB", "rounds", AIM_GB)
+    if (fewest := rounds[0][0].launches) <= FEW:
+        cpu = [runs[0].cpu_seconds for runs in rounds]
+        yield verdicts.mean(f"CPU time from tables to page of {fewest} launches", cpu, "s", "rounds", AIM_CPU)
     for place in range(1, len(rounds[0])):
         before, after = rounds[0][place - 1].launches, rounds[0][place].launches
         more = [1e3 * (runs[place].seconds - runs[place - 1].seconds) / (after - before) for runs in rounds]
@@ -243,16 +261,10 @@ def findings(rounds: Sequence[Sequence[Run]]) -> Iterator[Finding]:
 
 def _row(runs: Sequence[Run]) -> list[str]:
     """The rounds of one size."""
-
-    def seconds(part: str) -> float:
-        return median(sum(step.seconds for step in run.steps if step.part == part) for run in runs)
-
-    cpu = median(sum(step.cpu_seconds for step in run.steps if step.part != GATHERING) for run in runs)
-    whole = median(run.seconds for run in runs)
-    numbers = [runs[0].bundles_seconds, *map(seconds, (TABLES, FIGURES, PAGE)), whole, cpu]
+    seconds, cpu = median(run.seconds for run in runs), median(run.cpu_seconds for run in runs)
     return [
         str(runs[0].launches),
-        *(f"{number:.1f}" for number in numbers),
+        *(f"{number:.1f}" for number in (runs[0].bundles_seconds, seconds, cpu)),
         f"{max(run.gigabytes for run in runs):.2f}",
     ]
 

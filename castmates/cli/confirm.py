@@ -18,8 +18,8 @@ def confirm_partitions(
     only_write: bool,
 ) -> None:
     """Measure the advised shares of the cache again, each in a separate study; `wish` is a mix and a partition."""
+    from castmates.pipeline.advised import advised
     from castmates.pipeline.confirm import wanted, write_study
-    from castmates.pipeline.recommend_partitions import advised
     from castmates.pipeline.snakemake import sweep
     from castmates.project import load
     from castmates.results.find import find

@@ -11,7 +11,7 @@ from castmates.cli.screen import rows_of, show_json
 
 def show_advised(study: Path, limit: str, as_json: bool) -> None:
     """Name the smallest share of the cache that keeps a loss within a limit, or the knee, for each mix that loses."""
-    from castmates.pipeline.recommend_partitions import advised
+    from castmates.pipeline.advised import advised
     from castmates.project import load
     from castmates.report.results import records
     from castmates.report.text import recommendation

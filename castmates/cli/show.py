@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     "castmates show results/first-look --format json",
     "castmates show study.yaml --limit 3%",
     "castmates show study.yaml --format tensorboard",
+    "castmates show study.yaml --format pdf",
     group=RESULTS,
     order=1,
 )
 def show_result(
     study: StudiedOrDefault,
     form: Annotated[
-        Literal["text", "json", "tables", "tensorboard"],
+        Literal["text", "json", "tables", "tensorboard", "pdf", "png"],
         option(
             "--format",
             metavar="FORMAT",
             help="text; json for scripts; tables: each of results/<study>/tables as JSON, beside its CSV; tensorboard: "
-            "rates, losses and counters by launch and scene, in results/<study>/tensorboard.",
+            "rates, losses and counters by launch and scene, in results/<study>/tensorboard; pdf, png: the figures, "
+            "in results/<study>/figures.",
         ),
     ] = "text",
     progress: Annotated[
@@ -109,6 +111,13 @@ def _export(study: Path, form: str) -> None:
     if form == "tables":
         place, tables = write_tables(folder)
         typer.echo(f"{place}: {tables} tables as JSON")
+    elif form in ("pdf", "png"):
+        from castmates.report.figures.drawing import print_figure
+        from castmates.report.page.page import shown
+
+        results = read_results(folder.path, file)
+        printed = [print_figure(name, results, form) for name in shown(results)]
+        typer.echo(f"{folder.figures}: {len(printed)} figures as {form.upper()}")
     else:
         place, runs = write_scalars(read_results(folder.path, file))
         typer.echo(f"{runs} runs: tensorboard --logdir {place}")

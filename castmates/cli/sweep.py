@@ -9,7 +9,7 @@ from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, Te
 from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.errors import CastmatesError
 
-ANALYSES = ("gather_launches", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
+ANALYSES = ("gather_launches", "estimate_operations", "estimate_traces", "analyse")  # rules that make tables
 CONFIRM, REPLAY = only_with("--confirm"), only_with("--replay")
 
 

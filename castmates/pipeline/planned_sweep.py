@@ -78,7 +78,6 @@ class PlannedSweep:
             figures=self._figures_of(self.plan, self.project.results),
             precision=study.budget.precision,
             margin=study.margin,
-            isolated=study.attribution.isolated,
             lead_loss=study.recommend.lead_loss,
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,

@@ -24,13 +24,13 @@ class FigureFiles:
 
     @property
     def pdf(self) -> Path:
-        """For a paper."""
-        return self._file("pdf")
+        """For a paper, once `castmates show --format pdf` has written it."""
+        return self._printed("pdf")
 
     @property
     def png(self) -> Path:
-        """For slides."""
-        return self._file("png")
+        """For slides, once `castmates show --format png` has written it."""
+        return self._printed("png")
 
     @property
     def data(self) -> pd.DataFrame:
@@ -51,10 +51,13 @@ class FigureFiles:
         """What a notebook shows."""
         return self.svg.read_text(encoding="utf-8")
 
-    def _file(self, suffix: str) -> Path:
+    def _printed(self, suffix: str) -> Path:
+        return self._file(suffix, f"run `castmates show {self.folder.parent} --format {suffix}`")
+
+    def _file(self, suffix: str, remedy: str = "run the study's sweep again") -> Path:
         file = self.folder / f"{self.name}.{suffix}"
         if not file.is_file():
-            raise CastmatesError(f"{file}: the figure's file is not there; run the study's sweep again.")
+            raise CastmatesError(f"{file}: the figure's file is not there; {remedy}.")
         return file
 
 

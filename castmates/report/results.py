@@ -250,7 +250,15 @@ class Results:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table."""
-    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
+    # Several times as fast as `to_dict`, with the same values.
+    names, columns = list(map(str, table.columns)), [_values(column) for _, column in table.items()]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: "pd.Series[Any]") -> list[Any]:
+    if isinstance(column.dtype, pd.Int64Dtype):
+        return [None if value is pd.NA else value for value in column.to_numpy(dtype=object)]
+    return list(column.to_numpy().tolist())
 
 
 def load(study: Path | str) -> Results:

@@ -31,7 +31,6 @@ class Terms:
     figures: Sequence[str]
     precision: float | None
     margin: float
-    isolated: str | None
     lead_loss: float | None
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with

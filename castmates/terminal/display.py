@@ -50,6 +50,7 @@ EXPECTED = (
     "CalledProcessError",
     "Exiting because a job execution failed",
     "At least one job did not complete successfully",
+    "--keep-incomplete mode is set",
     # Of Snakemake's plugin for Slurm: SBATCH_MEM_PER_NODE of profiles/slurm stands for the memory; where an account is
     # needed, sbatch reports it.
     "No job memory information",

@@ -8,7 +8,7 @@ from castmates.terminal.words import clock, names_of
 
 LAUNCHES = ("measure_launch", "model_launch")
 MORE_LAUNCHES = "take_look"  # the rule by which launches are added on the way
-ANALYSIS = ("estimate_effects", "estimate_operations", "recommend_partitions", "draw_figures", "write_report")
+ANALYSIS = ("estimate_operations", "analyse")
 WORDS = {
     "build_environment": "building {environment}",
     "build_inputs": "making the data set {inputs}",
@@ -20,11 +20,8 @@ WORDS = {
     "gather_launches": "gathering tables",
     "profile_launch": "tracing steps, launch {number}",
     "trace_launch": "recording {trace}",
-    "estimate_effects": "estimating losses",
     "estimate_operations": "adding up operations",
-    "recommend_partitions": "choosing partitions",
-    "draw_figures": "drawing figures",
-    "write_report": "writing the report",
+    "analyse": "writing the report",
 }
 
 

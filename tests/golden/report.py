@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.comparison.comparison import Side, compare
-from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results, read_results
@@ -42,9 +41,8 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
     unpack(folder)
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
     study = read_keys(Study, STUDY.read_text(), STUDY.name)
-    terms = Terms(MARGIN, study.attribution.isolated, machine)
+    terms = Terms(MARGIN, study.attribution.isolated, machine, limit_pct=study.recommend.lead_loss)
     write_tables(plan, StudyFolder(folder), terms, folder / "tables")
-    recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")
     # Named as it is from the project's folder, wherever that lies.
     results = replace(read_results(folder, STUDY), study_file="tests/data/golden/study.yaml")
     html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))

@@ -15,7 +15,7 @@ from tests.workflow.sweeps import Sweeps
 # A job is asked after soon, and its log is kept; the nodes have two CPUs.
 QUICK = (
     *("--slurm-init-seconds-before-status-checks", "1", "--slurm-keep-successful-logs"),
-    *("--set-threads", "estimate_effects=2", "draw_figures=2"),
+    *("--set-threads", "analyse=2"),
 )
 
 

@@ -23,7 +23,7 @@ from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
 PATIENCE = float(os.environ.get("CASTMATES_PATIENCE", "900"))
-TABLES = *written_by("estimate_effects"), *written_by("recommend_partitions")
+TABLES = tuple(written_by("analyse"))
 OF_THE_LAUNCH = ["host", "started", "total_seconds"]  # columns of `launches`: where and when it ran
 # The study of the workflow's tests, with several cohorts, so that launches are there for two nodes.
 MEASURED = {"antagonists": ["stream", "compute"], "budget": {"launches": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}
@@ -66,7 +66,7 @@ def test_tables_are_the_same_though_a_node_is_drained_and_jobs_are_killed(distur
 def test_launches_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nodes(cluster, tmp_path, cache):
     project = on(cluster, Sweeps.make(tmp_path / "project", cache))
     project.write_study(MEASURED)
-    running = project.start("--until", "estimate_effects")
+    running = project.start("--until", "analyse")
     try:
         assert running.wait(PATIENCE) == 0, project.said()
     finally:

@@ -1,11 +1,14 @@
 """`castmates.load`: the tables of a study as attributes, read when they are asked for, each column explained."""
 
+import re
 import shutil
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import castmates
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
 from castmates.results.columns.contract import USUAL
@@ -48,13 +51,14 @@ def test_plan_machine_and_figures_come_with_it(folder):
     assert results.machine.cpu_model == "Synthetic CPU @ 2.0 GHz"
     assert not [name for name in results.figures if name.endswith(".page")], "the page has a drawing of its own"
     figure = results.figures["heatmap"]
+    assert CliRunner().invoke(app, ["show", str(folder), "--format", "pdf"]).exit_code == 0
     assert figure.pdf.read_bytes().startswith(b"%PDF")
     assert "<svg" in figure._repr_svg_()
     assert figure.caption
     assert figure.alternative
     assert len(figure.data)
-    figure.png.unlink()
-    with pytest.raises(CastmatesError, match=r"heatmap.png: the figure's file is not there"):
+    remedy = f"the figure's file is not there; run `castmates show {folder} --format png`"
+    with pytest.raises(CastmatesError, match=re.escape(f"heatmap.png: {remedy}")):
         _ = figure.png
 
 

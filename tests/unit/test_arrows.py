@@ -39,7 +39,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "workloads", "machine", "results", "study"},
     "pipeline": {"project", "runner", "timeline", "analysis", "results", COLUMNS}
-    | {"workloads", "linux", "machine", "study"},
+    | {"workloads", "linux", "machine", "study"}
+    | {"report", *(f"report/{part}" for part in ("answer", "export", "figures", "page"))},
     "terminal": {"pipeline", "project", "runner", "analysis", "results", "workloads", "machine", "study"},
     "report": {"results", "timeline", COLUMNS, "analysis", "study"},
     "report/text": {"report", "timeline", "analysis", "results", COLUMNS, "study"},

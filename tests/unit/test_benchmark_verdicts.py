@@ -107,7 +107,7 @@ def test_the_time_of_each_further_launch_is_without_what_every_study_takes():
     rng = np.random.default_rng(4)
 
     def run(launches):
-        step = scale.Step(scale.TABLES, "estimate_effects", 1.0, 1.0, 10**9)
+        step = scale.Step(scale.ANALYSIS, "analyse", 1.0, 1.0, 10**9)
         return scale.Run(launches, (step,), 60 + 0.005 * launches + rng.normal(0, 0.1), 0.0)
 
     found = {one.what: one for one in scale.findings([[run(2500), run(10_000)] for _ in range(3)])}

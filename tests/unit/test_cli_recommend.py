@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.pooling import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.pipeline import recommend_partitions
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import write_table
 from tests.unit import partition_maker as maker
 from tests.unit import study_folder
 
@@ -33,13 +30,8 @@ def project(tmp_path, monkeypatch):
 
 
 def analysed(plan):
-    windows = maker.windows(plan)
-    study_folder.write(RESULTS, plan, windows)
-    records = [json.loads(StudyFolder(RESULTS).record_file(launch).read_text()) for launch in plan.launches]
-    tables = {"effects": estimate_effects(plan, windows, 0.02), "windows": windows, "launches": launches_table(records)}
-    for name, table in tables.items():
-        write_table(table, RESULTS / "tables" / name)
-    recommend_partitions.write_tables(plan, StudyFolder(RESULTS), None, RESULTS / "tables")
+    study_folder.write(RESULTS, plan, maker.windows(plan))
+    write_tables(plan, StudyFolder(RESULTS), Terms(0.02), RESULTS / "tables")
 
 
 SHOW, CONFIRM = ("show", "--partitions"), ("sweep", "--confirm")

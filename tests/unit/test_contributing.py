@@ -57,4 +57,4 @@ def test_the_figure_of_the_page_is_found_by_its_declaration(tmp_path):
 def test_the_table_of_the_page_declares_its_estimate(module):
     (table,) = (each for each in vars(module).values() if isinstance(each, Table))
     assert table.estimate == "tables.launch_spread:launch_spread"
-    assert table.rule == "estimate_effects"
+    assert table.rule == "analyse"

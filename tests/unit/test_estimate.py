@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
@@ -36,7 +36,7 @@ def write(folder):
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = written_by("estimate_effects", tables_of(TWO, StudyFolder(tmp_path)))
+    tables = written_by("analyse", tables_of(TWO, StudyFolder(tmp_path)))
     assert {"effects", "windows", "stamps"} <= tables.keys()
     assert "predictions" not in tables, "the study does not ask for it"
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import style as styles
 from matplotlib.colors import to_hex
 
-from castmates.report.figures.drawing import draw_figure
+from castmates.report.figures.drawing import PRINTED, draw_figure
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, INK, SHADES, SMALL, styled
 from castmates.report.results import read_results
 from tests.unit.results_maker import make
@@ -23,13 +23,17 @@ SUFFIXES = ["alt.txt", "csv", "page.json", "page.svg", "pdf", "png", "rst", "svg
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """One figure, drawn here and by the workflow's script in another process."""
+    """One figure, drawn here and in another process."""
     folder = make(tmp_path_factory.mktemp("results") / "study", leads=["dlrm-train"], launches=3)
     here, there = folder / "here", folder / "there"
-    draw_figure("heatmap", read_results(folder), here / "heatmap")
-    words = ["heatmap", "--results", str(folder), "--output", str(there)]
+    draw_figure("heatmap", read_results(folder), here / "heatmap", PRINTED)
+    code = (
+        "import sys; from pathlib import Path; from castmates.report.figures.drawing import PRINTED, draw_figure; "
+        "from castmates.report.results import read_results; "
+        "draw_figure('heatmap', read_results(Path(sys.argv[1])), Path(sys.argv[2]) / 'heatmap', PRINTED)"
+    )
     subprocess.run(
-        [sys.executable, str(ROOT / "scripts/draw_figures.py"), *words],
+        [sys.executable, "-c", code, str(folder), str(there)],
         check=True, timeout=240, env=os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     return here, there
@@ -44,6 +48,14 @@ def test_a_figure_is_four_files_and_its_texts_with_the_same_bytes_in_every_proce
         one = (here / f"heatmap.{suffix}").read_bytes()
         assert len(one) > 100
         assert one == (there / f"heatmap.{suffix}").read_bytes(), suffix
+
+
+def test_a_sweep_prints_nothing_and_removes_what_was_printed_of_an_earlier_drawing(drawn, tmp_path):
+    for suffix in PRINTED:
+        (tmp_path / f"heatmap.{suffix}").write_text("of before")
+    draw_figure("heatmap", read_results(drawn[0].parent), tmp_path / "heatmap")
+    left = {file.name.removeprefix("heatmap.") for file in tmp_path.iterdir()}
+    assert left == {*SUFFIXES} - PRINTED
 
 
 def test_the_pdf_has_its_fonts_inside_and_no_date(drawn):

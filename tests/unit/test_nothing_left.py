@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import rejected_card
 from castmates.report.answer.lines import answer_lines
@@ -68,9 +67,9 @@ def analysed(golden, tmp_path):
         for record in folder.glob("launches/*/*/launch.json"):
             reject(record.parent, chosen)
         study, plan = read_keys(Study, STUDY.read_text(), STUDY.name), read_plan(folder / "plan.json")
-        terms = Terms(MARGIN, study.attribution.isolated, json.loads((folder / "machine.json").read_bytes()))
+        machine = json.loads((folder / "machine.json").read_bytes())
+        terms = Terms(MARGIN, study.attribution.isolated, machine, limit_pct=study.recommend.lead_loss)
         write_tables(plan, StudyFolder(folder), terms, folder / "tables")
-        recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")
         return read_results(folder, STUDY)
 
     return made

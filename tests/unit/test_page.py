@@ -184,12 +184,12 @@ def test_what_is_emulated_is_stamped_so(tmp_path):
 
 def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], launches=1)
-    with pytest.raises(CastmatesError, match=r"heatmap\.page\.json: the figure\'s text is not there; draw it"):
+    with pytest.raises(CastmatesError, match=r"heatmap\.page\.json: the figure\'s text is not there; run the"):
         write_page(read_results(folder), folder / "figures", folder / "report" / "index.html")
 
 
-def test_a_script_that_cannot_write_the_page_ends_in_a_sentence(tmp_path):
-    wrong = [str(SCRIPTS / "write_report.py"), "--results", str(tmp_path), "--output", str(tmp_path / "index.html")]
+def test_a_script_that_cannot_read_the_study_ends_in_a_sentence(tmp_path):
+    wrong = [str(SCRIPTS / "analyse.py"), "--results", str(tmp_path), "--study", str(tmp_path / "study.yaml")]
     failed = subprocess.run([sys.executable, *wrong], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert failed.stderr.strip()

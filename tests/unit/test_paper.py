@@ -1,7 +1,6 @@
 """`castmates paper`: figures, tables, methods and the crate, made from a made-up study."""
 
 import json
-import os
 import re
 from dataclasses import replace
 from hashlib import sha256
@@ -17,7 +16,6 @@ from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.paper import methods
-from castmates.report.paper import paper as paper_of
 from castmates.report.paper.crate import About, Part, Run, metadata
 from castmates.report.paper.folder import Folder, may_write
 from castmates.report.paper.tables import paper_tables
@@ -252,20 +250,3 @@ def test_methods_say_how_many_recommended_masks_were_measured_again(tmp_path):
     assert "1 of 2 recommended masks was measured again in fresh launches" in told("a+b")
     assert "2 of 2 recommended masks were measured again in fresh launches" in told("a+b", "c+d")
     assert "measured again" not in told()
-
-
-def test_figures_that_are_older_than_the_tables_are_drawn_anew(tmp_path, monkeypatch):
-    study = results(tmp_path / "s")
-    analysed = max(file.stat().st_mtime for file in study.folder.tables.glob("*.parquet"))
-    study.folder.figures.mkdir(exist_ok=True)
-    for name, age in (("heatmap", 0), ("windows", 60)):
-        for suffix in paper_of.DRAWN:
-            file = study.folder.figures / f"{name}.{suffix}"
-            file.write_text("drawn before")
-            os.utime(file, (analysed - age, analysed - age))
-    anew = []
-    monkeypatch.setattr(paper_of, "draw_figure", lambda name, *_: anew.append(name))
-    assert {"heatmap", "windows"} <= set(paper_of._figures(Folder(tmp_path / "out"), study))
-    assert "windows" in anew
-    assert "heatmap" not in anew
-    assert (tmp_path / "out/figures/heatmap.svg").read_text() == "drawn before"

@@ -102,7 +102,7 @@ def test_a_paper_that_was_interrupted_is_written_by_the_same_command(tmp_path, m
     assert {name for name in there if "/" not in name and not name.endswith(".yaml")} <= {*FILES}
 
 
-def drawn(_name, _results, stem):
+def drawn(_name, _results, stem, _printed):
     """In place of figures, which take long."""
     stem.parent.mkdir(exist_ok=True)
     for suffix in ("svg", "pdf", "png", "csv", "txt", "alt.txt"):

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.report.paper import methods
 from castmates.report.paper.tables import paper_tables
 from castmates.report.results import read_results
@@ -26,8 +25,7 @@ def results(tmp_path_factory):
     unpack(folder)
     machine = json.loads((folder / "machine.json").read_bytes())
     plan = read_plan(folder / "plan.json")
-    write_tables(plan, StudyFolder(folder), Terms(MARGIN, machine=machine), folder / "tables")
-    recommend_partitions.write_tables(plan, StudyFolder(folder), LIMIT, folder / "tables")
+    write_tables(plan, StudyFolder(folder), Terms(MARGIN, machine=machine, limit_pct=LIMIT), folder / "tables")
     return read_results(folder, STUDY)
 
 

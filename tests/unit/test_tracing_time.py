@@ -40,9 +40,9 @@ def test_launches_take_as_long_as_those_of_their_lead_took(tmp_path):
 @pytest.mark.parametrize(
     ("rules", "first", "second"),
     [
-        (["profile_launch", "measure_launch", "write_report"], "10 launches, about ", "and 2 launches in which steps"),
+        (["profile_launch", "measure_launch", "analyse"], "10 launches, about ", "and 2 launches in which steps"),
         (["profile_launch", "estimate_operations"], "2 launches in which steps are traced, about ", ""),
-        (["measure_launch", "estimate_effects"], "10 launches, about ", ""),
+        (["measure_launch", "analyse"], "10 launches, about ", ""),
         (["write_plan"], "no launch is needed", ""),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_larger_budget_measures_only_more_launches_and_never_two_at_a_time(pro
 def test_a_new_title_reaches_the_report_and_measures_nothing(finished, wide, project):
     project.write_study({"title": WIDE["title"]})
     jobs = project.run("--dry-run").stdout
-    assert "write_report" in jobs
+    assert "analyse" in jobs
     assert "measure_launch" not in jobs
     assert '<p class="name">Another &lt;title&gt;</p>' in (wide[0].results / "report/index.html").read_text()
 

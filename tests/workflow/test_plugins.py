@@ -54,7 +54,7 @@ def test_figure_and_metric_are_on_the_page_and_in_the_tables(sweeps):
     system = pd.read_csv(sweeps.results / "tables/system.csv").set_index("metric")["value"]
     assert list(system.index)[-1] == "least progress"
     assert system["least progress"] == pytest.approx(1 / system["max slowdown"])
-    assert (sweeps.results / "figures/launches.pdf").stat().st_size > 0
+    assert (sweeps.results / "figures/launches.svg").stat().st_size > 0
     page = (sweeps.results / "report/index.html").read_text()
     for words in ("From launch to launch", "A ring is a launch", "least progress", "castmates-example"):
         assert words in page, words

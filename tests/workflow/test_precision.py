@@ -40,7 +40,7 @@ def test_launches_are_added_until_the_precision_or_the_budget_is_reached(project
     project.write_study(budget("95%", 14))  # less is wanted: another look, and nothing is measured
     again = project.run("--dry-run").stdout
     assert "measure_launch" not in again
-    assert "write_report" in again, "it says which precision was reached"
+    assert "analyse" in again, "it says which precision was reached"
 
     record = project.results / "launches" / next(iter(second)) / "launch.json"
     record.unlink()  # its windows are there: it is not whole

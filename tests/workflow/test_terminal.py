@@ -95,9 +95,7 @@ def test_a_failed_job_shows_its_log(modelled, tmp_path):
     (sweeps.results / "tables/effects.parquet").unlink()
     done = sweeps.run()
     assert done.returncode != 0
-    assert re.search(
-        r"^ ✗ failed +estimating losses\n(     .+\n)+     logs/estimate_effects/small\.log$", done.stderr, re.M
-    )
+    assert re.search(r"^ ✗ failed +writing the report\n(     .+\n)+     logs/analyse/small\.log$", done.stderr, re.M)
     assert done.stderr.rstrip().endswith("The sweep did not finish; the same command goes on where it stopped.")
     assert no_word_of_snakemakes(done.stderr)
     assert len(done.stderr.splitlines()) < 15
@@ -108,12 +106,12 @@ def test_a_failed_job_shows_its_log(modelled, tmp_path):
     [
         (["--dry-run"], "Nothing to be done"),
         (["--summary"], "output_file"),
-        (["--list-rules"], "estimate_effects"),
+        (["--list-rules"], "analyse"),
         (["--unlock"], ""),
         (["--rulegraph"], "digraph"),
         (["--quiet", "all"], ""),
-        (["--forcerun", "write_report", "--quiet"], " Report file://"),
-        (["--forcerun", "write_report", "--verbose"], "Finished jobid"),
+        (["--forcerun", "analyse", "--quiet"], " Report file://"),
+        (["--forcerun", "analyse", "--verbose"], "Finished jobid"),
     ],
 )
 def test_other_commands_of_snakemakes_stay_as_they_are(modelled, arguments, said):
@@ -129,7 +127,7 @@ def test_a_clone_runs_where_the_plugin_is_not_installed(modelled):
     """As with Snakemake from elsewhere: its own messages, and the answer at the end."""
     code = "import pkgutil as p, sys; had = p.iter_modules; p.iter_modules = lambda *a: " \
         "[m for m in had(*a) if 'castmates' not in m.name]; from snakemake.cli import main; main()"  # fmt: skip
-    done = modelled._call("python", "-c", code, "--forcerun", "write_report")
+    done = modelled._call("python", "-c", code, "--forcerun", "analyse")
     assert done.returncode == 0, done.stderr
     assert "1 of 2 steps" in done.stderr
     assert " Report file://" in done.stderr

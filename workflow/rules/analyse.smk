@@ -45,32 +45,6 @@ rule gather_launches:
         "python -P -m castmates.pipeline gather_launches {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
 
 
-rule estimate_effects:
-    input:
-        plan="results/{study}/plan.json",
-        machine="results/{study}/machine.json",
-        # They have the launches: a study of thousands names each of them once, not in every rule.
-        bundles=lambda wildcards: bundle_files(),
-        # Of a bundle that is there Snakemake takes a missing launch for one that was cleared away.
-        missing=lambda wildcards: launch_files(RECORD, missing_launches()),
-    output:
-        expand(
-            "results/{{study}}/tables/{table}.{suffix}",
-            table=tables_of("estimate_effects"),
-            suffix=["csv", "parquet"],
-        ),
-    log:
-        "logs/estimate_effects/{study}.log",
-    conda:
-        "../../envs/castmates.yaml"
-    threads: 4
-    params:
-        margin=TERMS.margin,
-        isolated=isolating_option(),
-    shell:
-        "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
-
-
 rule estimate_operations:
     input:
         plan="results/{study}/plan.json",
@@ -111,30 +85,54 @@ rule estimate_traces:
         "python -P -m castmates.pipeline estimate_traces --plan {input.plan:q} --output results/{wildcards.study}/tables 2> {log:q}"
 
 
-rule recommend_partitions:
+# One process makes tables, figures and page: starting one for each takes longer than what most studies have to do.
+rule analyse:
     input:
         plan="results/{study}/plan.json",
+        machine="results/{study}/machine.json",
+        # They have the launches: a study of thousands names each of them once, not in every rule.
         bundles=lambda wildcards: bundle_files(),
-        tables=expand(
-            "results/{{study}}/tables/{table}.parquet",
-            table=[
-                name
-                for name in ("effects", "windows", "launches", "services")
-                if name in TERMS.tables
-            ],
-        ),
+        # Of a bundle that is there Snakemake takes a missing launch for one that was cleared away.
+        missing=lambda wildcards: launch_files(RECORD, missing_launches()),
+        operations=made_by("estimate_operations"),
+        traces=[*trace_files(), *made_by("estimate_traces")],
+        looks=lambda wildcards: looks_of_study(),
         confirming=confirming.launch_files(FOLDER),
+        tried=trials.launch_files(FOLDER),
+        rules_of_findings=own_rules(),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=tables_of("recommend_partitions"),
+            table=tables_of("analyse"),
             suffix=["csv", "parquet"],
         ),
+        [
+            report(
+                f"results/{{study}}/figures/{figure}.svg",
+                category="Figures",
+                labels={"study": "{study}", "figure": figure},
+                caption=caption_of(figure),
+            )
+            for figure in TERMS.figures
+        ],
+        expand(
+            "results/{{study}}/figures/{figure}.{suffix}",
+            figure=TERMS.figures,
+            suffix=["csv", "txt", "alt.txt", "rst", "page.svg", "page.json"],
+        ),
+        report(
+            "results/{study}/report/index.html",
+            category="Report",
+            labels={"study": "{study}"},
+        ),
     log:
-        "logs/recommend_partitions/{study}.log",
+        "logs/analyse/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    threads: 4
     params:
-        lead_loss=TERMS.lead_loss or 0,
+        study_file=TERMS.study_file,
+        study_text=TERMS.study_text,
+        figures=TERMS.figures,
     shell:
-        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline analyse --study {params.study_file:q} --results results/{wildcards.study} --jobs {threads} 2> {log:q}"

@@ -135,10 +135,6 @@ def has_jobs_elsewhere():
     return executor is not None and not executor.common_settings.local_exec
 
 
-def report_page():
-    return str(FOLDER.page_file)
-
-
 def mix_files():
     return [str(FOLDER.mix_file(name)) for name in TERMS.mixes]
 
@@ -338,11 +334,6 @@ def environment_of_inputs(wildcards):
     key = environments.key(recipe.environment, shipped.environments())
     place = environments.place_of(recipe.environment, key, CACHE)
     return str(environments.ready_file(place))
-
-
-def isolating_option():
-    """The isolating partition for the script, where the study names it."""
-    return f"--isolated {TERMS.isolated}" if TERMS.isolated else ""
 
 
 def caption_of(figure):

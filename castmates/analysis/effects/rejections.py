@@ -37,13 +37,28 @@ def _both(counts: pd.DataFrame, name: str) -> Floats:
 
 
 def _more_often(lost: Floats, whole: Floats, points: float) -> Flags:
-    from scipy import stats
-
-    # The chance that so many of all the rejected ones fall on the scene, if they fall anywhere alike.
-    chance = stats.hypergeom.sf(lost[0] - 1, whole.sum(axis=0), lost.sum(axis=0), whole[0])
     here, base = _share(lost, whole)
     rounding = 1e-9  # 0.15 - 0.10 is a little less than 0.05
-    return np.asarray((chance < BIAS_LEVEL) & (here - base >= points - rounding))
+    more = here - base >= points - rounding
+    for place in np.flatnonzero(more):
+        more[place] = _chance(*lost[:, place], *whole[:, place]) < BIAS_LEVEL
+    return np.asarray(more)
+
+
+def _chance(here: float, base: float, of_here: float, of_base: float) -> float:
+    """The chance that so many of all the rejected ones fall on the scene, or more, if they fall anywhere alike.
+
+    It is the tail of a hypergeometric distribution; scipy.stats has it too, and takes half a second to import.
+    """
+    from scipy.special import gammaln
+
+    count = np.arange(here, min(of_here, here + base) + 1)
+
+    def log_ways(whole: float | Floats, part: float | Floats) -> Floats:
+        return np.asarray(gammaln(whole + 1) - gammaln(part + 1) - gammaln(whole - part + 1))
+
+    own, others = log_ways(of_here, count), log_ways(of_base, here + base - count)
+    return float(np.exp(own + others - log_ways(of_here + of_base, here + base)).sum())
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.cluster.hierarchy import leaves_list, linkage
 
 from castmates.analysis.effects.verdicts import NO_DATA, UNCLEAR
 from castmates.report.figures.heatmap_cells import cell, colour_bar, key, round_limit
@@ -156,6 +155,8 @@ def alike(source: pd.DataFrame, names: list[str], side: str, other: str) -> list
 
     A missing cell counts as the mean of its column, so that it pulls nowhere.
     """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to import, and few studies have so many names
+
     table = source.pivot_table(index=side, columns=other, values="loss_pct", dropna=False).reindex(names)
     table = table.fillna(table.mean()).fillna(0.0)
     order = leaves_list(linkage(table.to_numpy(), method="average", optimal_ordering=True))

@@ -3,20 +3,17 @@
 What only a file needs that travels alone (the badge, the small print) is left out: the page has both elsewhere.
 """
 
-import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from xml.etree import ElementTree
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 
 from castmates.report.figures.marks import values_of
 from castmates.report.figures.sheet import NOTE, height_of_badge
-from castmates.report.figures.style import ABOUT, ALARM, BADGE_ID, COLOURS, GREY, INK, KEY, SOURCE, styled
+from castmates.report.figures.style import ALARM, BADGE_ID, COLOURS, GREY, INK, KEY, SOURCE
+from castmates.report.figures.svg import GROUND, drawn
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # What has a name can be another colour on dark ground: castmates/report/page/templates/figures.css has both.
@@ -36,6 +33,7 @@ NAMED = {
     **dict.fromkeys(("#f1dcda", "#f3dede"), "var(--loss)"),
     "#fbe9c6": "var(--warm)",
 }
+PRINT = (BADGE_ID, KEY, SOURCE)  # what belongs to a printed figure
 _IN_CAPTIONS = re.compile(r"(bars?|lines|crosses|bars and bands): 95 % between launches")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 ElementTree.register_namespace("", SVG)
@@ -44,12 +42,16 @@ ElementTree.register_namespace("xlink", XLINK)
 
 def page_svg(figure: Figure, name: str) -> str:
     """The figure as SVG for the page, its identifiers beginning with its name."""
-    with styled(), mpl.rc_context({"svg.fonttype": "none"}), _without_print(figure) as box:
-        file = io.StringIO()
-        figure.savefig(file, format="svg", metadata=ABOUT["svg"], bbox_inches=box, transparent=True)
-    root = ElementTree.fromstring(file.getvalue())
-    for metadata in root.findall(f"{{{SVG}}}metadata"):
-        root.remove(metadata)
+    return for_page(drawn(figure, name).page, figure, name)
+
+
+def for_page(svg: str, figure: Figure, name: str) -> str:
+    """What was drawn of a figure, as the page has it."""
+    root = ElementTree.fromstring(svg)
+    for parent in list(root.iter()):
+        for element in [one for one in parent if one.get("id") in (*PRINT, GROUND) or one.tag == f"{{{SVG}}}metadata"]:
+            parent.remove(element)
+    root.attrib |= _size_without_print(figure)
     for element in root.iter():
         _own(element, name)
         if style := element.get("style"):
@@ -64,20 +66,15 @@ def key_of(figure: Figure) -> str:
     return f"{key[0].upper()}{key[1:].removesuffix('.')}." if key else ""
 
 
-@contextmanager
-def _without_print(figure: Figure) -> Iterator[Bbox]:
-    """Hide what belongs to a printed figure, and give the box of the rest, in inches."""
-    width, height = figure.get_size_inches()
-    hidden = [text for text in figure.texts if text.get_gid() in (BADGE_ID, KEY, SOURCE)]
-    above = sum(height_of_badge(_lines(text)) for text in hidden if text.get_gid() == BADGE_ID)
-    below = NOTE * sum(_lines(text) for text in hidden if text.get_gid() != BADGE_ID)
-    for text in hidden:
-        text.set_visible(False)
-    try:
-        yield Bbox.from_bounds(0, below, width, height - below - above)
-    finally:
-        for text in hidden:
-            text.set_visible(True)
+def _size_without_print(figure: Figure) -> dict[str, str]:
+    """The size and the part of the drawing that are left where what belongs to a printed figure is left out."""
+    gone = [text for text in figure.texts if text.get_gid() in PRINT]
+    above = sum(height_of_badge(_lines(text)) for text in gone if text.get_gid() == BADGE_ID)
+    below = NOTE * sum(_lines(text) for text in gone if text.get_gid() != BADGE_ID)
+    width, height = figure.get_size_inches() - (0, above + below)
+    points = {"top": above, "width": width, "height": height}
+    top, wide, high = (f"{72 * inches:.6f}".rstrip("0").rstrip(".") for inches in points.values())
+    return {"width": f"{wide}pt", "height": f"{high}pt", "viewBox": f"0 {top} {wide} {high}"}
 
 
 def _lines(text: Text) -> int:

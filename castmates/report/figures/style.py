@@ -1,4 +1,4 @@
-"""How every figure looks, and how it is written: SVG, PDF, PNG and the CSV of what it shows."""
+"""How every figure looks, and how it is written: as SVG, PDF or PNG, and the CSV of what it shows."""
 
 import re
 import textwrap
@@ -74,12 +74,18 @@ def squeezed(name: str, width: int, lines: int) -> str:
     return "\n".join(whole if len(whole) <= lines else [*whole[: lines - 1], f"…{name[1 - width :]}"])
 
 
-def write(figure: Figure, source: pd.DataFrame, stem: Path) -> None:
-    """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
-    with styled(), writing(stem):
-        for suffix, about in ABOUT.items():
-            replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
+def write(figure: Figure, source: pd.DataFrame, stem: Path, suffixes: Iterable[str] = tuple(ABOUT)) -> None:
+    """Write STEM.svg, STEM.pdf, STEM.png or those of these that are asked for, and STEM.csv."""
+    for suffix in suffixes:
+        save(figure, suffix, stem)
+    with writing(stem):
         replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
+
+
+def save(figure: Figure, suffix: str, stem: Path) -> None:
+    """Write STEM.suffix, whole or not at all."""
+    with styled(), writing(stem):
+        replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, ABOUT[suffix], stem.name))
 
 
 def _source(source: pd.DataFrame, file: Path) -> None:

@@ -56,4 +56,4 @@ def texts_of(stem: Path) -> Texts:
         reason = "is not there"
     except (ValueError, TypeError):
         reason = "cannot be read"
-    raise CastmatesError(f"{file}: the figure's text {reason}; draw it with scripts/draw_figures.py first.") from None
+    raise CastmatesError(f"{file}: the figure's text {reason}; run the study's sweep again.") from None

@@ -51,7 +51,7 @@ def inline_svg(file: Path) -> str:
     try:
         root = ElementTree.fromstring(bytes_of(file))
     except FileNotFoundError:
-        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
+        raise CastmatesError(f"{file}: the figure is not there; run the study's sweep again.") from None
     except ElementTree.ParseError as problem:
         raise _refused(file, f"is no SVG ({problem})") from None
     except (OSError, ValueError) as problem:

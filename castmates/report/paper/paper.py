@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 
 import castmates
-from castmates.report.figures.drawing import draw_figure
+from castmates.report.figures.drawing import PRINTED, draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.launch_record import LaunchRecord
@@ -31,7 +31,12 @@ TABLES = {
     "parquet": "The table {name} of the study, with its types.",
 }
 OF_A_LAUNCH = "What the launch recorded of itself: members, versions, ledger, seed."
-DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it shows, its caption, its words in its place
+DRAWN = (
+    *ABOUT,
+    "csv",
+    "txt",
+    "alt.txt",
+)  # as what it is drawn, what it shows, its caption, its words in its place
 
 
 class Written(NamedTuple):
@@ -85,20 +90,14 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
 
 
 def _figures(folder: Folder, results: Results) -> dict[str, str]:
-    """Copy what the study drew; draw what it has not drawn yet, or only from older tables. Captions by name."""
-    analysed = max((file.stat().st_mtime for file in results.folder.tables.glob("*.parquet")), default=0.0)
+    """Draw those that show something: a sweep has none for paper. Captions by name."""
     texts = {name: texts_for(name, results) for name in shown(results)}
     captions = {name: whole_caption(own, results) for name, own in texts.items() if not own.lacking}
     for name in captions:
-        drawn = {suffix: results.folder.figures / f"{name}.{suffix}" for suffix in DRAWN}
-        if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
-            for suffix, file in drawn.items():
-                folder.copy(file, f"figures/{name}.{suffix}", captions[name])
-        else:
-            draw_figure(name, results, folder.place / "figures" / name)
-            for suffix in ("rst", "page.svg", "page.json"):  # for Snakemake's own report, and for the page
-                (folder.place / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
-            folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
+        draw_figure(name, results, folder.place / "figures" / name, PRINTED)
+        for suffix in ("rst", "page.svg", "page.json"):  # for Snakemake's own report, and for the page
+            (folder.place / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
+        folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
     return captions
 
 

@@ -61,7 +61,7 @@ WINDOWS = Table(
     col("p50_s", float, "latency from when it was due, by Kaplan and Meier; NaN where too many were unanswered"),
     col("p95_s", float, "the same of another quantile"),
     col("p99_s", float, "what the member is judged by"),
-    rule="estimate_effects",
+    rule="analyse",
 )
 # Columns of windows that launches lack which were measured before: empty there.
 OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")

@@ -33,7 +33,7 @@ SYSTEM_OVER_MIXES = Table(
     *usual("platform"),
     col("possibly_biased", bool, "in some mix, as in system"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.system_over_mixes:system_over_mixes",
     asked=capabilities.SETS,
 )

@@ -24,7 +24,7 @@ NODES = Table(
     col("p_holm", float, "adjusted over the effects of this baseline; over the controls of all nodes"),
     col("verdict", str, "nodes differ, no difference seen, not compared; of a control as in controls"),
     *usual("platform"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.nodes:estimate_nodes",
     asked=capabilities.CLASSES,
 )

@@ -5,7 +5,7 @@ from functools import partial
 from castmates.results.columns.contract import Table, col, ends, interval, usual
 from castmates.study import capabilities
 
-_partitions_table = partial(Table, rule="recommend_partitions", asked=capabilities.PARTITIONS)
+_partitions_table = partial(Table, rule="analyse", asked=capabilities.PARTITIONS)
 
 SENSITIVITY = _partitions_table(
     "sensitivity",
@@ -119,7 +119,7 @@ CURVES = Table(
     col("launches", int, "launches that measured it; 0 where none did"),
     *usual("platform machine"),
     col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
-    rule="recommend_partitions",
+    rule="analyse",
     estimate="partitions.curve_table:curves_table",
     asked=capabilities.ADAPTIVE,
 )

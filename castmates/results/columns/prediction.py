@@ -23,7 +23,7 @@ PREDICTIONS = Table(
     col("platform", str, "of what was measured, which predictions follow from"),
     *usual("machine"),
     col("source", str, 'measured, predicted; "" where unknown'),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="prediction.table:estimate_predictions",
     asked=capabilities.PREDICTION,
 )
@@ -40,7 +40,7 @@ PROFILES = Table(
     col("source", str, 'measured, predicted; "" where unknown'),
     col("equivalent_mib", float, "of pressure: the capacity dial beside which the reporter would lose as much; or NaN"),
     col("equivalent_gb_s", float, "the bandwidth dial: interpolated between two measured settings, 1e9 bytes a second"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="prediction.table:estimate_predictions",
     asked=capabilities.PREDICTION,
 )

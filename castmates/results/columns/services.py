@@ -31,7 +31,7 @@ SERVICES = Table(
     *interval("p99_ms", "what the service is judged by", "95 % between launches"),
     *interval("p99_ratio", "over that of the baseline in the same launch", "95 % between launches"),
     *usual("launches platform machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="explanations.services:services",
     asked=capabilities.SERVICES,
 )
@@ -59,7 +59,7 @@ LOADS = Table(
     col("why", str, "why there is no load, or no more; in a sentence"),
     col("launches", int, "of the load that keeps the limit"),
     *usual("platform machine"),
-    rule="recommend_partitions",
+    rule="analyse",
     estimate="explanations.services:loads",
     asked=capabilities.LATENCY,
 )

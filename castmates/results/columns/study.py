@@ -10,7 +10,7 @@ from castmates.study import capabilities
 if TYPE_CHECKING:
     import pandas as pd
 
-_effects_table = partial(Table, rule="estimate_effects")
+_effects_table = partial(Table, rule="analyse")
 
 EFFECTS = _effects_table(
     "effects",
@@ -206,7 +206,7 @@ SYSTEM = Table(
     *usual("platform"),
     col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.system:system_metrics",
     asked=capabilities.ALONE,
 )
@@ -264,7 +264,7 @@ RESOURCES = Table(
     col("scope", str, "member; what has none: package 0 …, packages (all of the launch's together)"),
     col("scene", str, "whose value it is: corun; placebo (a busy antagonist's stand-in); alone under a partition"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="explanations.resources:resources",
     asked=capabilities.RESOURCES,
 )
@@ -294,7 +294,7 @@ MITIGATIONS = Table(
     col("verdict", str, "of the change: gain (it gives back), loss, no loss, unclear, too few launches, no data"),
     col("reason", str, "why it was not tried, or has no number"),
     *usual("platform machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="partitions.mitigations:estimate_mitigations",
     asked=capabilities.MITIGATIONS,
 )
@@ -321,7 +321,7 @@ DISTANCES = Table(
     *usual("platform"),
     col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
     *usual("machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="effects.distances:estimate_distances",
     asked=capabilities.DISTANCES,
 )
@@ -331,6 +331,8 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame"
     """A table with exactly these columns and types, also when there are no rows."""
     import pandas as pd
 
+    if not rows:
+        return pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in columns.items()})
     table = pd.DataFrame(list(rows), columns=list(columns))
     # Whole numbers beside None have become floats there, which do not distinguish antagonists above 2**53.
     rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]

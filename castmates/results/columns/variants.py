@@ -37,7 +37,7 @@ VARIANT_EFFECTS = Table(
     *interval("speed_beside", "the same of both beside these antagonists"),
     col("work", float, "how many steps of the base one of the variant's is worth"),
     *usual("platform machine"),
-    rule="estimate_effects",
+    rule="analyse",
     estimate="comparison.variants:variant_effects",
     asked=capabilities.VARIANTS,
 )

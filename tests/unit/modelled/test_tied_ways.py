@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
-from castmates.pipeline.estimate_effects import what_was_held
+from castmates.pipeline.analyse import what_was_held
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.folder import StudyFolder
 from tests.unit.modelled.makers import STUDY, project_of

@@ -1,4 +1,7 @@
-"""The measured launches of a plan: the facts of which the study's tables are made."""
+"""The measured launches of a plan -> the study's tables, and of these its figures, the answer and the page.
+
+One process makes all of it: starting Python with pandas and matplotlib takes longer than the tables of most studies.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +15,7 @@ from castmates import plugins
 from castmates.analysis.effects.mask_stamp import as_one
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.system import METRICS
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_level
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.resources import NAMES, NEEDED
 from castmates.analysis.explanations.services import without_saturated
@@ -21,21 +24,33 @@ from castmates.analysis.explanations.steps import NAMES as STEP_NAMES
 from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
+from castmates.files import replace_text, written_text
+from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimates import Estimates, write
+from castmates.report.answer.answer import answer
+from castmates.report.answer.lines import answer_lines
+from castmates.report.export.graph_files import write_graphs
+from castmates.report.figures.drawing import draw_figures
+from castmates.report.page.page import shown, write_page
+from castmates.report.results import read_results
 from castmates.results import launch_tables
+from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
-from castmates.results.plans import analysed
-from castmates.results.records import BROKEN
+from castmates.results.plans import analysed, read_plan
+from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of
+from castmates.study.masks import popcount
 from castmates.study.memory_peak import Peak
+from castmates.study.model import Study
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 
-RULE = "estimate_effects"
+RULE = "analyse"
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,21 @@ class Terms:
     isolated: str | None = None  # the isolating partition, where the study names it
     machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
+    limit_pct: float | None = None  # the largest loss of a lead that a recommended partition may leave
+
+
+def analyse(folder: StudyFolder, study_file: Path, jobs: int = 1) -> None:
+    """Write the tables of a study, then what people read of them; so many tables and figures at a time."""
+    study = read_keys(Study, written_text(study_file, "the study"), str(study_file))
+    machine, level = read_json(folder.machine_file), effect_level(looks_before(folder))
+    terms = Terms(study.margin, study.attribution.isolated, machine, level, study.recommend.lead_loss)
+    write_tables(read_plan(folder.plan_file), folder, terms, folder.tables, jobs)
+    results = read_results(folder.path, study_file)
+    draw_figures(shown(results), results, folder.figures, jobs)
+    found = answer(results)
+    replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
+    write_graphs(results, folder)
+    write_page(results, folder.figures, folder.page_file, found)
 
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
@@ -65,6 +95,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "margin": terms.margin,
         "isolated": terms.isolated,
         "level": terms.level,
+        "limit_pct": terms.limit_pct,
     }
     every_part["added"] = plugins.added("metrics", _wrong, taken=METRICS)
     every_part["steps"] = partial(measured.parts, "steps", COLUMNS, categories=STEP_NAMES)
@@ -78,6 +109,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "ignored_hosts": plan.ignored_hosts,
         "left_out": len(plan.launches) - len(kept.launches),
         "records": partial(_records, plan, folder, reader),
+        "latency_limits": plan.latency_limits,
     }
     write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output, jobs)
     remove_left_over(plan, folder, output)
@@ -91,7 +123,15 @@ def _facts_of(
     facts = as_one(facts_of_nodes(measured.folder, part, windows, machine)) if part.machine else machine
     peak = Peak.of(facts.get("memory_peak"))
     readings = partial(_readings, plan, measured, reader)
-    return {"plan": plan, "held": held, "machine": facts, "peak": peak, "readings": readings}
+    return {
+        "plan": plan,
+        "held": held,
+        "machine": facts,
+        "peak": peak,
+        "readings": readings,
+        "cache_ways": popcount(part.cache.usable) if part.cache else None,
+        "confirmed": partial(confirmed_rows, part, measured.folder),
+    }
 
 
 def _records(plan: Plan, folder: StudyFolder, reader: RecordReader) -> list[dict[str, Any]]:
