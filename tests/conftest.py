@@ -10,7 +10,8 @@ from tests import needs
 from tests.kinds import kind_of
 from tests.seeds import SEED
 
-pytest_plugins = ["pytester", "tests.plugins.unsteady", "tests.plugins.order", "tests.plugins.durations", "tests.plugins.sigterm"]
+PLUGINS = ("unsteady", "order", "durations", "sigterm")
+pytest_plugins = ["pytester", *(f"tests.plugins.{name}" for name in PLUGINS)]
 
 with suppress(ImportError):  # a guest that runs some of the tests may lack it
     from hypothesis import HealthCheck, settings

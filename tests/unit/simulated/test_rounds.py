@@ -181,7 +181,9 @@ def test_the_same_seed_is_the_same_launch():
     def once():
         noisy = {LEAD: Script(jitter=0.03, stalls=0.002), BESIDE: Script(jitter=0.1, step=5 * MS)}
         outcome = Machine(launch_of(), noisy).measure()
-        return [(window.scene.name, window.total(name).rate) for window in outcome.windows for name in window.scene.active]
+        return [
+            (window.scene.name, window.total(name).rate) for window in outcome.windows for name in window.scene.active
+        ]
 
     assert once() == once()
 
@@ -214,7 +216,7 @@ def test_who_was_silent_in_one_round_is_waited_for_in_the_next():
     def say(words):
         machine.said.append(words)
         if words.startswith("round 1"):
-            slow.silent = ()
+            machine.jobs[BESIDE].script.silent = ()
 
     machine.say = say
     outcome = machine.measure()
@@ -237,7 +239,7 @@ def test_of_those_who_are_silent_one_window_a_round_is_kept_open_as_long_as_may_
 
 @pytest.mark.parametrize("who", [LEAD, BESIDE])
 def test_a_death_in_the_very_last_window_is_noticed(who):
-    outcome = Machine(launch_of(), dict(STEADY)).measure()
+    outcome = Machine(launch_of(), STEADY).measure()
     last = max((each for window in outcome.windows for each in window.all_slices), key=lambda each: each.number)
     scripts = STEADY | {who: Script(**{**vars(STEADY[who]), "dies": (last.open_ns + last.close_ns) // 2})}
     failed = Machine(launch_of(), scripts).measure()
@@ -259,7 +261,7 @@ def test_a_slice_longer_than_the_ring_loses_no_heartbeat():
 
 
 def test_masks_are_those_of_the_scene_while_it_is_measured():
-    machine = Machine(launch_of(partitions=[split(4), split(8)]), dict(STEADY))
+    machine = Machine(launch_of(partitions=[split(4), split(8)]), STEADY)
     seen = []
     really_exchange = machine.stage.exchange
 
@@ -274,3 +276,32 @@ def test_masks_are_those_of_the_scene_while_it_is_measured():
     for window in outcome.windows:
         (ways,) = {share.ways for share in window.scene.shares if share.member == LEAD} or {WAYS}
         assert all(f"L3:0={ways:03x}" in at[each.switch_ns] for each in window.all_slices)
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [
+        (
+            lambda machine: machine.kernel.write(f"{machine.allocator.groups[LEAD]}/schemata", "L3:0=3\n"),
+            f"masks changed: of {LEAD}, 'MB:0=100 L3:0=1' was 'MB:0=100 L3:0=3'",
+        ),
+        (
+            lambda machine: machine.kernel.write("tasks", f"{machine.jobs[LEAD].pid}\n"),
+            f"out of its group: {LEAD} has a thread outside",
+        ),
+    ],
+    ids=["changes a mask", "moves a thread"],
+)
+def test_somebody_else_at_the_cache_costs_the_windows_of_that_stretch(deed, reason):
+    launch = launch_of(partitions=[split(1)], rounds=1, spare_rounds=1)
+    usual = Machine(launch, STEADY).measure().windows
+    moment = min(window.watched.open_ns for window in usual if window.scene.partition == "split-1") - MS
+    machine = Machine(launch, STEADY, alarms=[])
+    machine.alarms.append((moment, lambda: deed(machine)))
+    windows = machine.measure().windows
+    spoilt = [window for window in windows if window.reasons]
+    assert {str(found)[: len(reason)] for window in spoilt for found in window.reasons} == {reason}
+    first = {window.scene.name for window in windows if (window.round, window.scene.partition) == (1, "split-1")}
+    assert {
+        window.scene.name for window in spoilt if window.round == 1 and window.scene.partition == "split-1"
+    } == first

@@ -1,6 +1,6 @@
 """The driver of resctrl as a state machine: any shares after any others, and somebody who looks at every write."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ EDGES = st.lists(st.integers(1, WAYS - 1), min_size=3, max_size=3, unique=True).
 def parts(edges, names):
     """Everybody has ways of its own, side by side."""
     bounds = [0, *edges[: len(names) - 1], WAYS]
-    masks = [(1 << end) - (1 << begin) for begin, end in zip(bounds, bounds[1:], strict=False)]
+    masks = [(1 << end) - (1 << begin) for begin, end in pairwise(bounds)]
     return tuple(Share(member=name, ways=mask) for name, mask in zip(names, masks, strict=True))
 
 
@@ -44,9 +44,7 @@ class Watched:
 
 def overlap(masks):
     """Who has ways of whom on the first cache."""
-    return [
-        (one, other) for one, other in combinations(sorted(masks), 2) if masks[one][0] & masks[other][0]
-    ]
+    return [(one, other) for one, other in combinations(sorted(masks), 2) if masks[one][0] & masks[other][0]]
 
 
 class Shares(RuleBasedStateMachine):
@@ -64,11 +62,13 @@ class Shares(RuleBasedStateMachine):
     @precondition(lambda self: self.base == 0xFFF)
     @rule(edges=EDGES, order=st.permutations(NAMES))
     def parted(self, edges, order):
-        """Everybody has its own ways, as before or in another order: between parts that keep their order none overlap."""
+        """Everybody has its own ways; between parts that keep their order none overlap."""
         before, self.tree.seen = self.tree.masks(), []
         self.allocator.apply(parts(edges, order))
         after = self.tree.masks()
-        assert {share.member: share.ways for share in parts(edges, order)} == {name: own[0] for name, own in after.items()}
+        assert {share.member: share.ways for share in parts(edges, order)} == {
+            name: own[0] for name, own in after.items()
+        }
         if self.apart and list(order) == self.order:
             assert [overlap(seen) for seen in self.tree.seen] == [[]] * len(self.tree.seen), (before, after)
         self.apart, self.order = True, list(order)
