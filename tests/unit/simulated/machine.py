@@ -23,6 +23,7 @@ from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.modelled.stage import Freezing
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed
+from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds import stage as stages
 from castmates.runner.rounds.hardware import Hardware
@@ -32,6 +33,7 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import REST, Launch, Mix, Partition, Share
+from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import CAPACITY, Beats, State
 from tests.unit.windows_maker import DESIGN, cohort, plan
 
@@ -54,6 +56,7 @@ class Script:
     dies: float = math.inf
     ends: float = math.inf  # when it reports that it is at its end
     escapes: bool = False  # runs on when it is frozen
+    gap: int = 0  # after each step until its keeper lets the next one go; then a step is a run
 
 
 class Job:
@@ -62,6 +65,8 @@ class Job:
     def __init__(self, machine: "Machine", name: str, number: int, script: Script, seed: int) -> None:
         self.machine, self.name, self.pid, self.script = machine, name, number, replace(script)
         self.log: list[tuple[int, int]] = []
+        self.gaps: list[tuple[int, int]] = []  # the last one without its end, while it lasts
+        self._resting = 0.0  # still to come of a gap
         self._dice = random.Random(f"{seed}/{name}")
         self._left = self._step()
 
@@ -87,15 +92,38 @@ class Job:
     def run(self, begin: float, end: float, company: bool) -> None:
         """Let it run from one moment to another."""
         while begin < end:
+            if self._resting:
+                begin = self._rest(begin, end)
+                continue
             speed, until = self.speed(begin, company)
             stop = min(end, until)
             if speed and begin + self._left / speed <= stop:
                 begin += self._left / speed
                 self._left = self._step()
                 self.log.append((round(begin), len(self.log) + 1))
+                if self.script.gap:
+                    self._resting = float(self.script.gap)
+                    self.gaps.append((round(begin), 0))
             else:
                 self._left -= (stop - begin) * speed
                 begin = stop
+
+    def _rest(self, begin: float, end: float) -> float:
+        """Let a gap between two runs go on; until when it did."""
+        stop = min(end, begin + self._resting)
+        self._resting = max(0.0, self._resting - (stop - begin))
+        if self._resting < 1:
+            self._resting = 0.0
+            self.gaps[-1] = (self.gaps[-1][0], round(stop))
+        return stop
+
+    @property
+    def restarts(self) -> Restarts | None:
+        """What its keeper reports, where it has one."""
+        if not self.script.gap:
+            return None
+        with patch.object(heartbeat, "Reader", lambda _: _Gaps(self)):
+            return Restarts(Path())
 
     # As the runner sees a process.
 
@@ -117,6 +145,21 @@ class Job:
     def send_signal(self, _number: int) -> None:
         """It ends when it is asked to."""
         self.script.ends = min(self.script.ends, self.machine.now)
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """The file in which a keeper writes down gaps."""
+
+    job: Job
+    state = 1
+
+    @property
+    def head(self) -> int:
+        return len(self.job.gaps)
+
+    def beats(self, since: int) -> Beats:
+        return Beats(self.job.gaps[since:], self.head, 0)
 
 
 class Thieves:
@@ -188,7 +231,7 @@ class Machine:
         environment = {"PATH": ""}
         cpu = int(job.name.replace(":", "@").partition("@")[2])
         start = Start(job.name, (cpu,), (), command=[], environment=environment, ready_within=0.0)
-        return Running(start, job, job, Path(f"{job.name}.log"), ready_seconds=0.0)
+        return Running(start, job, job, Path(f"{job.name}.log"), job.restarts, ready_seconds=0.0)
 
     def pass_until(self, t_ns: int) -> None:
         """Let the time pass, and happen what is to happen meanwhile."""
@@ -251,7 +294,9 @@ def split(lead: int) -> Partition:
     return Partition(name=f"split-{lead}", shares=shares)
 
 
-def launch_of(number: int = 1, partitions: Sequence[Partition] = (), seed: int = 1, **design: object) -> Launch:
+def launch_of(
+    number: int = 1, partitions: Sequence[Partition] = (), seed: int = 1, kept: bool = False, **design: object
+) -> Launch:
     """A launch of one lead beside one antagonist, short enough for thousands of them."""
     pair = Mix(name="lead+beside", identity="pair", lead=LEAD, antagonists=(BESIDE,))
     made = cohort("c", pair)
@@ -259,6 +304,9 @@ def launch_of(number: int = 1, partitions: Sequence[Partition] = (), seed: int =
         under = pair.model_copy(update={"identity": "under", "partitions": tuple(partitions)})
         members = {member.name: member for member in made.members}
         made = made.model_copy(update={"mixes": (pair, under), "scenes": scenes_of((pair, under), members)})
+    if kept:  # the antagonist is run again and again
+        lead, beside = made.members
+        made = made.model_copy(update={"members": (lead, beside.model_copy(update={"progress": "runs"}))})
     (one,) = plan([made], launches=1).launches
     short = {"rounds": 2, "spare_rounds": 1, "window": 0.12, "settle": 0.01, "longest_window": 1.0, "monitor": 0.0}
     limits = DESIGN.limits

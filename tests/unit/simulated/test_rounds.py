@@ -305,3 +305,23 @@ def test_somebody_else_at_the_cache_costs_the_windows_of_that_stretch(deed, reas
     assert {
         window.scene.name for window in spoilt if window.round == 1 and window.scene.partition == "split-1"
     } == first
+
+
+@settings(max_examples=20)
+@given(st.integers(2 * MS, 200 * MS), st.integers(MS // 10, 20 * MS), st.floats(0.3, 1.0))
+def test_time_between_two_runs_is_the_keepers_and_spoils_windows_from_its_limit_on(run, gap, beside):
+    script = Script(step=run, gap=gap, beside=beside)
+    machine = Machine(launch_of(kept=True, rounds=1, spare_rounds=0), {LEAD: Script(), BESIDE: script})
+    outcome, limit = machine.measure(), machine.launch.design.limits.restart_gap
+    for window in (window for window in outcome.windows if BESIDE in window.scene.active):
+        for each in window.all_slices:
+            (absent,) = [sample.value for sample in each.samples if sample.metric == "restart_gap_s"]
+            assert absent == pytest.approx(absent_s(machine.jobs[BESIDE].gaps, each), abs=1e-8)
+            spoilt = ReasonKind.RESTART_GAP in kinds(each.reasons)
+            assert spoilt == (each.watched and absent > limit * each.seconds)
+
+
+def absent_s(gaps, each):
+    """How long nothing ran inside a slice; the last gap may not be over."""
+    spans = [(max(begin, each.open_ns), min(end or each.close_ns, each.close_ns)) for begin, end in gaps]
+    return sum(max(0, end - begin) for begin, end in spans) / SECOND
