@@ -7,6 +7,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from castmates.runner.rounds.pace import SETTLES
+from castmates.runner.rounds.round import MOST_LEFT_OUT
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.window import Window
 from castmates.study.reasons import ReasonKind, kinds
@@ -109,6 +111,12 @@ def every_window_is_there_once(machine):
     slices = sorted((each for window in outcome.windows for each in window.all_slices), key=lambda each: each.number)
     assert [each.number for each in slices] == list(range(1, len(slices) + 1))
     assert all(before.close_ns <= after.switch_ns for before, after in pairwise(slices))
+    for each in slices:
+        pace = outcome.paces[each.round]
+        assert each.length_s == pace.length_s >= SETTLES * pace.settle_s
+        # Of what is found later, half is left out at most: else only those with quick steps would have some left.
+        assert max(map(each.steady_s, each.scene.active)) <= max(MOST_LEFT_OUT * pace.length_s, pace.settle_s)
+    assert outcome.pace is outcome.paces[max(outcome.paces)]
 
 
 def thrown_away(machine):
@@ -205,6 +213,15 @@ def test_what_is_learned_later_is_left_out_of_earlier_rounds_too():
     assert outcome.settling.others.keys() == {BESIDE}
     for window in (window for window in outcome.windows if BESIDE in window.scene.active):
         assert window.total(BESIDE).rate == pytest.approx(2000, rel=0.02)
+
+
+def test_what_is_found_later_takes_half_of_earlier_slices_at_most():
+    lead = Script(MS // 4, cold=0.5, cold_for=28 * MS)
+    outcome = Machine(launch_of(rounds=2, settle=0.005, window=0.3), {LEAD: lead}).measure()
+    first = next(window for window in outcome.windows if LEAD in window.scene.active).slices[0]
+    assert outcome.settling.seconds > 0.5 * first.length_s
+    assert first.begin_ns(LEAD) - first.switch_ns == pytest.approx(0.5 * first.length_s * SECOND, rel=0.001)
+    assert outcome.paces[2].length_s >= SETTLES * outcome.settling.seconds
 
 
 def test_who_was_silent_in_one_round_is_waited_for_in_the_next():

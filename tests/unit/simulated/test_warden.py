@@ -67,6 +67,7 @@ def test_whenever_the_runner_dies_nothing_is_left(things, last, torn, released):
             step()
         if released:
             runner.warden.release()
+            runner.warden.release()
         elif torn:  # it died in the middle of a line
             runner.pipe.write(json.dumps(["path", str(folder / "a stranger's")]).encode()[:-2])
         left_orphans = [orphan for orphan in runner.orphans if orphan.exists()]
