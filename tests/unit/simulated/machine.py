@@ -13,12 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from castmates.protocols import Sample
+from castmates.protocols import Collector, Sample
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
+from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.modelled.stage import Freezing
 from castmates.runner.outcome import Outcome
@@ -198,6 +199,7 @@ class Machine:
     thefts: Sequence[tuple[int, int]] = ()
     alarms: list[tuple[int, Callable[[], object]]] = field(default_factory=list)  # in order of time
     check: Callable[[], None] = lambda: None
+    collectors: Sequence[Collector] = ()  # besides the usual ones
     now: int = SECOND
     changed: int = 0  # when the scene was
 
@@ -216,7 +218,9 @@ class Machine:
         mounted = Mounted(self.kernel, KernelsTasks(self.kernel), entries, {0: 0, 1: 0, 2: 0})
         self.allocator = ResctrlAllocator(mounted)
         witness, thieves = MaskWitness(self.allocator), Thieves(self, self.thefts)
-        self.hardware = Hardware(self.allocator, NoMonitor(), [witness, thieves], Surroundings(), witness)
+        self.hardware = Hardware(
+            self.allocator, NoMonitor(), [witness, thieves, *self.collectors], Surroundings(), witness
+        )
         cast = [self._running(job) for job in self.jobs.values()]
         self.stage = _Stage(cast, self.freezer, self.hardware, lambda: self.check())
         self.stage.machine = self
@@ -269,6 +273,7 @@ class Machine:
             try:
                 self.hardware.attach(self.stage.held(), members)
                 measure_rounds(self.outcome, self.stage, self.say)
+                measure_after_rounds(self.outcome, self.stage, self.say)
                 self.outcome.without_verdict = self.stage.dismiss()
             except WorkloadFailed as failure:
                 self.outcome.fail(str(failure))
