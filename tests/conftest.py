@@ -11,7 +11,8 @@ from tests.house import ROOT
 from tests.kinds import kind_of
 from tests.seeds import SEED
 
-pytest_plugins = ["pytester", "tests.plugins.unsteady", "tests.plugins.order", "tests.plugins.simulations"]
+PLUGINS = ("unsteady", "order", "simulations", "sigterm")
+pytest_plugins = ["pytester", *(f"tests.plugins.{name}" for name in PLUGINS)]
 
 with suppress(ImportError):  # a guest that runs some of the tests may lack it
     from hypothesis import HealthCheck, settings

@@ -1,12 +1,16 @@
 """What the tests with real processes share."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
+from castmates.machine import lock
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.study.model import Workload
 from castmates.workloads import environments
@@ -15,9 +19,17 @@ from tests.builds import ROOT, shared_cache
 from tests.needs import insist
 from tests.runner.stage import JOB, PYTHON, plan_of, python_job
 from tests.runner.twin_packages import folder
+from tests.waiting import flock
 
 # What `make twins` has unpacked is found last, and test modules read the PATH when they are imported.
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), str(folder())])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _limited() -> Iterator[None]:
+    """Wait for the machine no longer than a test may; others may measure on it."""
+    with patch.object(lock, "fcntl", SimpleNamespace(**vars(fcntl) | {"flock": flock})):
+        yield
 
 
 @pytest.fixture(scope="session")

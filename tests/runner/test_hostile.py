@@ -20,8 +20,8 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups, marks, owned_names
 from castmates.linux.processes import read_table
 from castmates.pipeline.measure_launch import measure_launch
-from castmates.results.columns.launch import LAUNCH_TABLES
-from castmates.runner import staging
+from castmates.results.columns.launch import RECORD
+from castmates.runner import record, staging
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import member_log, task_bound
 from castmates.runner.processes.freezer import SignalFreezer
@@ -35,6 +35,7 @@ from tests.builds import fill
 from tests.needs import lacks
 from tests.runner.stage import PYTHON, counter, plan_of
 from tests.runner.test_launch import nobody_left, start_runner, wait_for_round
+from tests.unit.simulated.test_record import TABLES, outcome_of
 from tests.waiting import PATIENCE, wait_for
 
 needs_two = pytest.mark.needs("two-cpus")
@@ -425,42 +426,24 @@ def test_as_a_plain_user_nobody_outlives_a_killed_runner_either(compiler):
         shutil.rmtree(folder)
 
 
-@needs_two
 @needs_root
-def test_a_full_disk_and_one_that_nobody_may_write_are_sentences_and_the_same_command_completes(cache, tmp_path, mark):
-    plan, disk = plan_with(counter(), cache), tmp_path / "out"
+def test_a_full_disk_and_one_that_nobody_may_write_are_sentences_and_the_same_launch_is_written_after(tmp_path):
+    outcome, disk = outcome_of(0), tmp_path / "out"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=True)
     try:
         filler = disk / "filler"
         filler.write_bytes(bytes((2 << 20) - (28 << 10)))
-        assert "cannot be written (No space left on device)" in failed_in_a_sentence(plan, cache, tmp_path)
-        assert {file.name for file in disk.iterdir()} <= {
-            "filler",
-            "logs",
-            "windows.parquet",
-            "slices.parquet",
-            "steps.parquet",
-        }
-        os.truncate(filler, 1 << 20)
-        (disk / ".samples.parquet.4194305").write_text("half")  # as a killed process would leave it
+        with pytest.raises(CastmatesError, match=r"cannot be written \(No space left on device\)"):
+            record.write(outcome, disk)
+        assert not (disk / RECORD).exists()
         filler.unlink()
-        assert start_runner(plan, cache, tmp_path).wait(400) == 0
-        whole = {file.name: file.read_bytes() for file in disk.glob("*.*")}
-        assert whole.keys() == {"launch.json", *(f"{table}.parquet" for table in LAUNCH_TABLES)}
+        record.write(outcome, disk)
+        whole = {file.name: file.read_bytes() for file in disk.iterdir()}
+        assert whole.keys() == {RECORD, *TABLES}
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        assert "cannot be written (Read-only file system)" in failed_in_a_sentence(plan, cache, tmp_path)
-        assert {file.name: file.read_bytes() for file in disk.glob("*.*")} == whole
+        with pytest.raises(CastmatesError, match=r"cannot be written \(Read-only file system\)"):
+            record.write(outcome, disk)
+        assert {file.name: file.read_bytes() for file in disk.iterdir()} == whole
     finally:
         subprocess.run(["umount", disk], check=True)
-    assert nobody_left(mark)
-
-
-def failed_in_a_sentence(plan: Plan, cache: Path, folder: Path) -> str:
-    runner = start_runner(plan, cache, folder)
-    said = runner.communicate(timeout=400)[1]
-    assert runner.returncode == 1
-    assert "Traceback" not in said
-    last: str = said.strip().splitlines()[-1]
-    assert last.startswith("castmates: ")
-    return last

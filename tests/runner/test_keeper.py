@@ -16,13 +16,10 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from castmates.linux import cgroups
 from castmates.linux.processes import Family, read_process
 from castmates.pipeline.measure_launch import measure_launch
-from castmates.protocols import Sample
 from castmates.runner.processes import restarts
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
 from castmates.runner.processes.restarts import Restarts
@@ -31,7 +28,6 @@ from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 from tests.needs import lacks
 from tests.runner.stage import counter, plan_of
-from tests.unit.windows_maker import member
 from tests.waiting import PATIENCE, wait_for
 
 AHEAD = ["exec", "fork"]
@@ -265,105 +261,15 @@ def test_where_ptrace_is_forbidden_it_says_so_and_waits_before_exec(keep):
     assert keeper.beats.head == 3
 
 
-@pytest.fixture
-def written(tmp_path) -> tuple[Restarts, Callable[..., None]]:
-    """A file of restarts, and a hand that writes a keeper's records into it."""
-    path = tmp_path / "restarts"
-    found = Restarts.create(path)
-
-    def write(*gaps: tuple[int, int], at: int = 0) -> None:
-        with path.open("r+b") as file:
-            for number, gap in enumerate(gaps, start=at):
-                file.seek(64 + 16 * (number % restarts.CAPACITY))
-                file.write(struct.pack("QQ", *gap))
-            file.seek(24)
-            file.write(struct.pack("Q", at + len(gaps)))
-
-    return found, write
-
-
-def test_a_gap_that_is_not_over_is_counted_up_to_the_close_and_read_again(written):
-    found, write = written
-    write((100, 110), (200, 0))
-    found.read()
-    assert found.inside(105, 230) == [(105, 110), (200, 230)]
-    assert found.begun(105, 230) == [(100, 110)]
-    found.forget()
-    assert found.inside(230, 240) == [(230, 240)]
-    write((200, 250), (300, 310), at=1)
-    found.read()
-    assert found.inside(240, 400) == [(240, 250), (300, 310)]
-    found.forget()
-    assert found.inside(0, 400) == [(300, 310)][:0]
-
-
-def test_restarts_that_came_too_fast_to_be_read_are_no_small_gap(written):
-    found, write = written
-    write(*[(10 * n, 10 * n + 1) for n in range(1, restarts.CAPACITY + 100)])
-    found.read()
-    read = restarts.samples({"b@1": found}, 0, 10**9)
-    assert {one.metric: one.value for one in read[:3]} == dict.fromkeys(
-        ("restarts", "restart_gap_s", "longest_restart_gap_s")
-    )
-    assert "100 restarts were overwritten" in read[0].note
-    (reason,) = restarts.reasons(read, 1.0, {"b@1": member("b@1")}, 1.0)
-    assert str(reason).startswith("restart gap: b@1 was restarted so often")
-
-
-def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
-    found, write = written
-    second = 10**9
-    write((second, 2 * second), (4 * second, 7 * second))
-    found.read()
-    read = restarts.samples({"a@0": None, "b@1": found}, 0, 10 * second)
-    assert {(one.source, one.subject) for one in read} == {("keeper", "b@1")}
-    assert [(one.t_ns, one.metric, one.value) for one in read] == [
-        (10 * second, "restarts", 2),
-        (10 * second, "restart_gap_s", 4),
-        (10 * second, "longest_restart_gap_s", 3),
-        (2 * second, "run_begins_after_s", 1),
-        (7 * second, "run_begins_after_s", 3),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "role", "absent", "expected"),
-    [
-        ("b@1", "antagonist", 0.0999, []),
-        ("b@1", "antagonist", 0.1001, ["5.0%"]),
-        ("b@1", "antagonist", 1.0, ["50.0%"]),
-        ("b@1", "lead", 1.0, []),
-    ],
-)
-def test_an_antagonist_may_be_absent_for_its_share_of_a_window(name, role, absent, expected):
-    read = [Sample(0, "keeper", name, "restart_gap_s", absent), Sample(0, "other", name, "restart_gap_s", 2.0)]
-    found = restarts.reasons(read, 2.0, {name: member(name, role)}, 0.05)
-    assert [str(reason).partition(" (limit 5.0%")[0] for reason in found] == [
-        f"restart gap: b@1 was absent for {share}" for share in expected
-    ]
-
-
-@given(st.lists(st.integers(1, 50), min_size=2, max_size=20), st.lists(st.integers(0, 1200), min_size=2, max_size=6))
-def test_windows_side_by_side_share_out_every_gap(steps, edges):
-    found = Restarts.__new__(Restarts)
-    times = [sum(steps[: n + 1]) for n in range(len(steps))]
-    found._gaps, found._open = list(zip(times[::2], times[1::2], strict=False)), None
-    edges.sort()
-
-    def absent(begin: int, end: int) -> int:
-        return sum(end - begin for begin, end in found.inside(begin, end))
-
-    assert sum(absent(*edge) for edge in pairwise(edges)) == absent(edges[0], edges[-1])
-
-
 def test_a_launch_records_the_restarts_of_its_antagonist(shared_launch):
     assert json.loads((shared_launch / "launch.json").read_text())["status"] == "measured"
     read = pd.read_parquet(shared_launch / "samples.parquet").query("source == 'keeper'")
     windows = pd.read_parquet(shared_launch / "windows.parquet").query("member == 'finite@1'").set_index("window")
     assert set(read["subject"]) == {"finite@1"}
     assert set(read["window"]) == set(windows.index)
-    assert (windows["rate"] > 0).all()
     for number, found in read.groupby("window"):
+        if not windows.loc[number, "valid"]:  # what else runs on this machine may cost windows
+            continue
         value = found.drop_duplicates("metric").set_index("metric")["value"]
         begun = found.query("metric == 'run_begins_after_s'")
         assert abs(value["restarts"] - windows.loc[number, "beats"]) <= windows.loc[number, "slices"]

@@ -234,8 +234,8 @@ def measured(lead: Workload, cache: Path, folder: Path) -> dict:
 def test_a_member_is_followed_by_its_output(cache, tmp_path):
     record = measured(speaker(), cache, tmp_path)
     assert record["status"] == "measured", record["reason"]
-    windows = pd.read_parquet(tmp_path / "windows.parquet")
-    assert (windows[windows["role"] == "lead"]["units"] > 0).all()
+    slices = pd.read_parquet(tmp_path / "slices.parquet")
+    assert slices[slices["role"] == "lead"]["beats"].sum() > 0
     (lead,) = [one for name, one in record["members"].items() if name.startswith("lead@")]
     assert lead["command"][1:6] == ["--step", "^at ([0-9]+)$", "--ready", "^begin", "--"]
     assert lead["last_lines"][-1].startswith("at ")

@@ -80,41 +80,9 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     assert "fff" in driver.kernel.read("schemata")
     # Where the size of the cache is known, it is emptied before every stretch, with a partition and without one.
     empties = bool(eviction.evictors(hardware.read_topology(), plan.launches[0].cohort, (0,)))
-    parts = [bool(part.shares) for number in (1, 2) for part in stretches(plan.launches[0], number)]
+    rounds = sorted(windows["round"].unique())  # spare ones too, where others are busy
+    parts = [bool(part.shares) for number in rounds for part in stretches(plan.launches[0], number)]
     assert driver.given.count(3) == sum(parts)
     assert record["eviction"].get("times", 0) == empties * len(parts)
     assert any(name.startswith("evictor:") for name in record["members"]) == empties
     assert ("before every stretch: CPU" in record["hardware"]["eviction"]["eviction"]) == empties
-
-
-def test_a_mask_that_somebody_changes_rejects_the_windows(cache, tmp_path, monkeypatch):
-    plan = _partitioned(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=1))
-    driver = Driver()
-    really_open, opened = hardware.Hardware.open_window, []
-
-    def open_and_meddle(self, active):
-        if driver.given[-1:] == [3] and not opened:
-            opened.append(active)
-            driver.kernel.write(f"{driver.groups[LEAD]}/schemata", "L3:0=3\n")
-        really_open(self, active)
-
-    monkeypatch.setattr(hardware.Hardware, "open_window", open_and_meddle)
-    record, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
-    (reason,) = windows[~windows["valid"]]["reasons"].unique()
-    assert reason == f"masks changed: of {LEAD}, 'MB:0=100 L3:0=1' was 'MB:0=100 L3:0=3'"
-    assert record["rounds"] == 1, "the spare round is clean: the driver writes every mask anew"
-
-
-def test_a_thread_that_is_moved_elsewhere_rejects_the_windows(cache, tmp_path, monkeypatch):
-    plan = _partitioned(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=0))
-    driver = Driver()
-    really_open = hardware.Hardware.open_window
-
-    def open_and_move(self, active):
-        really_open(self, active)
-        driver.kernel.write("tasks", f"{driver._leaders[LEAD]}\n")
-
-    monkeypatch.setattr(hardware.Hardware, "open_window", open_and_move)
-    _, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
-    assert not windows["valid"].any()
-    assert windows["reasons"].str.contains("out of its group: lead@0 has a thread outside").all()

@@ -56,7 +56,7 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     record = json.loads((out / "launch.json").read_text())
     windows, samples = (pd.read_parquet(out / f"{name}.parquet") for name in ("windows", "samples"))
     assert record["status"] == "measured"
-    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert not windows["reasons"].str.contains("prefetchers").any(), windows[["scene", "reasons"]]
     assert record["hardware"]["prefetchers"]
     seen = samples[samples["metric"] == OFF].merge(windows[["window", "partition"]].drop_duplicates(), on="window")
     assert set(zip(seen["partition"], seen["value"], strict=True)) == {("unmanaged", 0.0), (PREFETCHERS_OFF, 1.0)}

@@ -92,24 +92,6 @@ def test_nothing_outlives_a_killed_runner(kind, number, tmp_path):
     assert not (tmp_path / "orphan").exists()
 
 
-def test_release_sweeps_what_was_left(tmp_path):
-    left = tmp_path / "left"
-    left.write_text("x")
-    warden = Warden.start()
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-    warden.guard_process(sleeper.pid)
-    warden.guard_path(left)
-    warden.guard_path(tmp_path / "never made")
-    orphan = tmp_path / "orphan"
-    orphan.write_text("x")
-    warden.guard_orphan(orphan)
-    warden.release()
-    assert orphan.exists(), "who ends in good order still reads it"
-    assert sleeper.wait() == -signal.SIGKILL
-    assert not left.exists()
-    warden.release()
-
-
 def test_members_do_not_hold_the_pipe_and_waiting_costs_nothing():
     warden = Warden.start()
     pid = warden._process.pid

@@ -57,7 +57,8 @@ def test_bundles_read_like_the_launches(study):
 def test_bundles_of_other_launches_are_not_read(study, listed):
     gather_bundle(study.places[:2], study.folder.bundle("1"))
     file = study.folder.path / "bundles/1/launches.json"
-    file.write_text("{" if listed is None else json.dumps(listed))
+    about = json.loads(file.read_text())
+    file.write_text("{" if listed is None else json.dumps(about | {"launches": listed}))
     assert StudyLaunches(study.folder, study.places).read("windows")["launch"].tolist() == [1, 1, 2, 2, 3, 3]
 
 

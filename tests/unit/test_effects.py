@@ -257,6 +257,18 @@ def test_a_mix_spread_over_cohorts_is_pooled():
     assert (found["launches"], found["rounds"]) == (4, 12)
 
 
+def test_what_nobody_has_measured_is_on_no_platform_where_there_are_several():
+    both = plan([cohort("dlrm-1", mix(LEAD, STREAM)), cohort("dlrm-2", mix(LEAD, CHASE))], launches=3)
+    known = written(both, simple)
+    known = known[known["cohort"] == "dlrm-1"]
+    for platforms, expected in ((["measured"], "measured"), (["measured", "modelled"], "")):
+        found = effects(pd.concat([known.assign(platform=name) for name in platforms]), both)
+        silent = found[found["mix"] == "dlrm+chase"]
+        assert len(silent) > 0
+        assert set(silent["platform"]) == {expected}
+        assert set(silent["verdict"]) == {"no data"}
+
+
 def test_platforms_are_never_pooled():
     windows = pd.concat(
         [written(ONE, simple), written(ONE, lambda *place: 2 * simple(*place) ** 2, platform="modelled")]

@@ -75,6 +75,12 @@ def test_processors_are_never_pooled():
     assert "A (6 launches) and B (3 launches)" in sentence
 
 
+def test_launches_that_are_not_measured_yet_are_planned_for_the_processor_that_measured_most():
+    table = on_nodes(processors=("B", "A", "A"))
+    parts = pooled(PLAN, table[table["launch"] <= 6])
+    assert [(part.machine, len(part.launches)) for part in parts] == [("A", 4 + 3), ("B", 2)]
+
+
 def test_launches_of_a_model_are_never_left_out_for_their_host():
     record = {
         "spec": {"study": "s", "cohort": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},

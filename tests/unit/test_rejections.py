@@ -67,6 +67,16 @@ def test_the_flag_of_one_platform_is_not_that_of_another():
         assert flagged(table, "platform") == {"measured"}
 
 
+def test_slices_that_went_with_their_window_are_no_evidence_besides_it():
+    """Two windows of twenty are no sign of bias; their sixteen slices would be one."""
+    lost = windows({f"corun:{BIASED}": 2}).assign(slices=8)
+    lost["slices_rejected"] = lost["slices"].where(~lost["valid"], 0)
+    effects = estimate_effects(OF, lost, 0.02)
+    assert effects["rejection_rate"].max() == pytest.approx(0.1)
+    assert not effects["possibly_biased"].any()
+    assert not system_metrics(OF, lost)["possibly_biased"].any()
+
+
 def test_nothing_measured_is_no_flag():
     assert not system_metrics(OF, windows({})[:0])["possibly_biased"].any()
     only = windows({})

@@ -29,6 +29,7 @@ from castmates.results.records import forget_useless
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
 from castmates.study.reading import read_keys
+from castmates.study.spec import PROTOCOL
 from castmates.terminal.console import SafeConsole
 from castmates.workloads import packages, programs
 from tests.unit import drawings, results_maker, study_folder
@@ -193,6 +194,22 @@ def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
     for name in LAUNCH_TABLES:
         (folder / "launches/c/1" / table_file(name)).touch()
     assert [launch.path for launch in found_launches(StudyFolder(folder)).measured] == ["c/1"]
+
+
+@pytest.mark.parametrize("away", [-1, 1])
+def test_launches_of_another_protocol_are_not_measured(tmp_path, away):
+    """They were measured in another way: they are never estimated together with those of this one."""
+    one = plan([cohort("c", mix("a@0", "b@1"))], launches=2)
+    folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
+    for launch, protocol in (("c/1", PROTOCOL), ("c/2", PROTOCOL + away)):
+        for name in LAUNCH_TABLES:
+            (folder / "launches" / launch / table_file(name)).touch()
+        file = folder / "launches" / launch / "launch.json"
+        record = json.loads(file.read_text())
+        record["spec"]["cohort"]["protocol"] = protocol
+        file.write_text(json.dumps(record))
+    found = found_launches(StudyFolder(folder))
+    assert ([launch.path for launch in found.measured], found.torn) == (["c/1"], {})
 
 
 def results_full_of(evil, place):

@@ -23,6 +23,7 @@ from castmates.rdt.resctrl.wanted_schemata import (
     held_words,
     loses_ways,
     name_of,
+    order_of_writes,
     rounded,
     to_change,
     wanted_schemata,
@@ -246,8 +247,7 @@ class ResctrlAllocator:
         self._asked |= wanted
         with self.tree.locked():
             before = {name: self._read_of(paths[name], name) for name in wanted}
-            # Narrow ones first: shares that do not overlap then never do meanwhile.
-            for name in sorted(wanted, key=lambda name: _width(wanted[name])):
+            for name in order_of_writes(wanted, before):
                 self._write(paths[name], to_change(wanted[name], before[name]), name)
             after = {name: self._read_of(paths[name], name) for name in wanted}
         for name, schemata in after.items():
@@ -353,7 +353,3 @@ class ResctrlAllocator:
             for name, some in strays.items()
         }
         return {name: some for name, some in left.items() if some}
-
-
-def _width(schemata: Schemata) -> int:
-    return sum(value.bit_count() for line, values in schemata.items() if line != "MB" for value in values.values())

@@ -140,6 +140,25 @@ def to_change(asked: Schemata, there: Schemata) -> Schemata:
     return {line: values for line, values in asked.items() if line != MB or not same}
 
 
+def order_of_writes(wanted: Mapping[str, Schemata], before: Mapping[str, Schemata]) -> list[str]:
+    """Who loses ways comes before who gets them: shares that do not overlap then never do meanwhile."""
+    order: list[str] = []
+    while left := [name for name in wanted if name not in order]:
+        order.append(min(left, key=lambda name: _taken(wanted[name], before, name, left)))
+    return order
+
+
+def _taken(wanted: Schemata, before: Mapping[str, Schemata], name: str, left: Collection[str]) -> int:
+    """How many ways somebody gets that others, who are still to be written, have."""
+    return sum(
+        (mask & ~before[name].get(line, {}).get(domain, 0) & before[other].get(line, {}).get(domain, 0)).bit_count()
+        for line in MASKS
+        for domain, mask in wanted.get(line, {}).items()
+        for other in left
+        if other != name
+    )
+
+
 def rounded(bandwidth: int, cache: Cache) -> int:
     """Round a throttle up to the machine's next step, as the kernel does."""
     return bandwidth if cache.bandwidth is None else cache.bandwidth.rounded(bandwidth)

@@ -178,6 +178,14 @@ def test_a_mask_holds_where_the_member_has_cpus_and_nowhere_else():
     assert masks(bench, allocator.groups[OTHER]) == {0: 0xF0, 1: 0xF0}
 
 
+def test_a_throttle_holds_on_every_socket_of_its_member():
+    bench = Bench(LAB_TWO_SOCKETS, cpus=((0, 2), (1,)))
+    allocator = bench.prepared()
+    allocator.apply([Share(member=LEAD, bandwidth=50), Share(member=OTHER, bandwidth=30)])
+    assert masks(bench, allocator.groups[LEAD], "MB") == {0: 50, 1: 50}
+    assert masks(bench, allocator.groups[OTHER], "MB") == {0: 30, 1: 100}
+
+
 def test_gaps_in_the_ids_holes_in_the_masks_and_absolute_bandwidth():
     bench = Bench(AMD_CHIPLETS, V6_12, cpus=((17,), (2, 3)))
     allocator = bench.prepared()

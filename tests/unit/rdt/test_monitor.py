@@ -199,6 +199,16 @@ def test_a_member_on_several_caches_has_each_and_the_sum():
     assert set(values(samples, f"{LEAD} l3:0", "llc_occupancy")) == {10 << 20}
 
 
+def test_a_part_of_what_a_member_holds_is_never_given_as_the_whole():
+    """Caches would count as emptied though one of two could not be read."""
+    bench = Bench(LAB_TWO_SOCKETS, source=Steady(), cpus=((0, 2), (1,)))
+    allocator = bench.prepared()
+    monitor = watching(bench)
+    assert monitor.occupancies() == {LEAD: 20 << 20, OTHER: 10 << 20}
+    bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Error", domain=1)
+    assert monitor.occupancies() == {LEAD: None, OTHER: 10 << 20}
+
+
 def test_fewer_ids_than_members_watch_whom_they_can():
     shape = Shape(ways=0, shareable=0, closids=0, cdp=False, throttle=None, rmids=2)
     bench = Bench(shape, source=Steady())

@@ -10,9 +10,8 @@ from castmates.runner.modelled.stage import ModelledStage
 from castmates.runner.modelled.world import World
 from castmates.runner.outcome import Measured
 from castmates.runner.rounds.ledger import Ledger
-from castmates.runner.rounds.measure import measure_rounds
-from castmates.runner.rounds.pace import SETTLES, STEPS
-from castmates.runner.rounds.round import MOST_LEFT_OUT, Rounds
+from castmates.runner.rounds.pace import STEPS
+from castmates.runner.rounds.round import Rounds
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.warm_up import warm_up
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
@@ -56,51 +55,3 @@ def rounds_of(launch):
     hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
     outcome = Measured(launch, settling=Settling(0.005, 5.0, launch.cohort.lead.name))
     return Rounds(outcome, stage, warm_up(stage, launch))
-
-
-def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatch):
-    """Judged by the little that is left, those with slow steps would be rejected, and those with quick ones kept."""
-    settling, before = rounds.outcome.settling, rounds.pace.length_s
-    windows = rounds.measure(1)
-    rounds.outcome.windows += windows
-
-    def learn(_):
-        settling.seconds = 0.9 * before
-        return ""
-
-    monkeypatch.setattr(settling, "learn", learn)
-    assert not rounds.learn(windows)
-    lead = rounds.outcome.launch.cohort.lead.name
-    assert not [each.reasons for window in windows for each in window.slices if each.reasons]
-    for each in (each for window in windows for each in window.slices if lead in each.since_switch):
-        assert each.begin_ns(lead) - each.switch_ns == pytest.approx(MOST_LEFT_OUT * before * 1e9, rel=0.01)
-    assert rounds.outcome.pace.length_s == before, "no round was measured with another length yet"
-    rounds.prepare()
-    assert rounds.pace.length_s >= SETTLES * 0.9 * before
-    for each in rounds.measure(2)[0].slices:
-        assert each.steady_s(lead) == pytest.approx(0.9 * before)
-        assert each.length_s == rounds.pace.length_s
-    assert [pace.length_s for pace in rounds.outcome.paces.values()] == [before, rounds.pace.length_s]
-
-
-def test_the_record_has_the_lengths_that_rounds_were_measured_with(rounds, monkeypatch):
-    """What the last round teaches changes what is left out of its slices, and not how long they were."""
-    settling, outcome, used = rounds.outcome.settling, rounds.outcome, []
-
-    def learn(_):
-        used.append(0)
-        settling.seconds = 0.02 * len(used)
-        return ""
-
-    monkeypatch.setattr(settling, "learn", learn)
-    monkeypatch.setattr("castmates.runner.rounds.measure.Settling", lambda *_: settling)
-    monkeypatch.setattr("castmates.runner.rounds.measure.progress.rounds_begin", lambda _: None)
-    monkeypatch.setattr("castmates.runner.rounds.measure.progress.round_ended", lambda *_: None)
-    outcome.paces.clear()
-    measure_rounds(outcome, rounds.stage, lambda _: None)
-    assert len(used) == outcome.launch.design.rounds
-    for each in (each for window in outcome.windows for each in window.all_slices):
-        assert each.length_s == outcome.paces[each.round].length_s
-        assert each.length_s >= SETTLES * outcome.paces[each.round].settle_s
-    assert outcome.pace is outcome.paces[len(used)]
-    assert outcome.pace.settle_s == pytest.approx(0.02 * (len(used) - 1))
