@@ -20,7 +20,6 @@ from castmates.timeline.span import cut, start
 from castmates.traces.wire import NotProtobuf, fields
 
 TABLES, CTF = "tables", "ctf"
-TO = (*FORMATS, TABLES)
 TABLES_SUFFIX = ".trace"
 PACKED = 50  # the field of a packet of Perfetto that holds others, packed
 PIECE = 1 << 20  # bytes that are unpacked at once

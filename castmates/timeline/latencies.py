@@ -30,7 +30,7 @@ LEVELS = {
     14: "persistent memory",
 }
 # `mem_lvl`, bits of older kernels; of several the slowest, because it is what served the load.
-HIT, MISS, REMOTE_CACHE, FARTHER_CACHE = 0x02, 0x04, 0x400, 0x800
+MISS, REMOTE_CACHE, FARTHER_CACHE = 0x04, 0x400, 0x800
 REMOTE_RAM = 0x100 | 0x200
 FLAGS = (
     (0x2000, "uncached"),

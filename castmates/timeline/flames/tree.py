@@ -58,7 +58,7 @@ def dispersion(profiles: tuple[Profile, ...], per: str) -> float:
 
 
 ROOT = "all"
-STEP, SECOND = "step", "second"
+STEP = "step"
 
 
 @dataclass(slots=True)

@@ -137,10 +137,6 @@ class Words:
         """The words in the order of their numbers."""
         return list(self._numbers)
 
-    def look(self, of: Callable[[str], Any], kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401 (numpy's types)
-        """What a function gives for each word, to be indexed by their numbers."""
-        return np.array([of(word) for word in self._numbers] or [of("")], kind)
-
 
 class Columns:
     """Columns that grow block by block."""

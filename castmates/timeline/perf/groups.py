@@ -11,12 +11,9 @@ import pandas as pd
 
 from castmates.errors import CastmatesError
 from castmates.timeline.model import categories
-from castmates.timeline.perf.reading import COMMON, FIELDS, Recording, Table
+from castmates.timeline.perf.reading import Recording, Table
 
 Array = npt.NDArray[Any]
-
-
-NO_ROWS = np.dtype([*COMMON.items(), *{name: kind for each in FIELDS.values() for name, kind in each.items()}.items()])
 
 
 class Keys:
@@ -212,8 +209,3 @@ class Scope:
     def order(self, group: Array, times: Array) -> Array:
         """The order of groups and times; what is equal in both stays as it is."""
         return np.argsort(self.keys.of(group, times), kind="stable")
-
-    def samples(self, event: str) -> tuple[Table, Array]:
-        """The same of all samples of an event; none where it was not recorded."""
-        table = self.recording.samples.get(event)
-        return self.rows(np.empty(0, NO_ROWS) if table is None else table)

@@ -68,7 +68,9 @@ def _restarted(calls: Array, machine: str) -> Array:
 
 def _side(scope: Scope, event: str) -> Array:
     """The enters or the exits of members' threads."""
-    own, group = scope.samples(event)
+    if (table := scope.recording.samples.get(event)) is None:
+        return np.empty(0, SIDE)
+    own, group = scope.rows(table)
     result = own["ret"] if event == EXIT else np.nan
     return rows_of(SIDE, group=group, t=own["time"], number=own["id"], result=result, cpu=own["cpu"],
                    exits=event == EXIT)  # fmt: skip
