@@ -17,7 +17,7 @@ from benchmarks import verdicts
 from benchmarks.common import Report, percent, run, say
 from benchmarks.verdicts import Aim, Finding
 from castmates import project
-from castmates.analysis.design.precision import against_alone
+from castmates.analysis.design.pilot import against_alone
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned

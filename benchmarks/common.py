@@ -21,7 +21,7 @@ from benchmarks.verdicts import Finding
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.linux.owned_names import folder_prefix
+from castmates.linux.owner import folder_prefix
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.study.spec import PROTOCOL, Cohort
 from castmates.workloads import environments, inputs

@@ -16,13 +16,12 @@ from benchmarks.simulated_cast import LEAD, LONG, SHORT, SPLIT, Slicing, one_par
 from benchmarks.simulated_slices import Antagonist, Machine, Studies, simulate
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.effects.carryover import estimate_carryover
-from castmates.analysis.effects.effects import estimate_controls, estimate_effects
-from castmates.analysis.effects.margins import margins
+from castmates.analysis.effects.effects import estimate_controls, estimate_effects, margins
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import ALONE, AT_MASK, ISOLATED, PARTS, PLACEBO, TOGETHER
-from castmates.analysis.partitions.pareto import pareto_table
+from castmates.analysis.partitions.recommendation import pareto_table
 from castmates.analysis.statistics.intervals import Floats
 
 STUDIES = 2000  # for most figures

@@ -9,8 +9,7 @@ from benchmarks.common import Report
 from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
 from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.core import Contrast
-from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, against_alone, is_precise_enough, widths_of
+from castmates.analysis.design.pilot import Width, against_alone, best_rounds, is_precise_enough, spread_of, widths_of
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair

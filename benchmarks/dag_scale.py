@@ -24,8 +24,7 @@ from benchmarks.scale_study import NAME, Scale, make_plan
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace_text
-from castmates.results.bundle_names import RECORDS, bundles
-from castmates.results.bundled_records import records_text
+from castmates.results.bundle_names import RECORDS, bundles, records_text
 from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan

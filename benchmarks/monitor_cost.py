@@ -14,9 +14,9 @@ from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
 from castmates.machine.resctrl_state import POINT
 from castmates.protocols import Held
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
-from castmates.rdt.resctrl.mounted import Mounted
+from castmates.rdt.resctrl.mounting import Mounted
 from castmates.rdt.resctrl.tree import KernelTree
 
 PORTIONS = (3, 9)  # seconds

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from benchmarks.common import scratch
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export.page import Server, perfetto_ui
-from castmates.timeline.span import start
+from castmates.timeline.model import start
 from castmates.timeline.tables import read
 from tests.browser import chromium
 from tests.browser.devtools import Browser, Page

@@ -33,9 +33,9 @@ from castmates.runner.processes import starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.pace import Pace, first_settle, pace_of
+from castmates.runner.rounds.round import warm_up
 from castmates.runner.rounds.slices import measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.staging import LiveStage, on_stage
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Scene
 

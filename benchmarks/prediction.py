@@ -17,15 +17,14 @@ from benchmarks.common import Report, arguments_of, percent, run, say
 from benchmarks.simulated_grids import DIALS, REPORTER, Grid, Mix, grid, measured
 from benchmarks.sweeps import of_leads
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.prediction.observed import LEAD, best, seen_in
+from castmates.analysis.prediction.pairs import LEAD, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.errors import CastmatesError
 from castmates.report.text.prediction import role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
-from castmates.study.predict_keys import PredictKeys
-from castmates.study.prediction_design import Pair, design
+from castmates.study.place_keys import Pair, PredictKeys, design
 
 AIM = Aim(most=2.0)  # points of mean error, from at most SHARE of the grid
 SHARE = 0.4

@@ -14,7 +14,7 @@ from benchmarks.common import say, scratch
 from benchmarks.machine import ROOT
 from castmates.errors import CastmatesError
 from castmates.machine.resctrl_state import POINT
-from castmates.rdt.resctrl.tasks import Place
+from castmates.rdt.resctrl.foreign import Place
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab.kit import build
 from tests.lab.kit.boot import Shape, boot

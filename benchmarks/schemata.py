@@ -14,8 +14,8 @@ from castmates.machine.journal import Journal
 from castmates.machine.resctrl_state import POINT
 from castmates.protocols import Held
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
-from castmates.rdt.resctrl.mounted import Mounted
+from castmates.rdt.resctrl.groups import ResctrlJournal
+from castmates.rdt.resctrl.mounting import Mounted
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.spec import REST, Share
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.prediction.observed import RATE
+from castmates.analysis.prediction.pairs import RATE
 from castmates.analysis.statistics.intervals import Floats, quantile
 from castmates.runner.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkingSet, WorkloadModel

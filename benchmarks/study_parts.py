@@ -11,7 +11,7 @@ from benchmarks import verdicts
 from benchmarks.precision import Floats
 from benchmarks.sweeps import half_width, of_leads
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.prediction.quality import CHECK, GRID
+from castmates.analysis.prediction.table import CHECK, GRID
 from castmates.report.results import Results, records
 from castmates.report.text import over_mixes, prediction, services, variants
 from castmates.report.text.health import adaptive_sentence

@@ -18,7 +18,7 @@ from benchmarks.common import Report, compiled, percent, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
-from castmates.runner.tracing.perf_recorder import PerfRecorder
+from castmates.runner.tracing.recorded import PerfRecorder
 from castmates.timeline.perf.reading import Recording, read
 
 WORK = (300_000, 60_000, 20_000, 6_000, 2_000, 500, 0)  # steps of a loop between two turns of a thread

@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.common import run
 from benchmarks.runs import markdown_table
-from castmates.analysis.operations.known_work import OPERATION, WORK, estimated_work, logged_work
+from castmates.analysis.operations.primitives import OPERATION, WORK, estimated_work, logged_work
 from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.pipeline.estimate_operations import facts_of_graphs, facts_of_logged

@@ -11,41 +11,38 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, written_text
 from castmates.machine import trial_records
-from castmates.machine.cpu_time import no_quota
-from castmates.machine.memory import usable_memory
-from castmates.machine.prefetch_control import refusal
+from castmates.machine.knobs import refusal
+from castmates.machine.probes import no_quota, usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.rdt.added import OURS, driver
 from castmates.rdt.captured import Elsewhere, captured_machine
-from castmates.rdt.pqos.capabilities import expected
+from castmates.rdt.choose import OURS, driver
+from castmates.rdt.pqos.classes import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
 from castmates.results.asked import asked_launches
+from castmates.results.bundles import Found, found_launches
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import Found, found_launches
+from castmates.results.looks import decided_rounds
 from castmates.results.named import default_study
-from castmates.results.pilots import with_rounds_of_pilot
-from castmates.results.plans import remembered_cache, remembered_draw
-from castmates.results.rounds import decided_rounds
+from castmates.results.plans import remembered_cache, remembered_draw, with_rounds_of_pilot
 from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
-from castmates.study.cohorts import Room
+from castmates.study.looks import checked_launches, with_launches
 from castmates.study.made_mixes import MadeMixes as MadeMixes
-from castmates.study.made_mixes import make_mixes, with_made
+from castmates.study.made_mixes import make_mixes, variants_of, with_made, with_variants
 from castmates.study.memory_peak import Peak, at_peak
+from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.more_launches import checked_launches, with_launches
 from castmates.study.node_facts import difference
-from castmates.study.partitions import isolation
+from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
+from castmates.study.scenes import Room
 from castmates.study.spec import Launch, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
-from castmates.study.variants import variants_of, with_variants
-from castmates.study.wanted import wanted_mixes
-from castmates.workloads import attaching, environments, inputs
+from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 from castmates.workloads.suites.expand import expanded
 
@@ -213,7 +210,7 @@ class Project:
             layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout), bool(self.machine)
         )
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
-        if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
+        if why := partitions.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(
                 written_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated")
             )
@@ -248,7 +245,7 @@ class Project:
         name = workload.environment
         key = self._keys[name] if name else None
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
-        words = [*workload.words, attaching.MODULE] if workload.attach else workload.words
+        words = [*workload.words, environments.MODULE] if workload.attach else workload.words
         content = environments.content(name, key, words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 

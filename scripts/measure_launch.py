@@ -7,8 +7,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_launch import measure, planned, refuse_busy_machine
-from castmates.pipeline.right_node import refuse_wrong_node
+from castmates.pipeline.measure_launch import measure, planned, refuse_busy_machine, refuse_wrong_node
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_task
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_launch import in_plan_of, measure
-from castmates.pipeline.right_node import refuse_wrong_node
+from castmates.pipeline.measure_launch import in_plan_of, measure, refuse_wrong_node
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_profile_task
 from castmates.results.profiles import PROFILES

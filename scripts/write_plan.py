@@ -8,8 +8,8 @@ from castmates import project
 from castmates.files import replace_text
 from castmates.results.asked import remember_look
 from castmates.results.plans import last_plan
-from castmates.study.decisions import without_decisions
 from castmates.study.plan_text import plan_text
+from castmates.study.rounds import without_decisions
 
 
 def main() -> None:

@@ -127,16 +127,16 @@ def _twins() -> str:
 
 
 def _stress_ng() -> str:
-    from castmates.workloads import programs
+    from castmates.workloads import identity
 
     if "twins" in INSISTED:
         why_not("twins")  # which fetches it
-    lack = programs.lack(["stress-ng"], "stress-ng", os.environ.get("PATH", os.defpath))
+    lack = identity.lack(["stress-ng"], "stress-ng", os.environ.get("PATH", os.defpath))
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
 
 def _servers() -> str:
-    from castmates.workloads.programs import SERVERS, SERVERS_AT
+    from castmates.workloads.identity import SERVERS, SERVERS_AT
 
     if "twins" in INSISTED:
         why_not("twins")  # which fetches them

@@ -1,11 +1,19 @@
 """The command `castmates advice`: what is worth knowing of a study, trials of it, and places of jobs."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from castmates.cli.arguments import Cores, Format, StudiedOrDefault
 from castmates.cli.command import INSTEAD, RESULTS, command, only_with, option
 from castmates.cli.place import Placing, Solver, place_jobs
+from castmates.cli.screen import console, show_json
+
+if TYPE_CHECKING:
+    from castmates.analysis.findings.findings import Finding
+    from castmates.report.results import Results
+    from castmates.report.text.findings import InWords
+
 
 TRY, PLACE = only_with("--try"), only_with("--place")
 BOTH = only_with("--try", "--confirm")
@@ -104,8 +112,6 @@ def advice(
 ) -> None:
     """Show findings and what to do about them; try an advice, place jobs."""
     if not (finding or place):
-        from castmates.cli.findings import show_findings
-
         show_findings(study, everything, form == "json")
         return
     from castmates.linux.ownership import refuse_strangers
@@ -114,8 +120,122 @@ def advice(
     file = study_file(study)
     refuse_strangers(file)
     if finding:
-        from castmates.cli.try_advice import Change, try_advice
+        from castmates.cli.place import Change, try_advice
 
         try_advice(file, finding, Change(options or [], variables or [], cpus), launches, cores, only_write)
     else:
         place_jobs(file, Placing(jobs, machine, confirm, launches, only_write, solver, seconds), cores, form == "json")
+
+
+# `castmates advice`: what is worth knowing of a study, and what to try.
+
+
+def show_findings(study: Path, everything: bool, as_json: bool) -> None:
+    """Show what is worth knowing of a measured study: by which numbers, why it matters, and what tries it."""
+    from castmates.report.findings import findings_of
+    from castmates.report.results import read_results
+    from castmates.report.text.findings import by_rule, in_words, others
+    from castmates.results.find import find
+
+    folder, file = find(study)
+    results = read_results(folder.path, file)
+    found = findings_of(results)
+    if as_json:
+        show_json({"study": results.name, "findings": [_as_data(results, each) for each in found]})
+        return
+    where = console()
+    shown = [in_words(results, each) for each in found if each.found or (everything and each.suspected)]
+    for group in by_rule(shown):
+        _show(group)
+    if not shown:
+        where.print("Nothing is found.", markup=False)
+    rest = [each for each in found if not each.found and not (everything and each.suspected)]
+    if everything:
+        for line in _rest(rest):
+            where.print(line, markup=False, soft_wrap=True, highlight=False)
+    elif rest:
+        where.print(f"{others(rest)}; --all lists them.", markup=False, soft_wrap=True, highlight=False)
+
+
+def _show(group: "Sequence[InWords]") -> None:
+    """The findings of one rule: each with its numbers and commands, and once why they matter and what to do."""
+    where, first = console(), group[0]
+    stamp = "" if first.platform in ("measured", "") else f"{first.platform}: "
+    head = f"{stamp}{first.title}" + (f"  ({first.id})" if len(group) == 1 else "")
+    where.print(head, style="bold", markup=False, soft_wrap=True, highlight=False)
+    lines = []
+    for each in group:
+        lines += [each.sentence + (f"  ({each.id})" if len(group) > 1 else ""), f"It is {each.sure}."]
+        lines += [f"Shown by {line.replace('`', '')}." for line in each.evidence]
+        lines += [f"To see it: {each.look}"] if each.look else []
+        lines += [f"Where: {each.place.replace('`', '')}."] if each.place else []
+        lines += [f"To try it: {each.command}"] if each.command else []
+    lines += [f"Why it matters: {first.because}", f"What to do: {first.advice}"]
+    lines += dict.fromkeys(f"A trial shows: {each.shows}" for each in group if each.command)
+    for line in filter(None, lines):
+        where.print(f"  {line.replace('`', '')}", markup=False, soft_wrap=True, highlight=False)
+    where.print("", markup=False)
+
+
+def _rest(rest: "Sequence[Finding]") -> Iterator[str]:
+    """A line for each rule and state: of several leads or mixes the one that comes nearest, or the first."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in rest:
+        alike.setdefault((one.name, one.state), []).append(one)
+    for (name, _), ones in alike.items():
+        more = f", and of {len(ones) - 1} more" if len(ones) > 1 else ""
+        who = ones[0].id.removeprefix(name).lstrip("/")
+        yield f"{name}{f' ({who}{more})' if who else ''}: {_why(ones[0])}"
+
+
+def _why(finding: "Finding") -> str:
+    """Why it is no finding: its number beside the threshold, or what is missing."""
+    from castmates.analysis.findings.conditions import NOT_KNOWN
+    from castmates.report.text.findings import evidence_words
+
+    if finding.state == NOT_KNOWN:
+        return f"{finding.state}: {finding.why}"
+    each = next(one for one in finding.evidence if one.state == finding.state)
+    return f"{finding.state}: {evidence_words(each).replace('`', '') if each.cells else each.why}"
+
+
+def _as_data(results: "Results", finding: "Finding") -> dict[str, object]:
+    from castmates.report.text.findings import in_words
+
+    words, rule = in_words(results, finding), finding.rule
+    evidence = [
+        {
+            "table": each.table,
+            "row": dict(each.row),
+            "number": each.number,
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "threshold": each.threshold,
+            "side": "above" if each.is_above else "below",
+            "state": each.state,
+            "remark": each.why,
+        }
+        for each in finding.evidence
+    ]
+    return {
+        "id": finding.id,
+        "rule": finding.name,
+        "about": rule.about,
+        "lead": finding.subject.lead,
+        "mix": finding.subject.mix,
+        "platform": finding.subject.platform,
+        "title": rule.title,
+        "state": finding.state,
+        "sure": words.sure,
+        "sentence": words.sentence,
+        "because": rule.because,
+        "advice": rule.advice,
+        "evidence": evidence,
+        "look": words.look,
+        "trace": words.trace,
+        "place": words.place,
+        "try": words.command,
+        "shows": words.shows,
+        "sources": list(rule.sources),
+    }

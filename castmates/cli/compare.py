@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from castmates.report.comparison.compared import Compared, Described, Several
-    from castmates.report.comparison.differences import Difference
+    from castmates.report.comparison.details import Difference
 
 SHOWN = 40  # rows in a terminal
 
@@ -43,12 +43,12 @@ def compare(
     from castmates.report.comparison.compare import compare_studies, with_baseline
 
     if output is not None:
-        from castmates.report.comparison.folder import may_write, write
+        from castmates.report.comparison.page import may_write, write
 
         may_write(output)
     several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin_of(margin))
     if form == "json":
-        from castmates.report.comparison.data import as_data
+        from castmates.report.comparison.overview import as_data
 
         show_json(as_data(several))
     else:
@@ -74,7 +74,7 @@ def _print_details(where: "Console", several: "Several") -> None:
     """A short section for each kind that the studies have in common."""
     from rich.table import Table
 
-    from castmates.report.comparison.detail_words import sections
+    from castmates.report.comparison.several_words import sections
 
     for note in several.details.notes:
         where.print(f"\n• {note}", markup=False)
@@ -138,7 +138,7 @@ def _table(compared: "Compared") -> "Table":
     """What both have: all rows without a partition, then the leads' under partitions as far as they fit."""
     from rich.table import Table
 
-    from castmates.report.comparison.rows import rows
+    from castmates.report.comparison.compared import rows
     from castmates.study.spec import UNMANAGED
 
     every = rows(compared)

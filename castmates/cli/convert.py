@@ -65,7 +65,7 @@ def convert(
     What SOURCE is is recognised by its content. What could not be used of it is listed by name, with its number.
     """
     from castmates.timeline import converting
-    from castmates.timeline.span import span_of
+    from castmates.timeline.model import span_of
 
     if form not in FORMATS:
         raise CastmatesError(f"--format is '{form}', expected one of {', '.join(FORMATS)}.")

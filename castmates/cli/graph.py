@@ -50,8 +50,8 @@ def graph(
 
     It has types, shapes, estimated work, times, slack and the critical path.
     """
-    from castmates.report.export.graph_files import FORMATS, write_graph
     from castmates.report.export.graph_study import COLOURS, graph_study
+    from castmates.report.export.graph_svg import FORMATS, write_graph
     from castmates.report.results import load, read_results
     from castmates.results.find import find
 

@@ -121,8 +121,8 @@ def record_toplev(
     """Run a command below toplev, in another interpreter, and write the table."""
     import tempfile
 
-    from castmates.counters.topdown.toplev_run import run_toplev
-    from castmates.machine.emulation import platform_here
+    from castmates.counters.topdown.toplev import run_toplev
+    from castmates.machine.probes import platform_here
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "toplev.csv"

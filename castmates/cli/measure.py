@@ -33,8 +33,8 @@ def measure(
     """
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
-    from castmates.pipeline.closing import refuse_nothing
     from castmates.pipeline.own_study import study_of
+    from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load, read_catalogue
 
     antagonists = [each.strip() for each in beside.split(",") if each.strip()]

@@ -161,7 +161,7 @@ def _answer(
 
 
 def _name_recordings_without_path(traces: "list[TraceFolder]", sql: str) -> None:
-    from castmates.pipeline.trace_lacking import without_path
+    from castmates.pipeline.trace_launch import without_path
 
     for trace in traces:
         for sentence in without_path(trace, sql):
@@ -170,7 +170,7 @@ def _name_recordings_without_path(traces: "list[TraceFolder]", sql: str) -> None
 
 def _explain(traces: "list[TraceFolder]", sql: str, head: str) -> None:
     """What the traces have not of what a query needs: perhaps why its answer has no rows, which a table says itself."""
-    from castmates.pipeline.trace_lacking import lacking
+    from castmates.pipeline.trace_launch import lacking
 
     for trace in traces:
         if sentences := lacking(trace, sql):

@@ -1,13 +1,14 @@
 """The command `castmates show`: what came out of a study, in the terminal or for other programs."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from castmates.cli.arguments import LIMIT, StudiedOrDefault
+from castmates.cli.arguments import LIMIT, StudiedOrDefault, limit_of
 from castmates.cli.command import INSTEAD, RESULTS, command, option
-from castmates.cli.screen import console, show, show_json
+from castmates.cli.screen import console, rows_of, show, show_json
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def show_result(
     if progress:
         _show_progress(study, form == "json")
     elif partitions or limit:
-        from castmates.cli.recommend import show_advised
-
         show_advised(study, limit, form == "json")
     elif form == "json":
         from castmates.report.answer.answer import answer
@@ -72,8 +71,7 @@ def show_result(
 
 def print_result(study: Path) -> None:
     """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
-    from castmates.report.answer.answer import answer
-    from castmates.report.answer.lines import WIDTH, answer_lines
+    from castmates.report.answer.answer import WIDTH, answer, answer_lines
     from castmates.results.find import find
 
     folder, file = find(study)
@@ -103,7 +101,7 @@ def _show_progress(study: Path, as_json: bool) -> None:
 
 
 def _export(study: Path, form: str) -> None:
-    from castmates.report.export.export import write_scalars, write_tables
+    from castmates.report.export.scalars import write_scalars, write_tables
     from castmates.report.results import read_results
     from castmates.results.find import find
 
@@ -112,7 +110,7 @@ def _export(study: Path, form: str) -> None:
         place, tables = write_tables(folder)
         typer.echo(f"{place}: {tables} tables as JSON")
     elif form in ("pdf", "png"):
-        from castmates.report.figures.drawing import print_figure
+        from castmates.report.figures.page_svg import print_figure
         from castmates.report.page.page import shown
 
         results = read_results(folder.path, file)
@@ -125,11 +123,42 @@ def _export(study: Path, form: str) -> None:
 
 def _results(study: Path) -> "Results":
     from castmates.report.results import read_results
+    from castmates.results.bundles import found_launches
     from castmates.results.find import find
-    from castmates.results.measured import found_launches
-    from castmates.results.torn import torn_words
+    from castmates.results.records import torn_words
 
     folder, file = find(study)
     for sentence in torn_words(found_launches(folder).torn):
         typer.echo(sentence, err=True)
     return read_results(folder.path, file)
+
+
+# `castmates show --partitions`, `--limit`: the lead mask that is advised.
+
+
+def show_advised(study: Path, limit: str, as_json: bool) -> None:
+    """Name the smallest share of the cache that keeps a loss within a limit, or the knee, for each mix that loses."""
+    from castmates.pipeline.advised import advised
+    from castmates.project import load
+    from castmates.report.results import records
+    from castmates.report.text import recommendation
+    from castmates.results.columns.partitions import PARETO
+    from castmates.results.columns.study import EFFECTS
+    from castmates.results.find import find, study_file
+    from castmates.results.plans import read_plan
+    from castmates.results.tables import Tables
+
+    study = study_file(study)
+    find(study)
+    project = load(study)
+    advice = advised(project, read_plan(project.results.plan_file), limit_of(limit))
+    tables = Tables(project.results, project.study_file)
+    effects = tables.read(EFFECTS)
+    command = f"castmates sweep {study} --confirm" + (f" --limit {limit_of(limit):g}%" if limit else "")
+    if as_json:
+        prices = [[asdict(one) for one in recommendation.paid(row, effects)] for row in records(advice)]
+        rows = [row | {"paid": price} for row, price in zip(rows_of(advice), prices, strict=True)]
+        show_json({"study": project.study.name, "recommended": rows, "confirm": command})
+        return
+    refused = recommendation.refusals(tables.read(PARETO))
+    typer.echo(recommendation.texts(advice, effects, command, refused), nl=False)

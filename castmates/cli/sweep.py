@@ -1,11 +1,24 @@
 """The command `castmates sweep`: what is missing of a study is measured, and its report is written."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, TextOrJson, Verbose, loudness, margin_of
+from castmates.cli.arguments import (
+    LIMIT,
+    Cores,
+    Launches,
+    Quiet,
+    StudyFile,
+    TextOrJson,
+    Verbose,
+    enough,
+    limit_of,
+    loudness,
+    margin_of,
+)
 from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.errors import CastmatesError
 
@@ -115,18 +128,14 @@ def sweep(
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
     if confirm:
-        from castmates.cli.confirm import confirm_partitions
-
         confirm_partitions(study, limit, (mix, partition), launches, cores, options, only_write)
     elif replay:
-        from castmates.cli.replay import Replaying, replay_published
+        from castmates.cli.screen import Replaying, replay_published
 
         wish = Replaying(lead, launches, name, margin_of(margin), only_write, form == "json")
         replay_published(study, wish, cores, options)
     else:
         if retry:
-            from castmates.cli.retry import discard
-
             discard(study, changed)
         options += [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
         _sweep(study, launches, cores, options, dry_run)
@@ -134,9 +143,9 @@ def sweep(
 
 def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
     from castmates.pipeline import snakemake
-    from castmates.pipeline.closing import refuse_nothing
+    from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load
-    from castmates.results.torn import torn_words
+    from castmates.results.records import torn_words
 
     project = load(study, launches)
     found = project.found()
@@ -146,3 +155,73 @@ def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dr
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)
     if not dry_run:
         refuse_nothing(project)
+
+
+# `castmates sweep --confirm`: fresh launches for advised partitions.
+
+
+def confirm_partitions(
+    study: Path,
+    limit: str,
+    wish: tuple[str, str],
+    launches: int | None,
+    cores: str,
+    options: Sequence[str],
+    only_write: bool,
+) -> None:
+    """Measure the advised shares of the cache again, each in a separate study; `wish` is a mix and a partition."""
+    from castmates.pipeline.advised import advised
+    from castmates.pipeline.confirm import wanted, write_study
+    from castmates.pipeline.snakemake import sweep
+    from castmates.project import load
+    from castmates.results.find import find
+    from castmates.results.plans import read_plan
+    from castmates.study.confirmation import FEWEST_LAUNCHES
+
+    enough(launches, FEWEST_LAUNCHES, "--confirm")
+    find(study)
+    project = load(study)
+    folder = project.results
+    plan = read_plan(folder.plan_file)
+    mix, partition = wish
+    chosen = [wish] if partition else wanted(project.study, plan, advised(project, plan, limit_of(limit)), mix)
+    files = [write_study(project, plan, *each, launches) for each in chosen]
+    for file in files:
+        typer.echo(f"written: {file}")
+    if only_write:
+        return
+    for file in files:
+        sweep(file, cores, typer.echo, options=options)
+    if missing := len(plan.launches) - len(folder.measured(plan).launches):
+        typer.echo(f"{missing} launches of {study} are still missing; its page is renewed by its next sweep.")
+        return
+    sweep(study, cores, typer.echo, options=options)
+
+
+# `castmates sweep --retry`: discards launches that are of no use to the analysis.
+
+
+def discard(study: Path, changed: bool) -> None:
+    """Discard failed and unusable launches; `changed`: also those that were measured otherwise than the study says."""
+    from castmates.english import counted
+    from castmates.project import load
+    from castmates.results.profiles import forget_failed
+    from castmates.results.records import forget_useless
+    from castmates.results.traces import forget_failed as forget_failed_traces
+    from castmates.study.changed_design import changed_launches
+
+    project = load(study)
+    folder = project.results
+    others = changed_launches(project.study, project.plan().launches) if changed else {}
+    useless = forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()})
+    for what, discarded in (
+        ("launch", useless),
+        ("profile launch", forget_failed(folder)),
+        ("trace", forget_failed_traces(folder)),
+    ):
+        found = 0
+        for reason, place in discarded:
+            typer.echo(f"discarded ({reason}): {place}")
+            found += 1
+        if found or what == "launch":
+            typer.echo(f"{counted(found, what)} discarded in {folder}")

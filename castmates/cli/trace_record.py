@@ -10,7 +10,7 @@ from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.project import Project
-    from castmates.study.trace_keys import TraceKeys
+    from castmates.study.profile_keys import TraceKeys
 
 OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
 
@@ -82,7 +82,7 @@ def record_trace(
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record
     from castmates.study.trace_launches import trace_name
-    from castmates.terminal.preview.traces import trace_lines
+    from castmates.terminal.preview.profiles import trace_lines
 
     given = {
         "seconds": seconds, "rounds": rounds, "steps": steps, "events": _names(events), "members": _names(members),
@@ -116,7 +116,7 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
     """The project with the key `trace` as it was given."""
     from dataclasses import replace
 
-    from castmates.study.trace_keys import TraceKeys
+    from castmates.study.profile_keys import TraceKeys
     from castmates.study.trace_launches import chosen_mix, refuse_unknown_mixes
 
     if project.modelled:
@@ -134,7 +134,7 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
 def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
     from pydantic import ValidationError
 
-    from castmates.study.trace_keys import TraceKeys
+    from castmates.study.profile_keys import TraceKeys
 
     try:
         return TraceKeys.model_validate({**base.model_dump(), "partitions": [], **given})

@@ -95,7 +95,7 @@ def _fitted(chosen: "dict[str, Workload]") -> "dict[str, Workload]":
     """The workloads with sizes in bytes, as a study on this machine would start them."""
     import os
 
-    from castmates.machine.memory import usable_memory
+    from castmates.machine.probes import usable_memory
     from castmates.machine.topology import read_topology
     from castmates.project import layout_of
     from castmates.study.last_level import CachePlace, last_level, sized_workload

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.grant.steps import Grantee, Granting, Step
-from castmates.linux import cgroups, group_folder
+from castmates.grant.perf import Grantee, Granting, Step
+from castmates.linux import cgroups
 from castmates.linux.owner import born_of
 from castmates.linux.processes import status_of
 
@@ -71,7 +71,7 @@ def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     undo = f"rmdir {group}, when it is empty"
     advice = "inside a container /sys/fs/cgroup must be writable"
     words = f"a control group in which {grantee.name} may {what} processes"
-    if not granting.give(Step(words, "group", group, group_folder.THERE, undo), advice):
+    if not granting.give(Step(words, "group", group, cgroups.THERE, undo), advice):
         return
     for name in cgroups.DELEGATED:
         file = group / name

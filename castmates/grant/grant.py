@@ -2,7 +2,7 @@
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, perf, resctrl, tracing
-from castmates.grant.steps import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
+from castmates.grant.perf import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal

@@ -8,11 +8,11 @@ do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and w
 import errno
 from pathlib import Path
 
-from castmates.grant.steps import Grantee, Granting, Step, granted
-from castmates.linux import group_folder
+from castmates.grant.perf import Grantee, Granting, Step, granted
+from castmates.linux import cgroups
 from castmates.linux.kernel_files import below
-from castmates.linux.owned_names import delegated_group_name
-from castmates.machine import facts_rdt
+from castmates.linux.owner import delegated_group_name
+from castmates.machine import facts as facts_rdt
 from castmates.machine.journal import Change
 from castmates.machine.resctrl_state import ANYTHING, POINT, read_schemata
 
@@ -55,7 +55,7 @@ def _mount(granting: Granting, here: Path) -> bool:
 def _group(granting: Granting, group: Path, made: int) -> bool:
     """Make one group and hand its files over; False where the processor has no class for it."""
     what = f"a group of {granting.grantee.name}'s with its own masks"
-    error = granting.attempt(Step(what, "group", group, group_folder.THERE, f"rmdir {group}"))
+    error = granting.attempt(Step(what, "group", group, cgroups.THERE, f"rmdir {group}"))
     if error is not None and error.errno == errno.ENOSPC and made:
         granting.leave(f"no more than {made} groups: the processor has no class for another one")
     elif error is not None:

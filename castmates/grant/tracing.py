@@ -9,8 +9,8 @@ import grp
 from collections.abc import Collection
 from pathlib import Path
 
-from castmates.grant.steps import Granting, Step
-from castmates.linux import capable_copy, file_mode, tracefs
+from castmates.grant.perf import Granting, Step
+from castmates.linux import capable_copy, file_mode, tracing_rights
 from castmates.linux.host import has_capability
 from castmates.linux.kernel_files import below
 from castmates.linux.ownership import others_in
@@ -23,7 +23,7 @@ _SEARCH = 0o001  # to look a file up by its name, without listing the folder
 
 def give(granting: Granting, everything: bool, root: Path = Path("/")) -> None:
     """Let the user look up the tracepoints that the user may record; what they describe is no secret."""
-    point = tracefs.mounted(root)
+    point = tracing_rights.mounted(root)
     if point is None:
         granting.leave("nothing to give: tracefs is not mounted (sudo mount -t tracefs nodev /sys/kernel/tracing)")
         return
@@ -62,7 +62,7 @@ def _enter(granting: Granting, point: Path) -> bool:
 def _look_up(granting: Granting, point: Path, tracepoints: Collection[str]) -> bool:
     """Hand over the descriptions of tracepoints; what would switch one on stays root's."""
     owner = granting.grantee.owner
-    for file in tracefs.files(point, tracepoints):
+    for file in tracing_rights.files(point, tracepoints):
         words = f"{file.relative_to(point / 'events')} can be read by {granting.grantee.name}"
         if file.exists() and not granting.give(Step(words, "owner", file, owner, f"chown root:root {file}"), ADVICE):
             return False

@@ -4,18 +4,20 @@ Freezing and events are version 2's. Of version 1 only the pids controller is us
 """
 
 import contextlib
+import errno
 import os
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import below, mounts, mounts_in, read_kernel, read_text, write_kernel
 from castmates.linux.marks import in_child
-from castmates.linux.owned_names import group_name
+from castmates.linux.owner import group_name
 from castmates.linux.processes import send
 
 PROCESSES = "cgroup.procs"  # the file of a group that lists who is in it, and moves whom it is given
@@ -240,3 +242,83 @@ def works(parent: Path) -> bool:
         sleeper.wait()
         with contextlib.suppress(OSError):
             remove(group)
+
+
+# Control groups of version 2 whose CPUs belong to them alone and are not balanced (cpuset.cpus.partition=isolated).
+
+CONTROLLER = "cpuset"
+CPUS, PARTITION, EFFECTIVE = "cpuset.cpus", "cpuset.cpus.partition", "cpuset.cpus.effective"
+ISOLATED, MEMBER = "isolated", "member"
+ON, OFF = "on", "off"
+HANDED_DOWN = "cgroup.subtree_control"
+
+
+def lacking() -> str:
+    """Why this machine has no such groups, in a clause; "" where the kernel has them, whoever may ask it."""
+    places = here(unified)
+    if not places:
+        return "no control groups of version 2 are mounted here"
+    return "" if any(has_controller(folder) for place in places for folder in (place, *place.parents)) else NOT_HERE
+
+
+NOT_HERE = "the controller 'cpuset' is none of version 2's here (version 1 or a container has it)"
+
+
+def has_controller(group: Path) -> bool:
+    """Check whether the controller reaches a group."""
+    return CONTROLLER in (read_text(group / "cgroup.controllers") or "").split()
+
+
+def read_controller(path: Path) -> str:
+    """Check whether a group hands the controller down to the groups in it; `path` is its cgroup.subtree_control."""
+    return ON if CONTROLLER in path.read_text().split() else OFF
+
+
+def write_controller(path: Path, state: str) -> None:
+    """Hand the controller down, or no longer."""
+    write_kernel(path, f"{'+' if state == ON else '-'}{CONTROLLER}")
+
+
+# Makes and removes a group that is a folder of the kernel's: resctrl's or a control group.
+
+THERE, ABSENT = "there", "absent"
+OWN = "castmates"  # what the names begin with that no other program gives
+
+
+def read(path: Path) -> str:
+    """Check whether the group is there."""
+    return THERE if path.is_dir() else ABSENT
+
+
+def write(path: Path, state: str) -> None:
+    """Make the group, or remove it: what is in it goes where the kernel would have put it, or back to the parent."""
+    if state == THERE:
+        path.mkdir(mode=0o755)
+    else:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    # One with a name that pqos gives may be another pqos' by now, if ours was killed before it made it.
+    if not path.name.startswith(OWN) and read_text(path / "tasks"):
+        raise OSError(errno.EBUSY, "it has tasks, which are not of castmates")
+    for inner, _, files in os.walk(path, topdown=False):
+        # A control group is removed only when it is empty; resctrl's moves its tasks by itself.
+        if "cgroup.procs" in files:
+            _empty(Path(inner), path.parent)
+            Path(inner).rmdir()
+    if path.is_dir():
+        path.rmdir()
+
+
+def _empty(group: Path, parent: Path) -> None:
+    while pids := (group / "cgroup.procs").read_text().split():
+        if "0" in pids:  # a process outside our PID namespace; and a 0 written would be ourselves
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        for pid in pids:
+            _move(pid, parent)
+
+
+def _move(pid: str, parent: Path) -> None:
+    with suppress(ProcessLookupError):  # it has just ended
+        write_kernel(parent / "cgroup.procs", pid)

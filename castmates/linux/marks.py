@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from castmates.linux.end_with_parent import adopt_orphans, end_with_parent
 from castmates.linux.kernel_files import read_kernel
-from castmates.linux.owned_names import maker_of_folder
+from castmates.linux.owner import maker_of_folder
 from castmates.linux.processes import Family, Process, children_of, name_of, read_process, read_table, send, threads_of
 
 RLIMIT_LOCKS = 10

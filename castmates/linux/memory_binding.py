@@ -4,10 +4,15 @@ import ctypes
 import errno
 import os
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 from castmates.errors import CastmatesError
+from castmates.linux.cgroups import memberships
+from castmates.linux.kernel_files import read_int, read_text
 from castmates.study.cpus import format_cpu_list
 
 MPOL_BIND = 2
@@ -67,3 +72,68 @@ def _call(which: int, nodes: Sequence[int], *arguments: object) -> None:
 def _wide(value: object) -> object:
     """Return a number as the kernel takes it: in a whole register."""
     return ctypes.c_long(value) if isinstance(value, int) else value
+
+
+# How much memory control groups allow, and how much of it is taken; a container sees its own group as the topmost.
+
+FILE_CACHE = ("inactive_file", "active_file")  # of memory.stat: what the kernel gives back before it kills
+
+
+class Files(NamedTuple):
+    """Where a version of the control groups has what."""
+
+    top: str
+    limit: str
+    used: str
+    in_stat: str  # begins the keys of memory.stat that count the groups inside too
+
+
+UNIFIED = Files("sys/fs/cgroup", "memory.max", "memory.current", "")
+VERSION_1 = Files("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+
+
+class Limit(NamedTuple):
+    """A limit in bytes, and how much of it is taken by more than file cache; None where that is not shown."""
+
+    bytes: int
+    taken: int | None
+
+
+def limits(root: Path = Path("/")) -> Iterator[Limit]:
+    """Yield the limits of our groups and of all above them."""
+    for controller, path in memberships(root=root).items():
+        files = {"": UNIFIED, "memory": VERSION_1}.get(controller)
+        if files is None:
+            continue
+        top = root / files.top
+        group = top / path.lstrip("/")
+        for folder in (group, *group.parents):
+            most = read_int(folder / files.limit)  # "max" is no number
+            if most is not None:
+                yield Limit(most, _taken(folder, files))
+            if folder == top:
+                break
+
+
+def _taken(folder: Path, files: Files) -> int | None:
+    used = read_int(folder / files.used)
+    lines = [line.split() for line in (read_text(folder / "memory.stat") or "").splitlines()]
+    stat = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+    cache = sum(stat.get(f"{files.in_stat}{name}", 0) for name in FILE_CACHE)
+    return None if used is None else max(0, used - cache)
+
+
+# How much memory a process has, how much of it lies on huge pages, and on which nodes.
+
+_LINE = re.compile(r"^(Rss|AnonHugePages):\s+(\d+) kB$", re.MULTILINE)
+
+
+def page_counts(pid: int, root: Path = Path("/")) -> tuple[int, int] | None:
+    """Return the bytes that a process has, and those of them on huge pages; None where the kernel does not show it."""
+    counts = {name: int(kib) << 10 for name, kib in _LINE.findall(read_text(root / f"proc/{pid}/smaps_rollup") or "")}
+    return (counts.get("Rss", 0), counts.get("AnonHugePages", 0)) if counts else None
+
+
+def numa_maps(pid: int, root: Path = Path("/")) -> str:
+    """The kernel's list of a process's memory by node; "" where it has ended, or the kernel knows no nodes."""
+    return read_text(root / f"proc/{pid}/numa_maps") or ""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import perf_event, tracefs
+from castmates.linux import perf_event
+from castmates.linux.kernel_files import mounts, read_int
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, SOFTWARE, TRACEPOINT, Attr, Target
 
 SCHEDULER, SYSCALLS, FAULTS, INTERRUPTS = FAMILIES = ("scheduler", "syscalls", "faults", "interrupts")
@@ -123,7 +124,7 @@ def arguments(
 
 def _events(families: Collection[str], rights: Rights) -> Iterator[str]:
     """The events of these families that can be recorded; the first bears the switches."""
-    point, only_user = tracefs.mounted(), "" if rights.kernel else "u"
+    point, only_user = mounted(), "" if rights.kernel else "u"
     yield f"dummy:{only_user or 'uk'}"
     for family, names in TRACEPOINTS.items():
         if family in families and (rights.syscalls if family == SYSCALLS else rights.tracepoints):
@@ -185,8 +186,8 @@ def _may_trace(program: Path) -> bool:
 
 def _records(tracepoint: str) -> bool:
     """Whether a tracepoint can be recorded with its fields, which takes more than counting it."""
-    point = tracefs.mounted()
-    number = tracefs.number_of(tracepoint, point) if point else None
+    point = mounted()
+    number = number_of(tracepoint, point) if point else None
     return number is not None and _opens(Attr(TRACEPOINT, number), sampled=_RAW)
 
 
@@ -207,7 +208,7 @@ def _reasons(has_tracepoints: bool, has_syscalls: bool, has_switches: bool, kern
         )
     elif not kernel:
         yield f"the kernel's own part of page faults and stacks takes kernel.perf_event_paranoid 1 or less: {GRANT}"
-    if tracefs.mounted() is None:
+    if mounted() is None:
         yield "tracefs is not mounted, so there are no tracepoints: sudo mount -t tracefs nodev /sys/kernel/tracing"
     elif not has_syscalls:
         yield f"system calls are recorded once users may read their two tracepoints: {GRANT}"
@@ -216,3 +217,28 @@ def _reasons(has_tracepoints: bool, has_syscalls: bool, has_switches: bool, kern
             f"who woke a thread, who ran instead and interrupts need CAP_PERFMON, which shows all processes of the "
             f"machine: {GRANT_ALL}, or record as root"
         )
+
+
+# Where the kernel describes its tracepoints, and what this user may read there.
+
+HERE = Path("/")
+_DESCRIBED = ("id", "format")  # the files of a tracepoint that perf reads
+
+
+def mounted(root: Path = HERE) -> Path | None:
+    """Return where tracefs is mounted, or None."""
+    return next((Path(mount.point) for mount in mounts(root) if mount.fstype == "tracefs"), None)
+
+
+def files(point: Path, tracepoints: Collection[str]) -> list[Path]:
+    """List the files that perf reads in order to record these tracepoints, such as sched:sched_switch."""
+    return [_folder(point, each) / name for each in tracepoints for name in _DESCRIBED]
+
+
+def number_of(tracepoint: str, point: Path) -> int | None:
+    """Return the kernel's number of a tracepoint; None where it has none, or this user may not read it."""
+    return read_int(_folder(point, tracepoint) / "id")
+
+
+def _folder(point: Path, tracepoint: str) -> Path:
+    return point / "events" / Path(*tracepoint.split(":"))

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux import cgroups, cpuset_partition, host, nvml
+from castmates.linux import cgroups, host, nvml, uncore_frequency
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
-from castmates.linux.owner import is_in_container
+from castmates.linux.owner import delegated_to, is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
-from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
-from castmates.machine.latency_sources import latency_source
-from castmates.machine.memory import limited_memory
+from castmates.linux.uncore_frequency import HIGHEST, INITIAL, LOWEST
+from castmates.machine import journal, probes, quirks
+from castmates.machine.probes import limited_memory
+from castmates.machine.quirks import latency_source
+from castmates.machine.resctrl_state import CLUSTER, NO_GROUPS
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -44,17 +46,17 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "ksm": lambda root: read_int(root / "sys/kernel/mm/ksm/run"),
         "governors": governors,
         "turbo": turbo,
-        "idle_states": facts_power.idle_states,
-        "uncore_clock": facts_power.uncore_clock,
+        "idle_states": idle_states,
+        "uncore_clock": uncore_clock,
         "isolated_cpus": lambda root: read_text(root / CPU_DIR / "isolated"),
         "nmi_watchdog": lambda root: read_int(root / host.SYSCTL / "kernel/nmi_watchdog"),
         "perf_event_paranoid": lambda root: read_int(root / host.SYSCTL / "kernel/perf_event_paranoid"),
         "root": lambda root: os.geteuid() == 0 if root == Path("/") else None,
         "aslr": lambda root: read_int(root / host.SYSCTL / "kernel/randomize_va_space"),
-        "rdt_flags": facts_rdt.rdt_flags,
-        "resctrl": facts_rdt.resctrl,
+        "rdt_flags": rdt_flags,
+        "resctrl": resctrl,
         "cgroup": cgroup,
-        "no_cpuset_partition": lambda root: cpuset_partition.lacking() if root == Path("/") else None,
+        "no_cpuset_partition": lambda root: cgroups.lacking() if root == Path("/") else None,
         "tracefs": tracefs,
         "latency_source": latency_source,
         "load_average": host.load_average,
@@ -217,3 +219,132 @@ def steal_share(root: Path) -> float | None:
     ticks = host.total_ticks(root)[:8]
     total = sum(ticks)
     return ticks[7] / total if len(ticks) == 8 and total > 0 else None
+
+
+# What the machine's processors do to save power: idle states and the range of the uncore's clock.
+
+
+def idle_states(root: Path) -> dict[str, Any] | None:
+    """Return the driver and governor of idle states, and the states: how long each takes to wake, and where it is off.
+
+    None where the kernel chooses no idle states, as in most virtual machines.
+    """
+    folder = root / CPU_DIR / "cpuidle"
+    driver = read_text(folder / "current_driver")
+    governor = read_text(folder / "current_governor") or read_text(folder / "current_governor_ro")
+    states: dict[tuple[int, str], int | None] = {}
+    off: dict[tuple[int, str], list[int]] = {}
+    for state in (root / CPU_DIR).glob("cpu[0-9]*/cpuidle/state[0-9]*"):
+        key = int(state.name[len("state") :]), read_text(state / "name") or state.name
+        states.setdefault(key, read_int(state / "latency"))
+        if read_int(state / "disable"):
+            off.setdefault(key, []).append(int(state.parts[-3][len("cpu") :]))
+    if driver in (None, "none") and not states:
+        return None
+    listed = [
+        {"name": name, "wakes_in_us": states[number, name], "off_on": format_cpu_list(off.get((number, name), []))}
+        for number, name in sorted(states)
+    ]
+    return {"driver": driver, "governor": governor, "states": listed}
+
+
+def uncore_clock(root: Path) -> dict[str, dict[str, int]] | None:
+    """Return the range in MHz of each of the uncore's clock domains; None where the kernel shows none."""
+    ranges = {
+        folder.name: {
+            name.removesuffix("_freq_khz"): khz // 1000
+            for name in (LOWEST, HIGHEST, *INITIAL.values())
+            if (khz := read_int(folder / name)) is not None
+        }
+        for folder in uncore_frequency.domains(root)
+    }
+    return ranges or None
+
+
+# What the kernel shows of Intel RDT, AMD QoS and Arm MPAM, without changing anything.
+
+RDT_FLAGS = (
+    "rdt_a",
+    "cat_l3",
+    "cdp_l3",
+    "mba",
+    "cqm",
+    "cqm_llc",
+    "cqm_occup_llc",
+    "cqm_mbm_total",
+    "cqm_mbm_local",
+    "cat_l2",
+    "cdp_l2",
+)
+
+
+def rdt_flags(root: Path) -> list[str] | None:
+    """Return the processor's RDT flags; None where /proc/cpuinfo has no x86 flags."""
+    flags = host.cpu_flags(root)
+    return None if flags is None else [flag for flag in RDT_FLAGS if flag in flags]
+
+
+def resctrl(root: Path) -> dict[str, Any]:
+    """Return whether the kernel has resctrl, where it is mounted, whose groups are there, and its info/."""
+    known = host.file_systems(root)
+    facts: dict[str, Any] = {
+        "kernel": None if known is None else "resctrl" in known,
+        "mounted": None,
+        "options": None,
+        "writable": None,
+        "delegated": None,
+        "default_group": None,
+        "default_class": None,
+        "groups": None,
+        "info": None,
+        "clusters": None,
+    }
+    mount = next((mount for mount in mounts(root) if mount.fstype == "resctrl"), None)
+    if mount is not None:
+        here = below(root, mount.point)
+        facts |= {
+            "mounted": mount.point,
+            "options": mount.options,
+            "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
+            "delegated": _delegated(here),
+            "default_group": os.access(here / "schemata", os.W_OK),
+            "default_class": read_text(here / "schemata"),
+            "groups": _folders(here, NO_GROUPS),
+            "info": _info(here / "info"),
+            "clusters": _clusters(here / "mon_data"),
+        }
+    return facts
+
+
+def _delegated(here: Path) -> list[str]:
+    """Name the groups that root gave to this user: whose tasks and masks it may write."""
+    me = os.geteuid()
+    return [
+        name
+        for name in _folders(here, NO_GROUPS) or []
+        if delegated_to(name) == me and all(os.access(here / name / file, os.W_OK) for file in ("tasks", "schemata"))
+    ]
+
+
+def _folders(folder: Path, without: set[str]) -> list[str] | None:
+    try:
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name not in without)
+    except OSError:
+        return None
+
+
+def _clusters(folder: Path) -> int | None:
+    """Count the sub-NUMA clusters that are monitored in a last-level cache; None where nothing is monitored."""
+    caches = _folders(folder, set()) or []
+    parts = [_folders(folder / cache, set()) or [] for cache in caches[:1]]
+    return sum(part.startswith(CLUSTER) for part in parts[0]) if parts else None
+
+
+def _info(folder: Path) -> dict[str, dict[str, str | None]] | None:
+    resources = _folders(folder, set())
+    if resources is None:
+        return None
+    return {
+        resource: {file.name: read_text(file) for file in sorted((folder / resource).iterdir()) if file.is_file()}
+        for resource in resources
+    }

@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 from castmates.errors import CastmatesError
 from castmates.files import sync_folder
-from castmates.linux import capable_copy, cpu_quota, cpuset_partition, file_mode, governor, group_folder, msr, ownership
+from castmates.linux import capable_copy, cgroups, cpu_quota, file_mode, governor, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
-from castmates.machine import pqos_state, resctrl_state
+from castmates.machine import resctrl_state
 from castmates.machine.lock import open_own_lock
 
 MACHINE_WIDE = Path("/var/lib/castmates")
@@ -42,13 +42,13 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "file": Kind(read_setting, write_setting),
-    "group": Kind(group_folder.read, group_folder.write),
+    "group": Kind(cgroups.read, cgroups.write),
     "owner": Kind(ownership.read, ownership.write),
     governor.KIND: Kind(governor.read, governor.write, governor.same),
     msr.KIND: Kind(msr.read, msr.write),
     "cpu-controller": Kind(cpu_quota.read_controller, cpu_quota.write_controller),
-    "cpuset-controller": Kind(cpuset_partition.read_controller, cpuset_partition.write_controller),
-    pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
+    "cpuset-controller": Kind(cgroups.read_controller, cgroups.write_controller),
+    resctrl_state.KIND: Kind(resctrl_state.read, resctrl_state.write, resctrl_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
     "mode": Kind(file_mode.read, file_mode.write),

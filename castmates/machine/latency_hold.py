@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.machine.quieting import LEAVE_OUT
+from castmates.machine.knobs import LEAVE_OUT
 
 KNOB, DEVICE = "cpu_dma_latency", "dev/cpu_dma_latency"
 _NUMBER = struct.Struct("=i")

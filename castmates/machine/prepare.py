@@ -13,7 +13,7 @@ from castmates.linux.host import DEFAULT_AFFINITY
 from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.machine import knobs, latency_hold
 from castmates.machine.journal import Change, Journal
-from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
+from castmates.machine.knobs import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
 

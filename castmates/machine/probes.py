@@ -5,10 +5,13 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from castmates.linux import cgroups
+from castmates.linux import cgroups, cpu_quota, memory_binding
+from castmates.linux.host import cpuinfo, memory_bytes
 from castmates.linux.tracing_rights import rights
 
 TIMEOUT_S = 2.0
@@ -190,3 +193,97 @@ def git_state(project: Path) -> dict[str, Any] | None:
 def our_git_state() -> dict[str, Any] | None:
     """Return the state of the checkout that this package is run from; None where it is installed from a wheel."""
     return git_state(Path(__file__).parents[2])
+
+
+# The word `rdt=` on the kernel's command line: what it switches on and off, and how it has to be changed.
+
+KEY = "rdt="
+OFF = "!"
+PLACE = "the kernel's command line"
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The features of resctrl that the command line names, by the kernel's words for them: l3cat, cmt, mba …"""
+
+    on: frozenset[str]
+    off: frozenset[str]
+
+    def state(self, word: str) -> bool | None:
+        """Return whether a feature is switched on or off; None where that is left to the kernel.
+
+        The kernel lets "on" win, in whatever order and word the two stand.
+        """
+        return True if word in self.on else False if word in self.off else None
+
+
+def switches(command_line: str | None) -> Switches:
+    """Read every `rdt=`: `!x` is off, `x` is on."""
+    items = _items(_words(command_line))
+    return Switches(
+        frozenset(item for item in items if not item.startswith(OFF)),
+        frozenset(item.removeprefix(OFF) for item in items if item.startswith(OFF)),
+    )
+
+
+def change(command_line: str | None, allow: Collection[str], force: Iterable[str] = ()) -> str:
+    """Describe in one line how to let these features be, and how to switch on those that the kernel switches off."""
+    there = _words(command_line)
+    forced = list(dict.fromkeys(force))
+    kept = [item for item in _items(there) if item.removeprefix(OFF) not in {*allow, *forced} or item in forced]
+    items = list(dict.fromkeys([*kept, *forced]))
+    old, new = " ".join(there), KEY + ",".join(items)
+    if not items:
+        return f"remove {old} from {PLACE} and restart"
+    return f"put {new} in place of {old} on {PLACE} and restart" if there else f"add {new} to {PLACE} and restart"
+
+
+def _words(command_line: str | None) -> list[str]:
+    words = (command_line or "").split()
+    ours = words[: words.index("--")] if "--" in words else words  # what follows is meant for init
+    return [word for word in ours if word.startswith(KEY)]
+
+
+def _items(words: Iterable[str]) -> list[str]:
+    return [item for word in words for item in word.removeprefix(KEY).split(",") if item]
+
+
+# Whether this machine can give out CPU time in shares.
+
+
+def no_quota() -> str:
+    """Why it cannot, in a clause; "" where it can."""
+    return cpu_quota.lacking()
+
+
+# Whether this machine is the lab's: a real kernel on a processor whose caches and counters are invented.
+
+LAB = "RDT-lab"  # in the processor's name
+
+
+def platform_here(root: Path = Path("/")) -> str:
+    """Return where figures that are taken here come from: `measured`, or `emulated` in the lab."""
+    return "emulated" if LAB in cpuinfo(root).get("model name", "") else "measured"
+
+
+# How much memory this process and its children may use, and how much of it nobody uses now.
+
+
+def usable_memory(root: Path = Path("/")) -> int | None:
+    """Return the machine's memory in bytes, or what our control groups (a container's, a cluster job's) leave of it."""
+    total, limit = memory_bytes("MemTotal", root), limited_memory(root)
+    return total if limit is None else limit
+
+
+def limited_memory(root: Path = Path("/")) -> int | None:
+    """Return what our control groups allow, in bytes; None where they allow all that there is."""
+    total = memory_bytes("MemTotal", root)
+    least = min((limit.bytes for limit in memory_binding.limits(root)), default=None)
+    return None if least is None or (total is not None and least >= total) else least
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Return how much could be had now before the kernel would have to kill somebody; None where it is not known."""
+    free = memory_bytes("MemAvailable", root)
+    within = [limit.bytes - limit.taken for limit in memory_binding.limits(root) if limit.taken is not None]
+    return max(0, min([*within, *([] if free is None else [free])])) if within or free is not None else None

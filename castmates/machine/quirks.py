@@ -4,7 +4,8 @@ Pure functions of a machine's facts: what is not known of a machine does not app
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +13,61 @@ from typing import Any, Literal
 from pydantic import Field
 
 from castmates.linux import host
-from castmates.machine import boot_words
-from castmates.machine.mbm_counters import BY_CHANCE, TRAFFIC, assignment
+from castmates.linux.perf_event import PERF_DEVICES
+from castmates.machine import probes
 from castmates.machine.topology import parse_cpu_list
 from castmates.study.frozen import Frozen
+
+# Whether a monitoring group's traffic has a counter of the hardware: by chance, or assigned (`mbm_assign_mode`).
+
+TRAFFIC = ("mbm_total_bytes", "mbm_local_bytes")
+DEFAULT, ASSIGNED = "default", "mbm_event"
+BY_CHANCE = ("", DEFAULT)  # the modes in which the hardware chooses whom it counts; "" on kernels without the choice
+FREE = "_"  # in mbm_L3_assignments: no counter
+COUNTED = "e"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What info/L3_MON shows of counters for traffic."""
+
+    mode: str = ""  # default, mbm_event, or "" where the kernel has no such choice
+    offered: tuple[str, ...] = ()
+    counters: Mapping[int, int] = field(default_factory=dict)  # of each cache
+    free: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def assigned(self) -> bool:
+        """Whether groups are counted only by the counters that were assigned to them."""
+        return self.mode == ASSIGNED
+
+
+def assignment(files: Mapping[str, str | None]) -> Assignment:
+    """Read the files of info/L3_MON, of which each may be missing."""
+    modes = (files.get("mbm_assign_mode") or "").split()
+    chosen = next((mode[1:-1] for mode in modes if mode.startswith("[") and mode.endswith("]")), "")
+    return Assignment(
+        chosen,
+        tuple(mode.strip("[]") for mode in modes),
+        _by_cache(files.get("num_mbm_cntrs")),
+        _by_cache(files.get("available_mbm_cntrs")),
+    )
+
+
+def assignments(text: str) -> dict[str, dict[int, str]]:
+    """Read a group's mbm_L3_assignments, `mbm_total_bytes:0=e;1=_`: event -> cache -> state."""
+    states: dict[str, dict[int, str]] = {}
+    for line in text.split():
+        event, _, caches = line.partition(":")
+        pairs = (pair.partition("=") for pair in caches.split(";"))
+        states[event] = {int(cache): state for cache, _, state in pairs if cache.isdecimal()}
+    return states
+
+
+def _by_cache(text: str | None) -> dict[int, int]:
+    pairs = ([part.strip() for part in pair.split("=")] for pair in (text or "").split(";"))
+    return {int(pair[0]): int(pair[1]) for pair in pairs if len(pair) == 2 and all(part.isdecimal() for part in pair)}
+
 
 FILE = Path(__file__).with_suffix(".yaml")
 Facts = Mapping[str, Any]
@@ -128,7 +180,7 @@ def applicable(facts: Facts) -> list[Quirk]:
 
 def switched_off(facts: Facts) -> dict[str, Quirk]:
     """Return the features, by the kernel's words, that Linux hides on this machine by itself, each with its quirk."""
-    switches = boot_words.switches(facts.get("cmdline"))
+    switches = probes.switches(facts.get("cmdline"))
     hiding = {word: quirk for quirk in applicable(facts) for word in quirk.switches_off}
     return {word: quirk for word, quirk in hiding.items() if switches.state(word) is not True}
 
@@ -193,3 +245,72 @@ CONDITIONS: Mapping[str, Callable[[Facts], bool]] = {
     "NMI watchdog": lambda facts: bool(facts.get("nmi_watchdog")),
     "several kinds of cores": lambda facts: len((facts.get("topology") or {}).get("kinds") or {}) > 1,
 }
+
+
+# Which source of memory latencies a processor has, by what perf lists in sysfs: PEBS (Intel), IBS (AMD), SPE (Arm).
+
+LATENCY = 30  # cycles; Intel's and Arm's sources take loads that are at least so slow, as `perf mem` does
+PEBS, IBS, SPE = "PEBS", "IBS", "SPE"
+
+
+def latency_source(root: Path) -> dict[str, str] | None:
+    """The source, and the events that perf records it by; None where there is none."""
+    devices = root / PERF_DEVICES
+    for unit in ("cpu", "cpu_core"):  # of a hybrid processor the fast cores
+        events = devices / unit / "events"
+        if (events / "mem-loads").exists():
+            loads = f"{unit}/mem-loads,ldlat={LATENCY}/"
+            # Since Sapphire Rapids and Alder Lake loads are only counted with another event before them.
+            before = (events / "mem-loads-aux").exists()
+            return {"source": PEBS, "events": f"{{{unit}/mem-loads-aux/,{loads}}}:P" if before else f"{loads}P"}
+    if (devices / "ibs_op" / "type").exists():
+        return {"source": IBS, "events": "ibs_op//"}
+    if spe := sorted(devices.glob("arm_spe_*")):
+        filters = f"ts_enable=1,load_filter=1,store_filter=0,min_latency={LATENCY}"
+        return {"source": SPE, "events": f"{spe[0].name}/{filters}/"}
+    return None
+
+
+# Steps of the throttle of memory bandwidth that a processor makes equal, though the kernel keeps them apart.
+#
+# They are known from reports, and not verified here. Where the processor's registers can be read, each launch's record
+# shows what is true of the machine that measured.
+
+
+@dataclass(frozen=True)
+class EqualSteps:
+    """A processor, and what it makes of some steps, in per cent."""
+
+    processor: str
+    vendor: str  # as in /proc/cpuinfo
+    family: int
+    model: int
+    steppings: Collection[int]
+    becomes: Mapping[int, int]
+    source: str
+
+
+KNOWN = (
+    EqualSteps(
+        processor="Skylake-SP",
+        vendor="GenuineIntel",
+        family=6,
+        model=85,
+        steppings=range(5),  # later ones are Cascade Lake and Cooper Lake, of which nothing is reported
+        becomes={70: 90, 80: 90},
+        source="https://github.com/intel/intel-cmt-cat/issues/69",
+    ),
+)
+
+
+def equal_steps(processor: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+    """Return the steps that become another one on this processor, which /proc/cpuinfo describes."""
+    numbers = tuple(processor.get(key, "") for key in ("cpu family", "model", "stepping"))
+    if not all(number.isdecimal() for number in numbers):
+        return ()
+    family, model, stepping = map(int, numbers)
+    for known in KNOWN:
+        same = (known.vendor, known.family, known.model) == (processor.get("vendor_id"), family, model)
+        if same and stepping in known.steppings:
+            return tuple(known.becomes.items())
+    return ()

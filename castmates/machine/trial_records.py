@@ -9,7 +9,7 @@ from typing import Any
 
 from castmates.files import mapping_if_there, replace_text
 from castmates.linux import host
-from castmates.machine import facts, facts_rdt
+from castmates.machine import facts
 from castmates.machine.topology import read_topology
 
 TELLING_OPTIONS = ("cdp", "cdpl2", "mba_MBps")  # of a mount: what masks and throttles mean depends on them
@@ -33,7 +33,7 @@ class TrialRecords:
             "microcode": host.cpuinfo(root).get("microcode"),
             "kernel": host.release(root),
         }
-        machine |= {"resctrl": facts_rdt.resctrl(root)} if self.depends_on_mount else {}
+        machine |= {"resctrl": facts.resctrl(root)} if self.depends_on_mount else {}
         machine |= {"topology": facts.topology_summary(read_topology(root))} if self.depends_on_place else {}
         return self.identity_of(machine)
 

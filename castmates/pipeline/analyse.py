@@ -26,21 +26,20 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, written_text
 from castmates.pipeline.confirm import confirmed_rows
-from castmates.pipeline.estimates import Estimates, write
-from castmates.report.answer.answer import answer
-from castmates.report.answer.lines import answer_lines
-from castmates.report.export.graph_files import write_graphs
-from castmates.report.figures.drawing import draw_figures
+from castmates.pipeline.estimate_operations import Estimates, write
+from castmates.report.answer.answer import answer, answer_lines
+from castmates.report.export.graph_svg import write_graphs
+from castmates.report.figures.page_svg import draw_figures
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from castmates.results import launch_tables
 from castmates.results.asked import looks_before
-from castmates.results.bundled_records import RecordReader
+from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
-from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of

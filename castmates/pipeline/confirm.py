@@ -7,10 +7,19 @@ import pandas as pd
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.verdicts import TOO_FEW
-from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
 from castmates.analysis.partitions.held import as_held, held_by, states
-from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN
+from castmates.analysis.partitions.recommendation import (
+    ADVISED,
+    CONFIRMED,
+    NO_SWEEP,
+    NOT_MET,
+    NOT_NEEDED,
+    OPEN,
+    Searched,
+    other_design,
+    pareto_table,
+    refusal,
+)
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import Project
@@ -19,13 +28,13 @@ from castmates.results.columns.study import frame
 from castmates.results.confirming import folder_of, study_files
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
-from castmates.results.pilots import with_rounds_of_pilot
+from castmates.results.plans import with_rounds_of_pilot
 from castmates.results.records import read_record
 from castmates.study.class_names import workload_of
 from castmates.study.confirmation import FEWEST_LAUNCHES, confirmation_name, confirming, mix_under
+from castmates.study.mitigations import with_place
 from castmates.study.model import Study
 from castmates.study.spec import Launch, Mix, Plan
-from castmates.study.wanted import with_place
 
 HEAD = "Written by `castmates sweep {study} --confirm`: fresh launches for a partition that it recommends."
 

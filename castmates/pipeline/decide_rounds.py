@@ -10,11 +10,10 @@ from castmates.analysis.design.pilot import best_rounds, cost_of, spreads
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
+from castmates.results.looks import read_decisions
 from castmates.results.records import read_record
-from castmates.results.rounds import read_decisions
-from castmates.study.decisions import Decision
 from castmates.study.looks import part_of
-from castmates.study.rounds import Cost, Spread, guessed_cost
+from castmates.study.rounds import Cost, Decision, Spread, guessed_cost
 from castmates.study.spec import PROTOCOL, Launch, Plan
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from castmates.analysis.timeline.seen import Trace
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimates import Estimates, write
+from castmates.pipeline.estimate_operations import Estimates, write
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
+from castmates.timeline.model import extent
 from castmates.timeline.queries.database import of_study, readable
-from castmates.timeline.span import extent
 from castmates.timeline.tables import read
 
 RULE = "estimate_traces"

@@ -1,9 +1,11 @@
 """Writes the study that traces a command as it was typed, and measures what it loses."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from castmates import shipped
 from castmates.errors import CastmatesError
@@ -11,10 +13,15 @@ from castmates.files import cache_folder, written_text
 from castmates.pipeline.followed_trial import Steps, Wish, try_steps
 from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
 from castmates.protocols import Say
+from castmates.results.named import default_study
 from castmates.study.model import Study, Workload
 from castmates.study.profile_keys import ProfileKeys
+from castmates.study.trying import option_of
 from castmates.workloads import environments
 from castmates.workloads.attached.keras import XLA
+from castmates.workloads.jaxjobs.shapes import SHAPES as JAX
+from castmates.workloads.tfmodels.jobs import SHAPES as TENSORFLOW
+from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 
 LAUNCHES = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
@@ -131,3 +138,81 @@ def _refuse_other_keys(file: Path, traced: Followed) -> None:
             raise CastmatesError(
                 f"{file} has 'profile.{key}: {there}' and not {number}: change it there, or give another --name."
             )
+
+
+# Which file a study is read from, as Snakemake's options name it, or a workflow that uses ours as a module.
+
+KEYS = ("study", "launches")  # of Snakemake's --config
+
+
+class Options(Protocol):
+    """What Snakemake's command line sets in the configuration."""
+
+    config: Mapping[str, object]
+    configfiles: Sequence[Path]
+
+
+def study_of(config: Mapping[str, object], options: Options, written: Sequence[Path | str] = ()) -> Path:
+    """The study of a sweep: `config` as the rules see it, and the files that `configfile:` named beside the options'.
+
+    A file given by --configfile, or by `configfile:` where our workflow is a module, is the study itself.
+    """
+    if options.configfiles:
+        return chosen_study(options.config, options.configfiles)
+    if not (keys := set(config) - {*KEYS}) or not written:
+        return chosen_study(config)
+    file = chosen_study(options.config, [Path(each) for each in written])
+    if changed := sorted(key for key in keys | set(_content(file)) if config.get(key) != _content(file).get(key)):
+        raise CastmatesError(
+            f"the workflow changed '{changed[0]}' of the configuration that it read from {file}: a study is its file, "
+            "so change the key there."
+        )
+    return file
+
+
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
+    if strange := sorted(set(config) - set(KEYS)):
+        raise CastmatesError(
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file; --config launches=N asks for more launches."
+        )
+    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(named) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(named[0] if named else default_study()))
+
+
+def _content(file: Path) -> Mapping[str, object]:
+    from snakemake.common.configfile import load_configfile
+
+    content: Mapping[str, object] = load_configfile(str(file))
+    return content
+
+
+# What our own jobs take for options that a workload does not set.
+
+Word = str | bool | int | float
+BATCHES = {
+    "castmates.workloads.tfmodels": {key: shape.batch for key, shape in TENSORFLOW.items()},
+    "castmates.workloads.torchjobs": {key: shape.batch for key, shape in TORCH.items()},
+    "castmates.workloads.jaxjobs": {key: shape.batch for key, shape in JAX.items()},
+}
+OF_TENSORFLOW: dict[str, Word] = {"onednn": "on", "precision": "float32", "xla": False}
+
+
+def usual_options(command: Sequence[str], cpus: int) -> dict[str, Word]:
+    """The options of a job of ours and their usual values; nothing is known of other programs."""
+    program = next((word for word in command if word in BATCHES), "")
+    if not program:
+        return {}
+    batch = BATCHES[program].get((option_of(command, "model") or "", option_of(command, "size") or "tiny"))
+    is_tensorflow = program == "castmates.workloads.tfmodels"
+    source = ("records" if option_of(command, "data") else "memory") if is_tensorflow else "pipeline"
+    threads: Word = option_of(command, "threads") or cpus
+    of_tensorflow = OF_TENSORFLOW | {"inter-threads": threads} if is_tensorflow else {}
+    known: dict[str, Word] = {"threads": cpus, "source": source, **of_tensorflow}
+    return known | ({} if batch is None else {"batch": batch})

@@ -25,7 +25,7 @@ from castmates.pipeline.own_study import FirstRun, last_line
 from castmates.protocols import Say
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes.launch import clean_environment
-from castmates.workloads import attaching, heartbeat
+from castmates.workloads import environments, heartbeat
 from castmates.workloads.attached.status import VARIABLE as STATUS
 
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the warm-up that show how long one takes; seconds of them at most
@@ -70,7 +70,7 @@ def try_steps(wish: Wish, cache: Path, say: Say) -> Steps:
         seen = _Seen(wish, Path(folder), say)
         cpus = tuple(sorted(os.sched_getaffinity(0))[: wish.cpus])
         environment = clean_environment(wish.variables, cpus, Path(folder), wish.path_prefix)
-        environment |= attaching.variables(environment, wish.step_function, cache) | seen.channels
+        environment |= environments.variables(environment, wish.step_function, cache) | seen.channels
         process = _started(wish.command, environment, cpus, errors)
         try:
             warden.guard_process(process.pid)

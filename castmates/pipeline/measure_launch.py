@@ -10,24 +10,26 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 
+from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.files import make_folder
+from castmates.files import make_folder, mapping_if_there
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
-from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.records import record_or_why, too_busy
 from castmates.runner import progress
-from castmates.runner.kinds import kind_of
-from castmates.runner.node_check import refuse_other_node
+from castmates.runner.launch import kind_of
 from castmates.runner.outcome import Outcome
+from castmates.runner.staging import OtherNode, refuse_other_node
 from castmates.study.adaptive import as_launched
-from castmates.study.decisions import undecided
 from castmates.study.plan_text import Task, task_in
-from castmates.study.rounds import FIRST_LAUNCHES
-from castmates.study.spec import Launch, Plan
+from castmates.study.rounds import FIRST_LAUNCHES, undecided
+from castmates.study.spec import Launch, Member, Plan
+from castmates.workloads import environments
+from castmates.workloads.native import build as native
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -173,3 +175,50 @@ def _signals_raise() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# A launch on a node of a cluster, whose processor may be another one than that of the machine that planned.
+
+
+def built_for_us(launch: Launch, cache: Path) -> Launch:
+    """The launch with our own programs as this processor needs them: they are built for the very one that builds them.
+
+    Their sources have to be those that the launch was planned with.
+    """
+    planned, ours = launch.cohort.native_key, environments.key(environments.NATIVE, shipped.environments())
+    if launch.design.model is not None or ours == planned:
+        return launch
+    place = environments.place_of(environments.NATIVE, planned, cache)
+    if not environments.ready_file(place).is_file():
+        return launch  # a launch by hand, without a sweep that builds: it reports what is not built
+    if mapping_if_there(environments.ready_file(place)).get("sources") != native.sources():
+        raise CastmatesError(
+            "the sources of the kernels are no longer those that this launch was planned with; run the same command "
+            "again."
+        )
+    environments.build(environments.NATIVE, shipped.environments(), cache)
+    members = tuple(_with_native(member, ours) for member in launch.cohort.members)
+    return launch.model_copy(
+        update={"cohort": launch.cohort.model_copy(update={"native_key": ours, "members": members})}
+    )
+
+
+def _with_native(member: Member, key: str) -> Member:
+    is_native = member.environment == environments.NATIVE
+    return member.model_copy(update={"environment_key": key}) if is_native else member
+
+
+# Refuses a launch on a node that is not of its class, and notes what the next attempt has to know.
+
+
+def refuse_wrong_node(folder: StudyFolder, task: Task, path: str) -> None:
+    """Note the attempt at the launch of this path, and refuse it on another node than it was planned for."""
+    node = node_here()
+    if node:
+        note_attempt(folder, path, node)
+    try:
+        refuse_other_node(task.launch, task.machines)
+    except OtherNode:
+        if node:
+            note_refusal(folder, task.launch.cohort.machine, node)
+        raise

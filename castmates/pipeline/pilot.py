@@ -13,12 +13,12 @@ from castmates.analysis.design import pilot as estimates
 from castmates.analysis.statistics.power import launches_for
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
-from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.measure_launch import measure_launch
+from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
-from castmates.results.pilots import pilot_folder, pilot_name
+from castmates.results.plans import pilot_folder, pilot_name
 from castmates.results.records import Record, read_record, useless
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.model import Study

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.prediction.observed import RATE
-from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import KnownGrid, estimate_predictions, name_on, never_pooled
+from castmates.analysis.prediction.pairs import RATE
+from castmates.analysis.prediction.table import GRID, KnownGrid, estimate_predictions, name_on, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
@@ -16,7 +15,7 @@ from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.class_names import without_class
 from castmates.study.dials import dials_of
-from castmates.study.predict_keys import FEWEST_PAIRS
+from castmates.study.place_keys import FEWEST_PAIRS
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 

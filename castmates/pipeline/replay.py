@@ -12,8 +12,7 @@ from castmates.files import replace_text
 from castmates.project import load
 from castmates.results.find import Measured, find
 from castmates.results.folder import StudyFolder
-from castmates.results.published import Published
-from castmates.results.published_study import read_published, read_source
+from castmates.results.published import Published, read_published, read_source
 from castmates.results.records import read_json
 from castmates.study.model import Study, Workload
 from castmates.study.node_facts import NodeFacts, difference, recorded

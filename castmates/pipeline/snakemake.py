@@ -1,6 +1,7 @@
 """Runs Snakemake as a child that never outlives us: a request to end us ends its jobs and it, in good order."""
 
 import contextlib
+import fcntl
 import os
 import select
 import shlex
@@ -8,18 +9,32 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import castmates
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.extras import SWEEP, refuse_lacking
 from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.host import flock_holder
 from castmates.pipeline import ending_sweep
-from castmates.pipeline.closing import SHOWN_ELSEWHERE
+from castmates.pipeline.planned_sweep import PlannedSweep
+from castmates.project import Project
 from castmates.protocols import Say
+from castmates.results.asked import remember_launches
+from castmates.results.bundle_names import RecordReader
+from castmates.results.folder import StudyFolder
+from castmates.results.looks import precision_words, read_adaptive_looks
+from castmates.results.named import retry_command
+from castmates.results.records import record_or_why, refuse_links, useless
+from castmates.study.adaptive import saved, summary
+from castmates.study.spec import Plan
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
@@ -129,3 +144,132 @@ def _note(_number: int, _frame: FrameType | None) -> None:
 def _try_to(say: Say, words: str) -> None:
     with contextlib.suppress(OSError):  # the listener may be gone
         say(words)
+
+
+# What the terminal shows at the end of a sweep.
+
+SHOWN_ELSEWHERE = "CASTMATES_RESULT_SHOWN_ELSEWHERE"  # set by a command that prints the result itself after the sweep
+
+
+def closing_text(project: Project, plan: Plan) -> str:
+    """What came out, what to do next, and where the report is."""
+    if os.environ.get(SHOWN_ELSEWHERE):
+        return "".join(f" {line}\n" for line in closing_words(project, plan).splitlines())
+    folder = project.results
+    try:
+        answer = folder.answer_file.read_text(encoding="utf-8")
+    except OSError:  # only tables were asked for
+        answer = ""
+    paragraphs = ["".join(f" {line}\n" if line else "\n" for line in answer.splitlines())]
+    paragraphs += ["".join(f" {line}\n" for line in closing_words(project, plan).splitlines())]
+    if folder.page_file.is_file():
+        paragraphs.append(f" Report {folder.page_file.resolve().as_uri()}\n")
+    return "\n".join(filter(None, paragraphs))
+
+
+def closing_words(project: Project, plan: Plan) -> str:
+    """Whether the sweep is precise enough, and which launches gave little."""
+    folder = project.results
+    precision = precision_words(plan, folder, project.study.budget.precision)
+    lines = [f"{sentence}\n" for sentence in (precision, *_of_looks(plan, folder)) if sentence]
+    files = [folder.record_file(launch) for launch in folder.measured(plan).launches]
+    read = RecordReader(folder).read
+    reasons = Counter(reason for file in files if (reason := useless(read(file))))
+    if reasons:
+        few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
+        lines.append(f"{few}. `{retry_command(project.study_file)}` measures them again.\n")
+    return "".join(lines)
+
+
+def refuse_nothing(project: Project) -> None:
+    """End a command with an error where no launch of a study counts: its page has no number."""
+    files = project.results.record_files()
+    if files and all(useless(record_or_why(file)) for file in files):
+        raise CastmatesError(
+            f"nothing counts of the {len(files)} launches of {project.study.name}: {project.results.page_file} shows "
+            f"why. `{retry_command(project.study_file)}` measures them again."
+        )
+
+
+def _of_looks(plan: Plan, folder: StudyFolder) -> Iterator[str]:
+    """What the looks of an adaptive study decided, and saved."""
+    if looks := read_adaptive_looks(plan, folder):
+        yield summary(looks)
+        records = (RecordReader(folder).read(folder.record_file(launch)) for launch in folder.measured(plan).launches)
+        yield saved(looks[-1], sum(int(record.get("windows", 0)) for record in records))
+
+
+# What is done once, before the first job of a sweep.
+
+
+def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bool) -> None:
+    """Keep other sweeps away from these results, and leave for jobs on other nodes what they need."""
+    project = sweep.project
+    hold_sweep_lock(project.results)
+    if "launches" in config:
+        remember_launches(project.results, project.study.budget.launches)
+    if has_jobs_elsewhere:
+        sweep.leave_for_jobs()
+
+
+# One sweep at a time over the same results; the kernel lets go of the lock when the sweep dies, however it dies.
+
+_held: list[int] = []
+
+
+def hold_sweep_lock(results: StudyFolder) -> None:
+    """Take the lock for as long as this process lives."""
+    refuse_links(results)
+    file = results.lock_file
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{file} cannot be opened ({problem.strerror}): these results belong to somebody else or may not be "
+            "written; give the study another 'name', or run as their owner."
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = flock_holder(os.fstat(descriptor)) or "unknown"
+        os.close(descriptor)
+        raise CastmatesError(
+            f"another sweep (process {holder}) is writing to {results}; wait for it, or end it."
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    _held.append(descriptor)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A sweep that writes to some results now."""
+
+    process: int
+    since: datetime
+
+
+def running_sweep(results: StudyFolder) -> Running | None:
+    """The sweep that holds the lock; nothing is locked to find that out."""
+    try:
+        state = results.lock_file.stat()
+    except OSError:
+        return None
+    process = flock_holder(state)
+    return None if process is None else Running(process, datetime.fromtimestamp(state.st_mtime).astimezone())
+
+
+# Measured launches are kept: a sweep is refused where Snakemake may run jobs again for other than two reasons.
+
+KEEPING = {"mtime", "params"}  # as profiles/default has it: a changed specification, a changed table
+
+
+def refuse_to_forget(triggers: Iterable[object]) -> None:
+    """Refuse Snakemake's own choice, by which a new version of the workflow's text would measure everything again."""
+    more = sorted({str(trigger) for trigger in triggers} - KEEPING)
+    if more:
+        raise CastmatesError(
+            f"Snakemake would measure launches again for other reasons than a changed study ({', '.join(more)}): add "
+            f"--workflow-profile {shipped.profile()} to the command, or --rerun-triggers mtime params."
+        )

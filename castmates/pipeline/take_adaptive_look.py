@@ -9,15 +9,13 @@ from typing import Any
 from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide, mix_estimates
 from castmates.analysis.statistics.power import loss_pct
 from castmates.errors import CastmatesError
-from castmates.results.adaptive_looks import CELLS, read_adaptive_look
+from castmates.results.bundles import found_launches
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
-from castmates.results.looks import went_on
-from castmates.results.measured import found_launches
-from castmates.study.adaptive_words import reason
+from castmates.results.looks import CELLS, read_adaptive_look, went_on
+from castmates.study.adaptive import Question, questions, reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
-from castmates.study.questions import Question, questions
 from castmates.study.spec import UNMANAGED, Plan
 
 

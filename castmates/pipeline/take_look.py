@@ -12,12 +12,12 @@ from castmates.study.looks import needed
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
-    from castmates.analysis.design.precision import Reached
+    from castmates.analysis.design.pilot import Reached
 
 
 def take_look(plan: Plan, folder: StudyFolder, wanted: float, decisions: Sequence[Sequence[str]]) -> "list[Reached]":
     """Judge the cohorts that went on after these decisions, by the windows on disk."""
-    from castmates.analysis.design.precision import look  # pandas: `castmates plan` mostly needs none
+    from castmates.analysis.design.pilot import look  # pandas: `castmates plan` mostly needs none
 
     return look(plan, read_windows([folder.launch(path) for path in needed(plan, decisions)]), wanted, decisions)
 

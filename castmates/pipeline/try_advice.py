@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from castmates.analysis.findings.findings import Finding, change_for
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.pipeline.usual_options import usual_options
+from castmates.pipeline.followed_study import usual_options
 from castmates.project import Project
-from castmates.results.pilots import with_rounds_of_pilot
+from castmates.results.plans import with_rounds_of_pilot
 from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
 from castmates.study.class_names import without_class
 from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME

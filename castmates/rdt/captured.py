@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.linux.host import memory_bytes
-from castmates.machine.memory import usable_memory
+from castmates.machine.probes import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.study.cache import Cache

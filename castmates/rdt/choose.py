@@ -1,31 +1,60 @@
 """Which allocator and which monitor this machine allows."""
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
+from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.linux.msr import read_msr
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Monitor, Say
-from castmates.rdt.added import OURS, Driver, driver
-from castmates.rdt.nothing import NoAllocator, NoMonitor
-from castmates.rdt.pqos.allocator import PqosAllocator
+from castmates.protocols import Allocator, Held, Monitor, Sample, Say
 from castmates.rdt.pqos.monitor import PqosMonitor
-from castmates.rdt.pqos.session import open_session
+from castmates.rdt.pqos.session import PqosAllocator, open_session
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.capabilities import capabilities, find_mount
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.foreign import KernelTasks
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
-from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
-from castmates.rdt.resctrl.tasks import KernelTasks
+from castmates.rdt.resctrl.mounting import Lease, Mounted, hopeless, lease
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
+from castmates.study.spec import Share
+
+# Allocators that plug-ins add: a study names one by `cache.driver`, as it names resctrl or pqos.
+
+OURS = ("resctrl", "pqos")
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What a plug-in gives: how the cache can be shared out on this machine, and by what."""
+
+    shareable: Callable[[], Cache | None]  # what partitions are planned for; None where nothing can be shared out
+    refusal: Callable[[], str]  # why it could not give out anything here and now; "" where it could
+    allocator: Callable[[Say], Allocator]  # for one launch
+    monitor: Callable[[float, Say], Monitor] | None = None  # of so many readings a second; resctrl's if left out
+
+
+def driver(name: str) -> Driver:
+    """The driver of this name; an unknown name is an error in one sentence."""
+    found = plugins.added("allocators", _wrong, taken=OURS)
+    if name not in found:
+        from castmates.study.reading import did_you_mean  # yaml: every launch loads this module, and none comes here
+
+        known = [*OURS, *found]
+        raise CastmatesError(f"'cache.driver' is '{name}'{did_you_mean(name, known)} (there are: {', '.join(known)}).")
+    return cast(Driver, found[name])
+
+
+def _wrong(thing: object) -> str:
+    return "" if isinstance(thing, Driver) else f"it is a {type(thing).__name__}, and no castmates.rdt.choose.Driver"
 
 
 @dataclass(frozen=True)
@@ -152,3 +181,69 @@ def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
     journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
     domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
     return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release, read_msr)
+
+
+# Allocation and monitoring on a machine that has neither: the study goes on with what is left, and reports so.
+
+
+class NoAllocator:
+    """Partitions nothing: gives everything to everybody, and nothing else."""
+
+    name = "none"
+
+    def __init__(self, why: str = "none: this machine gives no cache allocation") -> None:
+        self.why = why
+
+    def prepare(self, members: Mapping[str, Held]) -> None:
+        """Make no groups."""
+
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Refuse all shares."""
+        if shares:
+            raise CastmatesError(
+                f"no partition can be applied ({self.why}); run the study on a machine with resctrl (see castmates"
+                " doctor), or take its partitions out."
+            )
+        return False
+
+    def read_back(self) -> dict[str, str]:
+        """Read no schemata."""
+        return {}
+
+    def misplaced(self) -> list[str]:
+        """Look for nothing."""
+        return []
+
+    def restore(self) -> None:
+        """Put nothing back, because nothing was changed."""
+
+    def about(self) -> dict[str, str]:
+        """Report that nothing is driven, and why."""
+        return {"allocation": self.why}
+
+
+class NoMonitor:
+    """Reads neither cache occupancy nor bandwidth."""
+
+    name = "none"
+    rate = 0.0
+
+    def __init__(self, why: str = "none: this machine gives no cache or bandwidth monitoring") -> None:
+        self.why = why
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Watch nothing."""
+
+    def start(self) -> None:
+        """Begin no series."""
+
+    def stop(self) -> list[Sample]:
+        """Return no samples."""
+        return []
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def about(self) -> dict[str, str]:
+        """Report that nothing is read, and why."""
+        return {"monitoring": self.why}

@@ -3,11 +3,12 @@
 `castmates.load` is `load` of this module: figures, the page and notebooks of others read results by the same class.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -15,35 +16,32 @@ from castmates.analysis.effects.mask_stamp import as_one, masks_stamp
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.files import written_text
-from castmates.report.figure_files import FigureFiles, drawn_figures
+from castmates.report.figure_files import FigureFiles, drawn_figures, restricted, shown_part
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
-from castmates.report.one_processor import restricted, shown_part
 from castmates.results import launch_tables
-from castmates.results.adaptive_looks import Look as AdaptiveLook
-from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
-from castmates.results.bundled_records import RecordReader
+from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.contract import Table
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.registry import TABLES, table_of
 from castmates.results.columns.study import frame
-from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
-from castmates.results.looks import Look, read_looks
+from castmates.results.looks import Look, read_adaptive_looks, read_decisions, read_looks
+from castmates.results.looks import Look as AdaptiveLook
+from castmates.results.node_notes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
-from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables, has
 from castmates.study.capabilities import Capability
-from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
-from castmates.study.partitions.planned import masked
+from castmates.study.partitions.partitions import masked
 from castmates.study.reading import read_keys
+from castmates.study.rounds import Decision
 from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -317,3 +315,22 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.launches) if file.is_file())
+
+
+# What a figure, its caption and its text alternative all need is made once.
+
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """Make it once of each object, and forget it with the object."""
+    known: dict[int, Made] = {}
+
+    @wraps(make)
+    def made(of: Any) -> Made:  # noqa: ANN401 (whatever `make` takes)
+        if id(of) not in known:
+            known[id(of)] = make(of)
+            weakref.finalize(of, known.pop, id(of), None)
+        return known[id(of)]
+
+    return made

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
-from castmates.study.more_launches import MOST
+from castmates.study.looks import MOST
 from castmates.study.spec import Plan
 
 

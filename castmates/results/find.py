@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import MOST_WRITTEN, bytes_of, written_text
 from castmates.results import launch_tables
-from castmates.results.bundled_records import RecordReader
+from castmates.results.bundle_names import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.named import default_study
 from castmates.results.plans import read_plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.files import ODD, Unreadable, regular, sha256_of, why
-from castmates.results.bundled_records import bundle_list
+from castmates.results.bundle_names import bundle_list
 from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES

@@ -7,13 +7,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
-from castmates.files import ODD, Unreadable, bytes_of, mapping_of, why
-from castmates.results.adaptive_looks import as_decided, decided_task
+from castmates.files import ODD, Unreadable, bytes_of, mapping_of, understanding, why
 from castmates.results.folder import StudyFolder
-from castmates.results.rounds import decided_rounds
+from castmates.results.looks import as_decided, decided_rounds, decided_task
 from castmates.study.cache import Cache
-from castmates.study.decisions import with_decisions, with_rounds
+from castmates.study.model import Study
 from castmates.study.plan_text import Task, looks_of, plan_of, task_of, trace_task_of
+from castmates.study.rounds import Spread, with_decisions, with_rounds
 from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
@@ -105,3 +105,41 @@ def remembered_draw(plan_file: Path) -> Drawn | None:
         return Drawn.model_validate(mapping_of(plan_file)["drawn"])
     except (OSError, ValueError, KeyError):
         return None
+
+
+# Reads what the pilot of a study left: in a folder beside the study's.
+
+
+def pilot_name(study: Study) -> str:
+    """The name of the pilot as a study."""
+    return f"{study.name}-pilot"
+
+
+def pilot_folder(study: Study) -> StudyFolder:
+    """Where the pilot of this study has its launches and its proposal."""
+    return StudyFolder.of(pilot_name(study))
+
+
+def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
+    """The study with a number of rounds in place of `pilot`."""
+    if study.budget.rounds != "pilot":
+        return study
+    file = pilot_folder(study).pilot_file
+    if not file.exists():
+        raise CastmatesError(
+            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates plan {study_file} "
+            f"--pilot`, or "
+            "write a number of rounds."
+        )
+    with understanding(file, "what a pilot leaves", f"run `castmates plan {study_file} --pilot` again"):
+        rounds = int(mapping_of(file)["rounds"])
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
+
+
+def read_spreads(study: Study) -> dict[str, Spread]:
+    """What the pilot found of the spread of each mix, by the mixes' identities; nothing where there was none."""
+    file = pilot_folder(study).pilot_file
+    if not file.is_file():
+        return {}
+    with understanding(file, "what a pilot leaves", "run `castmates plan --pilot` again"):
+        return {identity: Spread(**spread) for identity, spread in mapping_of(file)["mixes"].items()}

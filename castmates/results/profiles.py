@@ -13,8 +13,7 @@ from castmates.results.columns.dataflow import GRAPH_EDGES, GRAPH_NODES
 from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.folder import StudyFolder
-from castmates.results.links import refuse_links
-from castmates.results.records import read_json
+from castmates.results.records import read_json, refuse_links
 from castmates.study.profile_launches import identity_of
 from castmates.study.spec import Plan
 

@@ -1,17 +1,19 @@
 """Reads the records of a study's launches, and discards launches that are of no use to the analysis."""
 
 import hashlib
+import json
+import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
+from castmates.english import counted
 from castmates.errors import CastmatesError
-from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, regular, understanding
-from castmates.results.columns.launch import DIGESTS, RECORD
+from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, regular, replace_text, understanding, writing
+from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.links import refuse_links
 from castmates.study.reasons import ReasonKind
 
 Record = Mapping[str, Any]
@@ -146,3 +148,55 @@ def _shared(record: Record, known: dict[str, Any]) -> Record:
     return {
         key: once(key, value) if isinstance(value, dict) and key != "spec" else value for key, value in record.items()
     }
+
+
+# Refuses links in the folder of a study: Castmates makes none, and what is written through one lands elsewhere.
+
+
+def refuse_links(results: StudyFolder) -> None:
+    """Raise an error that names a link inside the folder; the folder itself may be one."""
+    if link := next(_links(results.path), None):
+        raise CastmatesError(
+            f"{link} is a link (to {link.readlink()}), which Castmates did not make, and through which it would read "
+            "or write what does not belong to these results; remove it, or put what it leads to in its place."
+        )
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.is_symlink():
+            yield Path(entry.path)
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _links(Path(entry.path))
+
+
+# Launches whose files cannot be used, such as one that has lost a table: they are measured again.
+
+TOLD = 3
+TABLES = frozenset(map(table_file, LAUNCH_TABLES))
+
+
+def lacking(folder: Path | str) -> str:
+    """A table of a launch that is not in its folder, "" without any; one look at it, as there are thousands."""
+    with os.scandir(folder) as entries:
+        return min(TABLES.difference(entry.name for entry in entries if entry.is_file()), default="")
+
+
+def torn_words(torn: Mapping[str, str]) -> list[str]:
+    """What is said of them: why, of the first ones."""
+    if not torn:
+        return []
+    head = f"{counted(len(torn), 'launch')} cannot be used; the next sweep measures damaged ones again:"
+    return [head, *list(torn.values())[:TOLD]]
+
+
+def remember_torn(folder: StudyFolder, torn: Collection[str]) -> Path:
+    """Write down which launches are torn: the note is newer than their records, so that Snakemake replaces these."""
+    file = folder.torn_file
+    with writing(file):
+        replace_text(file, json.dumps(sorted(torn), indent=1) + "\n")
+    return file

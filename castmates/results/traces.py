@@ -9,8 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.links import refuse_links
-from castmates.results.records import read_json
+from castmates.results.records import read_json, refuse_links
 from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Launch, Plan
 from castmates.study.trace_launches import identity_of, meant, trace_name

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare, trial_records
-from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
+from castmates.machine.probes import platform_here
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
@@ -21,18 +21,15 @@ from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
-from castmates.runner.kinds import kind_of
-from castmates.runner.launch_kind import LaunchKind
-from castmates.runner.memory_room import refuse_too_little
-from castmates.runner.outcome import Outcome
-from castmates.runner.processes import isolation, prefetchers, starts
-from castmates.runner.processes.launch import WorkloadFailed
+from castmates.runner.outcome import LaunchKind, Measured, Outcome
+from castmates.runner.processes import isolation, starts
+from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.prefetch_witness import PrefetchWitness
 from castmates.runner.rounds.quota_witness import QuotaWitness
-from castmates.runner.staging import LiveStage, moved_aside, on_stage
+from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_too_little
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Launch
 from castmates.workloads.heartbeat import HeartbeatError
@@ -82,7 +79,7 @@ def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callab
     with (
         guarded() as warden,
         _knobs(launch, warden, say) as outcome.prepared,
-        prefetchers.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
+        isolation.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
         _aside(launch) as outcome.runner_cpus,
         on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
         kind.guarded(stage),
@@ -138,7 +135,7 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (launch.number - 1) * launch.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
-    if prefetchers.wanted(launch.cohort):
+    if isolation.wanted(launch.cohort):
         hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
     if any(share.quota for scene in launch.cohort.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
@@ -182,3 +179,60 @@ def _cpus(launch: Launch) -> set[int]:
 
 def _purpose(launch: Launch) -> str:
     return f"launch {launch.path} of study {launch.study}"
+
+
+# The kinds of launches: one that measures, one that profiles, one that traces.
+
+
+class Measure(LaunchKind[Measured]):
+    """Rounds of scenes are measured."""
+
+    Outcome = Measured
+
+    def prepare(self, members: Sequence[Start], channels: Path) -> None:
+        """Give the lead its page."""
+        if self.launch.design.counters.profile:
+            from castmates.runner.profiles import asking
+
+            asking.offer(members[0], channels)
+
+    def observe(self, stage: LiveStage, say: Say) -> None:
+        """Do what the launch is for."""
+        from castmates.runner.after_rounds.measure import measure_after_rounds
+        from castmates.runner.rounds.hardware import processor_record
+        from castmates.runner.rounds.round import measure_rounds
+
+        measure_rounds(self.outcome, stage, say)
+        self.outcome.processor = processor_record(stage.hardware.allocator, self.launch)
+        measure_after_rounds(self.outcome, stage, say)
+
+    @staticmethod
+    def write(outcome: Measured, folder: Path) -> None:
+        """Write the files of the launch."""
+        from castmates.runner import record
+
+        record.write(outcome, folder)
+
+    @staticmethod
+    def words(outcome: Measured) -> str:
+        """Say what it came to."""
+        if not outcome.rounds:
+            return (
+                "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
+                "this again"
+            )
+        rejected = sum(bool(window.reasons) for window in outcome.windows)
+        return f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s"
+
+
+def kind_of(launch: Launch) -> type[LaunchKind[Any]]:
+    """Return the kind of a launch; one that measures need not import what traces."""
+    if launch.design.profiling is not None:
+        from castmates.runner.profiles.kind import Profile
+
+        return Profile
+    if launch.design.tracing is not None:
+        from castmates.runner.tracing.kind import Trace
+
+        return Trace
+    return Measure

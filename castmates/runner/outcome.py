@@ -1,17 +1,21 @@
 """What a launch comes to, collected while it runs; the record of its kind writes it down."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
 from castmates.machine import prepare
-from castmates.runner.processes.launch import Running
+from castmates.protocols import Say
+from castmates.runner.processes.launch import Running, Start
 from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
+from castmates.runner.staging import LiveStage
 from castmates.study.spec import Launch
 
 
@@ -73,3 +77,64 @@ class Measured(Outcome):
         self.rounds = 0
         for counted in (self.windows, self.layers, self.costs):
             counted.clear()
+
+
+# What a kind of launch does besides what every launch does; each has its own outcome and its own record.
+
+Kept = TypeVar("Kept", bound=Outcome)
+
+
+class LaunchKind(Generic[Kept]):
+    """One launch of a kind, from its members' start to its end."""
+
+    Outcome: ClassVar[type[Outcome]]
+    reading = ""  # what is said while what was recorded is read, which may take long
+    keeps_logs = True  # where the launch failed
+
+    @staticmethod
+    def name_of(launch: Launch) -> str:
+        """What the lines of the launch begin with."""
+        return f"launch {launch.path}"
+
+    def __init__(self, outcome: Kept, folder: Path) -> None:
+        self.outcome, self.launch, self.folder = outcome, outcome.launch, folder
+
+    def helpers(self, scratch: Path, cache: Path) -> list[Start]:  # noqa: ARG002
+        """Programs that stand beside the members; they are known before the members start."""
+        return []
+
+    def needed_bytes(self) -> int:
+        """How much memory the helpers take."""
+        return 0
+
+    def prepare(self, members: Sequence[Start], channels: Path) -> None:
+        """Give members, before they start, what this kind asks of them; the lead is the first."""
+
+    def ranges_of(self, start: Start) -> int:  # noqa: ARG002
+        """How many annotations of a member are kept one by one."""
+        return self.launch.design.counters.ranges
+
+    def started(self, stage: LiveStage, name: str) -> None:
+        """A member or a helper has been started."""
+
+    def observe(self, stage: LiveStage, say: Say) -> None:
+        """Do what the launch is for; all are ready, and frozen."""
+        raise NotImplementedError
+
+    @contextmanager
+    def guarded(self, stage: LiveStage) -> Iterator[None]:  # noqa: ARG002
+        """Whatever happens, what members leave is found in the end."""
+        yield
+
+    def abandon(self) -> None:
+        """Nothing will be written: remove what members left for it."""
+
+    @staticmethod
+    def write(outcome: Kept, folder: Path) -> None:
+        """Write what the launch leaves into its folder."""
+        raise NotImplementedError
+
+    @staticmethod
+    def words(outcome: Kept) -> str:
+        """Say in a line what a launch that did not fail came to."""
+        raise NotImplementedError

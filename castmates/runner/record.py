@@ -31,14 +31,15 @@ from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Measured, Outcome
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds import eviction, lead_in, ranges
+from castmates.runner.rounds import eviction, lead_in
+from castmates.runner.rounds import phases as ranges
+from castmates.runner.rounds.hardware import SCHEMATA, number_of_ways
 from castmates.runner.rounds.ledger import summary
-from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
-from castmates.runner.rounds.service_columns import Services
+from castmates.runner.rounds.window import Services
 from castmates.study.adaptive import scenes_measured
 from castmates.study.reasons import reason_columns
-from castmates.workloads import programs
+from castmates.workloads import identity
 
 # As castmates.files names them.
 FILES = [RECORD, *map(table_file, [*LAUNCH_TABLES, *RANGE_TABLES])]
@@ -313,7 +314,7 @@ def member_record(process: Running) -> dict[str, Any]:
         "cpus": list(process.start.cpus),
         "command": process.start.command,
         "program": _program(process),
-        "package": process.start.package and {process.start.package: programs.package_version(process.start.package)},
+        "package": process.start.package and {process.start.package: identity.package_version(process.start.package)},
         "environment": process.start.environment,
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
         "pages": process.pages,
@@ -327,7 +328,7 @@ def member_record(process: Running) -> dict[str, Any]:
 def _program(process: Running) -> str | None:
     """Return where the program that ran really lies; None where nothing was started."""
     command = process.start.kept_command or process.start.command
-    return programs.origin(command, process.start.environment["PATH"]) if command else None
+    return identity.origin(command, process.start.environment["PATH"]) if command else None
 
 
 def versions() -> dict[str, str]:

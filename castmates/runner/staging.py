@@ -5,8 +5,9 @@ stands still before anyone is measured. What processes leave behind is adopted h
 """
 
 import os
+import platform
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,23 +16,26 @@ from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.files import memory_folder
 from castmates.linux.marks import Adoption
-from castmates.linux.owned_names import folder_prefix
+from castmates.linux.owner import folder_prefix
 from castmates.machine.journal import Journal
+from castmates.machine.probes import free_memory, limited_memory
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
+from castmates.rdt.captured import facts_here
 from castmates.runner.cleanup.leftovers import LONGEST_S
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import isolation
 from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import CgroupFreezer, Freezer, choose_freezer
+from castmates.runner.processes.isolation import Prefetchers
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
-from castmates.runner.processes.pages import pages_of
-from castmates.runner.processes.prefetchers import Prefetchers
-from castmates.runner.processes.quotas import Quotas, room_for
-from castmates.runner.processes.weights import even_out
+from castmates.runner.processes.quotas import Quotas, even_out, room_for
+from castmates.runner.processes.starts import pages_of
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
-from castmates.study.spec import Cohort, Share
+from castmates.study.machine_keys import MAKES_ONE
+from castmates.study.node_facts import NodeFacts, difference
+from castmates.study.spec import Cohort, Launch, NodeClass, Share
 
 
 @dataclass(frozen=True)
@@ -184,3 +188,60 @@ def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
     with folder as path:
         warden.guard_path(Path(path))
         yield Path(path)
+
+
+# Refuses a launch that the kernel would end for want of memory: it might kill anybody, and says so nowhere.
+
+
+def refuse_too_little(
+    cohort: Cohort,
+    needs: Mapping[str, int],
+    evictors: Mapping[str, int],
+    free: Callable[[], int | None] = free_memory,
+    roofs: int = 0,
+) -> None:
+    """Compare what everyone of a launch takes, by the catalogue and the sizes in the plan, with what is free now."""
+    parts = [(member.workload, needs.get(member.workload, 0)) for member in cohort.members]
+    parts += [("the eviction of the cache", sum(evictors.values()))] if evictors else []
+    parts += [("the measuring of roofs", roofs)] if roofs else []
+    wanted, here = sum(size for _, size in parts), free()
+    if here is None or wanted <= here:
+        return
+    limit = limited_memory()
+    within = f" of the {limit / 1e9:.1f} GB that its control group allows" if limit is not None else ""
+    listed = " + ".join(f"{name} {size / 1e9:.1f}" for name, size in parts if size)
+    raise CastmatesError(
+        f"this launch takes about {wanted / 1e9:.1f} GB of memory ({listed}), and only {here / 1e9:.1f} GB{within} are "
+        "free now; end other programs, raise the limit, or use a smaller size of its workloads."
+    )
+
+
+# Holds a node against the class that a launch was planned for, before anything is started on it.
+
+
+class OtherNode(CastmatesError):
+    """This node is not of the class of the launch."""
+
+
+def refuse_other_node(
+    launch: Launch, machines: Sequence[NodeClass], read_facts: Callable[[], NodeFacts] = facts_here
+) -> None:
+    """Refuse a node that is not of the launch's class; nothing was started, so that the launch can run elsewhere."""
+    name = launch.cohort.machine
+    if not name:
+        return
+    wanted = next((machine for machine in machines if machine.name == name), None)
+    if wanted is None:
+        known = ", ".join(machine.name for machine in machines) or "none"
+        raise CastmatesError(
+            f"launch {launch.path} is for nodes of the class '{name}', which the plan does not know (it has: {known}); "
+            "run the same command again, which plans anew."
+        )
+    if wanted.facts is None:  # a modelled machine is on every node
+        return
+    if why := difference(wanted.facts, read_facts()):
+        raise OtherNode(
+            f"launch {launch.path} is for nodes of the class '{name}' ({wanted.capture}), and {platform.node()} is not "
+            f"one: {why}; let it run on a node of that class ('machines.{name}.slurm' in the study selects them), or "
+            f"capture this node with `{MAKES_ONE} FILE` as another class."
+        )

@@ -1,12 +1,13 @@
 """The key `cache` of a study: which partitions of the last-level cache and of memory bandwidth are tried."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from castmates.study import masks
 from castmates.study.partitions.amounts import rate_text, ways_text
-from castmates.study.written import Name, Written
+from castmates.study.written import LossPercent, Name, Written
 
 ROLES = ("lead", "antagonists")
 GENERATORS = ("split", "lead_ways", "overlap", "antagonist_cap", "masks")
@@ -203,3 +204,52 @@ class CacheKeys(Written):
         description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or "
         "the name of a plug-in's allocator (castmates help plugins)",
     )
+
+
+# The key `recommend` of a study: which loss of the lead can be borne.
+
+MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+LATENCY = "a time such as 2 ms, 500 us or 0.1 s"
+
+
+TIME = r"(\d+(?:\.\d+)?)\s*(us|ms|s)"
+
+
+def _latency(value: object) -> object:
+    if not isinstance(value, str) or not re.fullmatch(TIME, value.strip(), re.ASCII) or milliseconds(value) <= 0:
+        raise ValueError(LATENCY)
+    return value
+
+
+def milliseconds(text: str) -> float:
+    """`2 ms` is 2, `500 us` is 0.5."""
+    found = re.fullmatch(TIME, text.strip(), re.ASCII)
+    assert found, text
+    return float(found[1]) * MILLISECONDS[found[2]]
+
+
+Latency = Annotated[
+    str,
+    BeforeValidator(_latency),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?\s*(us|ms|s)$"}),
+]
+
+
+class RecommendKeys(Written):
+    """What a partition is recommended for."""
+
+    lead_loss: LossPercent | None = Field(
+        default=None,
+        description="what the lead may lose of its rate alone, at most, such as 3%; with it the report "
+        "names the smallest lead mask that keeps the limit",
+    )
+    latency: dict[Literal["p50", "p95", "p99"], Latency] = Field(
+        default_factory=dict,
+        description="how long requests to open-loop services may take, such as {p99: 2 ms}; with it the report names "
+        "the highest load that keeps the limit, alone and beside each antagonist (castmates help services)",
+    )
+
+    @property
+    def limits_ms(self) -> dict[str, float]:
+        """The limits of latencies in ms, by quantile."""
+        return {name: milliseconds(text) for name, text in self.latency.items()}

@@ -10,16 +10,14 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import Sweep
+from castmates.study.cache_keys import RecommendKeys, Sweep
 from castmates.study.class_caches import cache_of
-from castmates.study.mitigations import sweeps
+from castmates.study.mitigations import overcommits, sweeps
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
-from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Member, Mix, Partition, Plan
-from castmates.study.wanted import overcommits
 from castmates.study.written import Written
 
 FEWEST_LAUNCHES = 3  # below it there is no interval between launches

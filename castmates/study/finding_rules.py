@@ -221,3 +221,23 @@ class FindingRules(Written):
         description="the rules of this file, by name, in the order in which their findings are shown; null switches a "
         "rule of an earlier file off"
     )
+
+
+# The key `findings` of a study: files of rules on what is worth knowing of it.
+
+
+def _files(value: object) -> object:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+        raise ValueError("a list of files, such as [rules.yaml]")
+    return tuple(value)
+
+
+RuleFiles = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_files),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+    Field(
+        description="files of further rules on what is worth knowing of the study, from the project's root; those in "
+        "the folder 'findings' beside the study hold too (castmates help findings)"
+    ),
+]

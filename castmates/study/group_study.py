@@ -9,12 +9,11 @@ import json
 from collections.abc import Sequence
 
 from castmates.errors import CastmatesError
-from castmates.study.cache_keys import Sweep
+from castmates.study.cache_keys import RecommendKeys, Sweep
 from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME
 from castmates.study.mix_keys import ArrangedMix
 from castmates.study.model import Placement, Study
 from castmates.study.place_keys import PlaceKeys
-from castmates.study.recommend_keys import RecommendKeys
 
 SWEEP = "place"  # what the partition of such a study is called
 Together = tuple[tuple[str, ...], tuple[int, ...]]  # the members of a group, and the mask of each; () for none

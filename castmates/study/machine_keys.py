@@ -1,11 +1,11 @@
 """The key `machines` of a study: the classes of nodes that it is measured on."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
 
 from castmates.study.modelled import MachineModel
-from castmates.study.written import Written
+from castmates.study.written import Name, Written
 
 MAKES_ONE = "castmates doctor --capture"
 
@@ -63,3 +63,79 @@ def refusal(machines: dict[str, MachineClass], platform: object) -> str:
         if twin != name:
             return f"different machines, but '{twin}' and '{name}' are the same model"
     return ""
+
+
+# The key `machine` of a study: how the machine is set for each launch.
+
+
+def _word(value: object) -> object:
+    """Take a bare `on` or `off`, which YAML reads as true or false, for the word."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
+
+
+CLOCKS = {"type": "integer", "minimum": 100, "maximum": 12_700}
+
+
+def _uncore(value: object) -> object:
+    """Take a word or a clock."""
+    if value not in ("highest", "lowest") and not (type(value) is int and 100 <= value <= 12_700):
+        raise ValueError("highest, lowest, or a clock from 100 to 12700 MHz")
+    return value
+
+
+Uncore = Annotated[
+    Literal["highest", "lowest"] | int,
+    BeforeValidator(_uncore),
+    WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
+]
+
+
+class Prepare(Written):
+    """How the machine is set for each launch, and put back after it; what is left out stays as it is."""
+
+    governor: Name | None = Field(default=None, description="frequency governor of every CPU, such as performance")
+    turbo: Switch | None = Field(default=None, description="frequencies above the nominal one")
+    thp: Literal["always", "madvise", "never"] | None = Field(default=None, description="transparent huge pages")
+    numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
+    nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
+    irq_affinity: Literal["away"] | None = Field(
+        default=None, description="away: interrupts, and those still to come, are moved off the launch's CPUs"
+    )
+    workqueues: Literal["away"] | None = Field(
+        default=None, description="away: the kernel's unbound work is moved off the launch's CPUs"
+    )
+    uncore: Uncore | None = Field(
+        default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
+    )
+    epp: Name | None = Field(
+        default=None, description="energy_performance_preference of every CPU, such as performance"
+    )
+    prefetchers: Switch | None = Field(
+        default=None,
+        description="hardware prefetchers of the launch's cores, on Intel's Xeon processors and AMD's since Zen 3",
+    )
+    cpu_dma_latency: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="microseconds that a CPU may take at most to wake up, which keeps it out of deeper sleep",
+    )
+    cpuset: Literal["isolated"] | None = Field(
+        default=None,
+        description="isolated: the launch's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
+        "programs of one CPU each",
+    )
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The knobs that are to be set, each with its word."""
+        return {knob: str(word) for knob, word in self.model_dump(exclude_none=True).items()}
+
+
+class Machine(Written):
+    """What is done with the machine that measures."""
+
+    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a launch")

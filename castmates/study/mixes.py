@@ -12,19 +12,26 @@ from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
 from castmates.study.last_level import CachePlace, last_level, shortened, sized_workload
 from castmates.study.memory_peak import Peak
-from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
+from castmates.study.mitigations import (
+    Ground,
+    Tried,
+    WantedMix,
+    of_mix,
+    under_quota,
+    unmanaged,
+    wanted_mixes,
+    without_prefetching,
+)
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, antagonists_apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout
-from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import Why, no_such_place, too_many
-from castmates.study.placement.rules import SeatRules, rules_of
+from castmates.study.placement.refusals import Why, no_such_place, place, refuse_two_deciders, too_many
 from castmates.study.placement.search import Need, Seat, can_share
+from castmates.study.placement.seats import SeatRules, rules_of
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
-from castmates.study.wanted import WantedMix, unmanaged, wanted_mixes
 
 
 @dataclass(frozen=True)

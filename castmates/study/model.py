@@ -12,24 +12,18 @@ from pydantic import (
 )
 
 from castmates.study.budget_keys import Budget, Limits
-from castmates.study.cache_keys import CacheKeys
+from castmates.study.cache_keys import CacheKeys, RecommendKeys
 from castmates.study.counter_keys import CounterKeys
-from castmates.study.findings_key import RuleFiles
-from castmates.study.machine_keys import OneClass, refusal
-from castmates.study.mix_keys import ArrangedMix, Mitigated
+from castmates.study.finding_rules import RuleFiles
+from castmates.study.machine_keys import Machine, OneClass, refusal
+from castmates.study.machine_keys import Prepare as Prepare
+from castmates.study.mix_keys import ArrangedMix, Mitigated, MixesKey, MixSets
 from castmates.study.mix_keys import MixRule as MixRule
-from castmates.study.mix_sets import MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
-from castmates.study.place_keys import PlaceKeys
-from castmates.study.predict_keys import PredictKeys
-from castmates.study.prepare_keys import Machine
-from castmates.study.prepare_keys import Prepare as Prepare
-from castmates.study.profile_keys import ProfileKeys, traceable
-from castmates.study.recommend_keys import RecommendKeys
-from castmates.study.suites_keys import Npb, Parsec, Spec2017
-from castmates.study.trace_keys import TraceKeys, recordable
-from castmates.study.variant_keys import VariantKeys
+from castmates.study.place_keys import PlaceKeys, PredictKeys
+from castmates.study.profile_keys import ProfileKeys, TraceKeys, recordable, traceable
+from castmates.study.variant_keys import Npb, Parsec, Spec2017, VariantKeys
 from castmates.study.written import (
     Amount,
     Name,

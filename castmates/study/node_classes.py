@@ -10,9 +10,9 @@ from itertools import zip_longest
 
 from castmates.errors import CastmatesError
 from castmates.study.class_names import named, without_class, workload_of
-from castmates.study.cohorts import Room, lacks_memory
 from castmates.study.mixes import Mixes
 from castmates.study.remarks import MIXES, Remark
+from castmates.study.scenes import Room, lacks_memory
 from castmates.study.spec import Control, LeftOut, Member, Mitigation, Mix, NodeClass, Partition, Plan
 
 

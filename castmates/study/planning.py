@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from castmates.errors import CastmatesError
-from castmates.study.cohorts import Room, cohorts
 from castmates.study.curves import measured_later
-from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
-from castmates.study.prediction_design import design
+from castmates.study.place_keys import design
 from castmates.study.profile_launches import profile_launches
-from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
-from castmates.study.scenes import scenes_of
+from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, UNDECIDED, first_rounds
+from castmates.study.scenes import Room, cohorts, scenes_of
 from castmates.study.schedule import launch_seed
 from castmates.study.spec import (
     PROTOCOL,

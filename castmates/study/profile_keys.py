@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from castmates.study.counter_keys import MOST_RANGES, CounterKeys
-from castmates.study.written import Amount, Written
+from castmates.study.written import Amount, Written, bytes_of
 
 FEWEST_FOR_INTERVALS = 3  # launches
 
@@ -59,4 +59,75 @@ def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:
     counters = study.get("counters")
     if isinstance(counters, CounterKeys) and counters.profile:
         raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of launches")
+    return keys
+
+
+# The key `trace` of a study: launches in which everything that happens is recorded on one clock.
+
+Family = Literal["scheduler", "syscalls", "faults", "interrupts", "stacks", "latencies"]
+USUAL: tuple[Family, ...] = ("scheduler", "syscalls", "faults", "interrupts", "stacks")
+FAMILIES: tuple[Family, ...] = (*USUAL, "latencies")
+LONGEST = 60  # seconds of a recording
+LEAST_BUFFER, MOST_BUFFER = 64 * 1024, 512 * 1024**2  # bytes
+
+
+class TraceKeys(Written):
+    """What trace launches record, and of which mixes a sweep has one (docs/tracing.md)."""
+
+    mixes: list[str] = Field(
+        default=[],
+        description="mixes of which each sweep makes a trace, such as dlrm-train+stream; `castmates trace "
+        "record` makes one "
+        "of any mix on demand",
+    )
+    seconds: float = Field(default=5.0, gt=0, le=LONGEST, description="that are recorded in each scene")
+    rounds: int = Field(default=1, ge=1, le=20, description="recordings of each scene, in random order")
+    steps: int = Field(
+        default=8,
+        ge=0,
+        le=1000,
+        description="steps of the lead that its framework profiles within each recording, where it can; 0 for none",
+    )
+    events: Annotated[list[Family], Field(min_length=1)] = Field(
+        default=list(USUAL),
+        description="families of events that perf records of the members, and of nobody else; `latencies` only where "
+        "it is asked for: sampled loads, on processors with PEBS, IBS or SPE (not tried on real hardware)",
+    )
+    members: list[str] = Field(
+        default=[], description="workloads whose processes perf records; all of the mix if left out"
+    )
+    buffer: Amount | None = Field(
+        default=None,
+        description="of each CPU, into which the kernel writes events, such as 8 MiB; they are lost where it is full. "
+        "If left out, as large as this user may have, and 16 MiB at most",
+    )
+    most: Amount = Field(
+        default="2 GB", description="size of the file of recorded events at which a recording ends early"
+    )
+    keep: Amount = Field(
+        default="200 MB",
+        description="how much of the raw files a launch keeps on disk, such as 1 GB; 0 B for none. The tables are kept "
+        "always",
+    )
+    partitions: list[str] = Field(
+        default=[], description="partitions under which these mixes are traced too, by the names that `cache` makes"
+    )
+
+    @field_validator("events")
+    @classmethod
+    def _each_once(cls, events: list[Family]) -> list[Family]:
+        return [family for family in FAMILIES if family in events]
+
+    @field_validator("buffer")
+    @classmethod
+    def _of_a_size(cls, buffer: str | None) -> str | None:
+        if buffer is not None and not LEAST_BUFFER <= bytes_of(buffer) <= MOST_BUFFER:
+            raise ValueError("between 64 KiB and 512 MiB")
+        return buffer
+
+
+def recordable(keys: TraceKeys, study: Mapping[str, object]) -> TraceKeys:
+    """The keys, in a study (what is known of it) whose members run."""
+    if study.get("platform") == "modelled":
+        raise ValueError("no 'trace' in a study whose platform is modelled: nothing runs that could be recorded")
     return keys

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import yaml
 
+from castmates.study.cache_keys import RecommendKeys
 from castmates.study.confirmation import at_defaults
+from castmates.study.mitigations import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
 from castmates.study.place_keys import PlaceKeys
-from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Cohort, Launch, Plan
-from castmates.study.wanted import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 
 FEWEST_LAUNCHES = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64

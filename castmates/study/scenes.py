@@ -1,8 +1,13 @@
 """The scenes of a cohort: the baselines once, then each mix, then each mix under its partitions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from castmates.errors import CastmatesError
+from castmates.study import evictors
+from castmates.study.budget_keys import Budget
 from castmates.study.cpus import name_of
+from castmates.study.schedule import turns_of
 from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Plan, Scene, Share
 
 
@@ -93,3 +98,118 @@ def _placebo(
         name=under(placebo_name(cpus), partition), kind="placebo", mix="", active=(mix.lead,), placebos=cpus,
         partition=partition, shares=shares,
     )  # fmt: skip
+
+
+# How many mixes share a launch: as many as the study allows, memory holds, and the length of a launch permits.
+
+MEMORY_SHARE = 0.8  # of the machine's memory that a cohort may take; the rest is for the system and its file cache
+
+# Guesses of the start of a launch in seconds: a Model Garden job imports and traces for some ten seconds.
+QUICK_LAUNCH, SLOW_LAUNCH = 1.0, 15.0
+SHARE = 0.8  # of the time of rounds that slices are open
+QUICK_ENVIRONMENTS = ("native", None)
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much memory there is, what each workload takes of it, and how many groups the cache can be shared among."""
+
+    bytes: int | None = None  # None where it is not known: everything fits
+    needs: Mapping[str, int] = field(default_factory=dict)  # by workload
+    groups: int | None = None  # a member under partitions takes one; None where there is no end of them
+    caches: Sequence[evictors.Part] = ()  # which are emptied under way masks
+
+
+def cohorts(
+    mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room
+) -> list[list[Mix]]:
+    """Put mixes of one lead together, each into the first cohort that has room for it.
+
+    What is in a cohort does not depend on the cohorts after it, and taking a whole one away changes no other:
+    a plan stays the same while its launches are measured one by one.
+    """
+    drafts: list[list[Mix]] = []
+    for mix in mixes:
+        _must_fit(mix, members, room)
+        for place, cohort in enumerate(drafts):
+            if _may_share([*cohort, mix], members, budget, rounds, room):
+                drafts[place] = [*cohort, mix]
+                break
+        else:
+            drafts.append([mix])
+    return drafts
+
+
+def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
+    """Whether one launch serves all these mixes; a mix counts once, however many partitions are tried on it."""
+    started = _members_of(mixes, members)
+    grouped = (
+        room.groups is None
+        or len(started) <= room.groups
+        or not any(part.of_cache for mix in mixes for part in mix.partitions)
+    )
+    return (
+        len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.mixes_per_launch
+        and grouped
+        and _fits(mixes, members, room)
+        and _seconds(mixes, members, budget, rounds) <= budget.longest_launch
+    )
+
+
+def _seconds(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
+    """What a launch is expected to take, no window stretched and no round repeated."""
+    started = _members_of(mixes, members)
+    scenes = scenes_of(mixes, members, budget.antagonists_alone)
+    return launch_guess(started) + rounds * round_guess(scenes, started, budget.window)
+
+
+def round_guess(scenes: Iterable[Scene], members: Iterable[Member], window: float) -> float:
+    """Seconds that a round of these scenes takes, before any was measured; every plan and preview uses this guess."""
+    return turns_of(scenes, members) * window / SHARE
+
+
+def launch_guess(members: Iterable[Member]) -> float:
+    """Seconds until everyone is ready, before any launch was measured; all start at the same time."""
+    return max(QUICK_LAUNCH if member.environment in QUICK_ENVIRONMENTS else SLOW_LAUNCH for member in members)
+
+
+def _members_of(mixes: Iterable[Mix], members: Mapping[str, Member]) -> list[Member]:
+    names = dict.fromkeys(name for mix in mixes for name in (mix.lead, *mix.antagonists))
+    return [members[name] for name in names]
+
+
+def _fits(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> bool:
+    return room.bytes is None or _memory(mixes, members, room) <= MEMORY_SHARE * room.bytes
+
+
+def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
+    needed = sum(room.needs.get(member.workload, 0) for member in _members_of(mixes, members))
+    return needed + _memory_of_evictors(mixes, members, room)
+
+
+def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
+    shares = (share for mix in mixes for partition in mix.partitions for share in partition.shares)
+    return evictors.memory(room.caches, _members_of(mixes, members)) if evictors.are_needed(shares) else 0
+
+
+def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
+    if why := lacks_memory(mix, members, room):
+        raise CastmatesError(
+            f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
+            "'memory' in the catalogue."
+        )
+
+
+def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:
+    """What a mix takes, as a clause, where that is more than there is; "" where it fits."""
+    if room.bytes is None or _fits([mix], members, room):
+        return ""
+    parts = " + ".join(
+        f"{member.workload} {room.needs.get(member.workload, 0) / 1e9:.1f}" for member in _members_of([mix], members)
+    )
+    if emptying := _memory_of_evictors([mix], members, room):
+        parts += f" + {emptying / 1e9:.1f} to empty its caches between partitions"
+    return (
+        f"takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of the memory that may "
+        f"be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB"
+    )

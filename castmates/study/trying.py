@@ -12,10 +12,10 @@ from castmates.errors import CastmatesError
 from castmates.study.class_names import plain_workload_of, workload_of
 from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME, at_defaults
 from castmates.study.finding_rules import Change, Scaled, Value, Word
+from castmates.study.mitigations import overcommits, place_of
 from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Mix, Plan
-from castmates.study.wanted import overcommits, place_of
 
 MOST_MIXES = 3  # of a lead, beside which its change is tried
 CHANGED = "-changed"

@@ -16,25 +16,19 @@ from typing import Any
 import castmates
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.pipeline.closing import closing_text
+from castmates.pipeline.snakemake import closing_text
 from castmates.project import Project
-from castmates.results.adaptive_looks import read_adaptive_looks
-from castmates.study.adaptive_words import sentences
+from castmates.results.looks import read_adaptive_looks
+from castmates.study.adaptive import sentences
 from castmates.study.spec import Launch, Plan
-from castmates.terminal import prepared, words
-from castmates.terminal.apart import Apart
-from castmates.terminal.failed import Failures
-from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Job
-from castmates.terminal.log_lines import LogLines
-from castmates.terminal.notes import Inbox, recorded
-from castmates.terminal.preview import rounds
+from castmates.terminal import words
+from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Apart, Failures, Job, Recording
+from castmates.terminal.jobs import RULE as RECORDING
+from castmates.terminal.preview import duration
 from castmates.terminal.preview.duration import seconds_of_launch, seconds_of_sweep, still_to_measure
-from castmates.terminal.recording import RULE as RECORDING
-from castmates.terminal.recording import Recording
-from castmates.terminal.screens import Screen, clock_time, screen
-from castmates.terminal.sweep import Sweep
-from castmates.terminal.tracing import RULE as TRACING
-from castmates.terminal.tracing import Tracing
+from castmates.terminal.screens import RULE as TRACING
+from castmates.terminal.screens import LogLines, Screen, Tracing, clock_time, screen
+from castmates.terminal.sweep import Inbox, Sweep, recorded
 from castmates.workloads import environments, inputs
 
 ENDING = "castmates_ending"  # the attribute of the record that closes a sweep: whether it went well
@@ -145,7 +139,7 @@ class Display:
         for line in more:
             self._line(f"     and {line}")
         self._line("")
-        if machine := prepared.machine_line(folder.machine_file):
+        if machine := words.machine_line(folder.machine_file):
             self._line(machine)
         for note in self._plan.notes:
             self._line(words.tick(words.MIND, "the study", str(note)))
@@ -194,7 +188,7 @@ class Display:
         elif job.rule == "build_inputs":
             self._show_built(job.wildcards["inputs"], job.wildcards["key"], inputs)
         elif job.rule == "describe_machine":
-            self._line(prepared.machine_line(self._project.results.machine_file))
+            self._line(words.machine_line(self._project.results.machine_file))
         elif job.rule == "take_look":
             self._sweep.add(self._to_measure()[0])
             for line in self._decided(int(job.wildcards["look"])):
@@ -235,7 +229,7 @@ class Display:
             self._line(f" {words.WRONG} {line}" if self._screen.changes else f"{clock_time()}  {line}")
 
     def _show_built(self, name: str, key: str, where: ModuleType) -> None:
-        self._line(prepared.environment_line(name, where.ready_file(where.place_of(name, key, cache_folder()))))
+        self._line(words.environment_line(name, where.ready_file(where.place_of(name, key, cache_folder()))))
 
     # The end.
 
@@ -255,7 +249,7 @@ class Display:
         for line in (line for each in self._apart.values() for line in each.summary()):
             self._line(line)
         if well and sweep is not None and sweep.analysis.begun is not None:
-            report = prepared.report_words(self._project.results)
+            report = words.report_words(self._project.results)
             self._line(words.tick(words.DONE, "report", report, words.clock(sweep.analysis.seconds(at))))
         lines = text.splitlines()
         if not well and self._failures.count == 1:
@@ -271,7 +265,7 @@ class Display:
 
     def _to_measure(self) -> tuple[list[Launch], list[Launch]]:
         try:
-            return still_to_measure(self._project, rounds.expected(self._project, self._plan))
+            return still_to_measure(self._project, duration.expected(self._project, self._plan))
         except CastmatesError:  # the job that needs what cannot be read gives the reason
             return [], []
 

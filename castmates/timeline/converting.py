@@ -15,8 +15,7 @@ from castmates.timeline import tables
 from castmates.timeline.export.index import FORMATS
 from castmates.timeline.importers import index
 from castmates.timeline.importers.lines import Progress, no_progress
-from castmates.timeline.model import Timeline
-from castmates.timeline.span import cut, start
+from castmates.timeline.model import Timeline, cut, start
 from castmates.traces.wire import NotProtobuf, fields
 
 TABLES, CTF = "tables", "ctf"

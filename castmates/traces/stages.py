@@ -7,13 +7,17 @@ inside of it. Functions that such a stage runs are known by their numbers.
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from castmates.traces.chrome import read_json
+from castmates.traces.devices import DeviceCall, Memory, read_devices, read_memory
 from castmates.traces.nesting import NOBODY, in_order, nested, own
-from castmates.traces.operations import OUTSIDE, Trace, step_of
+from castmates.traces.operations import OUTSIDE, Reading, Trace, read_trace, step_of, tensorflow
+from castmates.traces.thunks import jax
 from castmates.traces.xspace import Line, Plane, Space
 from castmates.workloads.tfmodels.xspace import HOST
 
@@ -145,3 +149,32 @@ def _calls(plane: Plane, line: Line, trace: Trace) -> list[_Call]:
 
 def _is_marked(name: str) -> bool:
     return name.startswith((STAGE, FUNCTION)) or name.endswith(PRODUCES) or name == RUNS
+
+
+# Reads a trace, whichever framework wrote it.
+
+FILES = ("*.xplane.pb", "*.pt.trace.json.gz")  # what profilers write: TensorFlow's and JAX's, PyTorch's
+
+JSON = ".json"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a trace shows of a job's steps."""
+
+    trace: Trace
+    memory: Memory
+    stages: Sequence[Stage] = ()  # of the input pipeline
+    devices: Sequence[DeviceCall] = ()
+
+
+def read(path: Path) -> Found:
+    """Read what a trace has of its steps; what is wrong with the file is a sentence."""
+    if JSON in path.suffixes:
+        return Found(*read_json(path))
+    trace = read_trace(path, _reading)
+    return Found(trace, read_memory(path, trace), read_stages(path, trace), read_devices(path, trace))
+
+
+def _reading(planes: Mapping[str, Plane]) -> Reading | None:
+    return jax(planes) or tensorflow(planes)

@@ -2,19 +2,22 @@
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.workloads import building, sources
+from castmates.workloads import python_environment as building
+from castmates.workloads import sources
+from castmates.workloads.attached.functions import VARIABLE
 from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
@@ -174,3 +177,17 @@ def _fetched_compiler(envs_dir: Path, cache: Path) -> list[str]:
 def wheel_compiler(envs_dir: Path, cache: Path) -> list[str]:
     """Fetch the compiler of our own lock unless it is there; give its command."""
     return [str(build(COMPILER, envs_dir, cache) / "bin" / "python"), "-P", "-m", "ziglang", "cc"]
+
+
+# What a program is started with so that its steps are followed from outside (castmates/workloads/attached).
+
+MODULE = "castmates.workloads.attached.follow"
+START = Path("workloads") / "attached" / "start"  # in the package; its folder comes first on PYTHONPATH
+
+
+def variables(environment: Mapping[str, str], step_function: str, cache: Path) -> dict[str, str]:
+    """The variables that are added to an environment, or changed in it."""
+    ours = import_folder(cache.resolve())
+    start = ours / PACKAGE.name / START
+    path = os.pathsep.join(filter(None, [str(start), str(ours), environment.get("PYTHONPATH")]))
+    return {"PYTHONPATH": path} | ({VARIABLE: step_function} if step_function else {})

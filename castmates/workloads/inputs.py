@@ -12,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
-from castmates.workloads import building, environments, sources
+from castmates.workloads import environments, identity, python_environment, sources
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
         return place
     python, variables = _interpreter(recipe, envs_dir, cache)
     make_folder(place.parent)
-    with building.alone(place.with_name(f".{place.name}.lock")) as held:
+    with python_environment.alone(place.with_name(f".{place.name}.lock")) as held:
         if ready_file(place).is_file():  # another builder was faster
             return place
         print(f"Making the data set '{name}' in {place}", file=sys.stderr, flush=True)
@@ -140,9 +142,11 @@ def _run(name: str, command: list[str], variables: dict[str, str], partial: Path
             stderr=output,
             pass_fds=(held,),  # were this process killed, the generator would go on: the next builder has to wait
         )
-        building.wait(process, f"'{name}'")
+        python_environment.wait(process, f"'{name}'")
     if process.returncode != 0:
-        words = next((line for line in reversed(building.last_lines(log, 20)) if line.strip()), "it wrote nothing")
+        words = next(
+            (line for line in reversed(python_environment.last_lines(log, 20)) if line.strip()), "it wrote nothing"
+        )
         raise CastmatesError(
             f"the data set '{name}' could not be made: {command[3]} ended with status {process.returncode} and last "
             f'wrote "{words.strip()[:300]}" (all of it: {log}).'
@@ -160,3 +164,69 @@ def _contents(name: str, folder: Path) -> dict[str, object]:
     if not size:
         raise CastmatesError(f"the data set '{name}' could not be made: its generator ended well and wrote nothing.")
     return {"bytes": size, "files": count, "digest": digest.hexdigest()}
+
+
+# What a workload lacks on this machine, and how to get it.
+
+
+class Workload(Protocol):
+    """What has to be known of a workload of the catalogue."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Its command."""
+
+    @property
+    def environment(self) -> str | None:
+        """What it runs in."""
+
+    @property
+    def inputs(self) -> str | None:
+        """Its data set."""
+
+    @property
+    def package(self) -> str | None:
+        """Debian's, which has its program."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something without which a workload cannot be started here."""
+
+    what: str
+    remedy: str
+    environment: str | None = None  # that can be built
+
+
+def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
+    """Return the first thing that is not there; None where all is, or comes by itself as the compiled kernels do."""
+    path = os.environ.get("PATH", os.defpath)
+    if not workload.words:
+        return Lack("it has a model and no command", "give it a 'command'")
+    if workload.environment not in (None, environments.NATIVE):
+        place = environments.location(workload.environment, envs_dir, cache)
+        if not environments.ready_file(place).is_file():
+            return _unbuilt(workload.environment)
+        path = os.pathsep.join([str(place / "bin"), path])
+    if (maker := _maker_of_inputs(workload, envs_dir, cache)) is not None:
+        return _unbuilt(maker)
+    if workload.environment == environments.NATIVE and identity.is_kernel(workload.words[0]):
+        return None
+    if lack := identity.lack(workload.words, workload.package, path):
+        remedy = f"apt-get install {workload.package}" if workload.package else f"install {workload.words[0]}"
+        return Lack(lack, remedy)
+    return None
+
+
+def _maker_of_inputs(workload: Workload, envs_dir: Path, cache: Path) -> str | None:
+    """Return the environment that must be built before the workload's data set; None where none is needed."""
+    if workload.inputs is None or workload.inputs not in RECIPES:
+        return None
+    name = RECIPES[workload.inputs].environment
+    if name is None or ready_file(location(workload.inputs, envs_dir, cache)).is_file():
+        return None
+    return None if environments.ready_file(environments.location(name, envs_dir, cache)).is_file() else name
+
+
+def _unbuilt(name: str) -> Lack:
+    return Lack(f"the environment '{name}' is not built", f"castmates internals build-environment {name}", name)

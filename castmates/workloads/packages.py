@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from castmates.workloads import programs, written
+from castmates.workloads import identity, written
 
 
 def missing(catalogue: Path) -> dict[str, list[str]] | None:
@@ -22,7 +22,7 @@ def missing(catalogue: Path) -> dict[str, list[str]] | None:
     found: dict[str, list[str]] = {}
     path = os.environ.get("PATH", os.defpath)
     for name, (package, command) in wanted.items():
-        if package and command and programs.lack(command, package, path):
+        if package and command and identity.lack(command, package, path):
             found.setdefault(package, []).append(name)
     return found if workloads else None
 

@@ -1,14 +1,19 @@
 """Builds a Python environment from a lock with hashes, by way of uv."""
 
+import fcntl
 import json
 import os
+import platform
 import re
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.workloads import building
 
 ROUGH_PACKAGE_SIZES = {
     "tensorflow-cpu": "about 2 GB",
@@ -143,9 +148,9 @@ def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> N
             stderr=None if on_terminal else output,
             pass_fds=(held,),  # were this process killed, uv would go on: the next builder has to wait for it
         )
-        building.wait(process, f"'{name}'", silent=on_terminal)
+        wait(process, f"'{name}'", silent=on_terminal)
     if process.returncode != 0:
-        last = building.last_lines(log, 8)
+        last = last_lines(log, 8)
         words = "\n".join(last) if last else "uv's own words are above."
         raise CastmatesError(
             f"uv could not build the environment '{name}' in {place} (status {process.returncode}); look at its last "
@@ -167,3 +172,64 @@ def _uv_environment() -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
     trust = {"UV_SYSTEM_CERTS": "1"} if SYSTEM_CERTIFICATES.is_file() else {}
     return trust | kept
+
+
+# What all builders share: one at a time in a place, a sign of life for who waits, and how much a place holds.
+
+SIGN_OF_LIFE_SECONDS = 10.0
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[int]:
+    """Hold this lock file, so that of two builders one waits for the other, and give its descriptor."""
+    with file.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"Another process is building in {file.parent}: waiting for it", file=sys.stderr)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield held.fileno()
+
+
+def draft_of(place: Path) -> Path:
+    """A folder beside a place that only this node builds in: locks may hold for each node by itself."""
+    return place.with_name(f".{place.name}@{platform.node()}")
+
+
+def put(draft: Path, place: Path, ready: Path) -> None:
+    """Make a draft the place, unless another node was faster: `ready` is a file of the place when it is whole."""
+    try:
+        draft.rename(place)
+    except OSError:  # it has files
+        if not ready.is_file():
+            shutil.rmtree(place, ignore_errors=True)
+            draft.rename(place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def wait(process: "subprocess.Popen[bytes]", what: str, *, silent: bool = False) -> None:
+    """Wait for a process and report now and then that it still runs; it does not outlive us."""
+    begun = time.monotonic()
+    try:
+        while True:
+            try:
+                process.wait(timeout=SIGN_OF_LIFE_SECONDS)
+                return
+            except subprocess.TimeoutExpired:
+                if not silent:
+                    print(f"Still building {what} after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """The last lines of a builder's log."""
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+
+
+def bytes_on_disk(place: Path) -> int:
+    """What a folder takes of the disk."""
+    return sum(512 * file.lstat().st_blocks for file in place.rglob("*"))

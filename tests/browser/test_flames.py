@@ -1,6 +1,6 @@
 """A flame graph in a real browser: it is searched, zoomed, and read with the keys, in light and in dark."""
 
-from castmates.timeline.flames.drawing import draw
+from castmates.timeline.flames.files import draw
 from castmates.timeline.flames.profile import ALONE, CORUN, profile
 from castmates.timeline.flames.tree import difference
 from tests.unit.test_flames import BESIDE, BY_ITSELF, made

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from castmates.report.page.long_tables import ROW
+from castmates.report.page.common_parts import ROW
 
 BESIDE = """document.querySelectorAll('a[href^="../"]').length"""
 HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map(head => Number(head.tagName[1]))"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from castmates.report.page.long_tables import ROW
+from castmates.report.page.common_parts import ROW
 
 # What stands in the effects' table as it is shown: the texts of a column, top down.
 COLUMN = """(number) => [...document.querySelectorAll('[aria-label="Table of effects"] tbody tr')]

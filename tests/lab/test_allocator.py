@@ -10,7 +10,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator
 from castmates.rdt.resctrl.foreign import foreign_groups
-from castmates.rdt.resctrl.schemata import parse
+from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study.spec import REST, Share
 from tests.lab import guest
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.events.budget import Budget, count_ourselves, probe
+from castmates.counters.events.budget import Budget, Rota, count_ourselves, probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.turns import Rota
 from castmates.protocols import Held
 from castmates.runner.processes.freezer import choose_freezer
 from tests.waiting import wait_for

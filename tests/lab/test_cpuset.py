@@ -10,7 +10,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.cpuset_partition import HANDED_DOWN, ISOLATED, PARTITION, lacking
+from castmates.linux.cgroups import HANDED_DOWN, ISOLATED, PARTITION, lacking
 from castmates.linux.owner import myself
 from castmates.machine.journal import Journal
 from castmates.runner.processes.isolation import isolated

@@ -10,7 +10,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import perf, resctrl
-from castmates.grant.steps import Grantee, Granting, granted, record, take_back
+from castmates.grant.perf import Grantee, Granting, granted, record, take_back
 from castmates.machine.journal import journals
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from castmates.inside import open_counters, papi
-from castmates.trials.counters import by_papi, check
-from castmates.trials.counters.tasks import CORE, SOFTWARE
+from castmates.trials.counters import check, methods
+from castmates.trials.counters.program import CORE, SOFTWARE
 from castmates.workloads.native.build import build, find_compiler
 from castmates.workloads.phase_counts import PhaseCounts
 from castmates.workloads.phase_file import BY_PAPI, COUNTED, METHOD_VARIABLE
@@ -89,7 +89,7 @@ def test_papi_counts_phases_where_it_is_chosen(machine, library, monkeypatch):
 @pytest.mark.machines("skylake")
 def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_ones(library, known, state, tmp_path):
     touched = next(trial for trial in SOFTWARE if trial.task == "crew-touch")
-    judged = by_papi.try_by_papi(touched, known, tmp_path, None)
+    judged = methods.try_by_papi(touched, known, tmp_path, None)
     assert judged.verdict == "verified" or "disturbed" in judged.why, judged
     loop = next(trial for trial in CORE if trial.event == "instructions")
     record = check.record_of([check.try_one(loop, known, tmp_path, perf_stat=False)])

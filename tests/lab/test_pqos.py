@@ -15,11 +15,10 @@ from castmates.machine.pqos_tool import Pqos
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import CacheRequest, choose
-from castmates.rdt.pqos.allocator import PqosAllocator
-from castmates.rdt.pqos.capabilities import expected
+from castmates.rdt.pqos.classes import expected
 from castmates.rdt.pqos.monitor import PqosMonitor
-from castmates.rdt.pqos.session import PqosSession, choose_interface
-from castmates.rdt.resctrl.tasks import KernelTasks
+from castmates.rdt.pqos.session import PqosAllocator, PqosSession, choose_interface
+from castmates.rdt.resctrl.foreign import KernelTasks
 from castmates.runner.cleanup.restore import heal
 from castmates.study.spec import REST, Share
 from tests.lab import guest
@@ -31,9 +30,9 @@ PUT_AND_DIE = """
 import os, signal, sys
 from castmates.machine.pqos_tool import Pqos
 from castmates.protocols import Held
-from castmates.rdt.pqos.allocator import PqosAllocator
+from castmates.rdt.pqos.session import PqosAllocator
 from castmates.rdt.pqos.session import PqosSession
-from castmates.rdt.resctrl.tasks import KernelTasks
+from castmates.rdt.resctrl.foreign import KernelTasks
 from castmates.study.spec import Share
 allocator = PqosAllocator(PqosSession(Pqos(sys.argv[1])), KernelTasks())
 allocator.prepare({"lead@1": Held(os.getpid(), (1,))})

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from castmates.linux.msr import read_msr
-from castmates.machine.doctor.doctor import examine
+from castmates.machine.doctor.memory import examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held, HeldOtherwise
 from castmates.rdt.choose import choose_allocator
 from castmates.rdt.resctrl.capabilities import read_cache
-from castmates.rdt.resctrl.schemata import parse
+from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study.spec import Share
 
 LEAD, OTHER = "lead@0", "other@1"

@@ -14,7 +14,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup
-from castmates.grant.steps import Grantee, Granting, record, take_back
+from castmates.grant.perf import Grantee, Granting, record, take_back
 from castmates.linux import cgroups, cpu_quota
 from castmates.linux.marks import in_child
 from castmates.runner.cleanup.restore import heal

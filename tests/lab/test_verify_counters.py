@@ -6,7 +6,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.trials.counters import check
-from castmates.trials.counters.tasks import CORE, SOFTWARE
+from castmates.trials.counters.program import CORE, SOFTWARE
 from castmates.workloads.native.build import build, find_compiler
 
 INVENTED = ("instructions:u", "instructions", "cycles")

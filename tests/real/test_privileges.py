@@ -20,8 +20,8 @@ from uv import find_uv_bin
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, grant, perf, tracing
-from castmates.grant.steps import Grantee, Granting, Step, record, take_back
-from castmates.linux import cgroups, tracefs
+from castmates.grant.perf import Grantee, Granting, Step, record, take_back
+from castmates.linux import cgroups, tracing_rights
 from castmates.linux.owner import myself
 from castmates.linux.ownership import refuse_strangers
 from castmates.linux.perf_event import TRACEPOINT, Attr, Target, open_event
@@ -139,10 +139,10 @@ def open_state(monkeypatch):
 @needs_root
 @pytest.mark.needs("events", "perf")
 def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
-    point = tracefs.mounted()
+    point = tracing_rights.mounted()
     if point is None:
         lacks("events", "tracefs is not mounted")
-    system_calls = tracefs.number_of("raw_syscalls:sys_enter", point)
+    system_calls = tracing_rights.number_of("raw_syscalls:sys_enter", point)
     before, said = (point.stat().st_mode, rights()), []
     assert before[1].level == "everything"  # for root
 

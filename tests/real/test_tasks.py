@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from castmates.rdt.resctrl.tasks import KernelTasks
+from castmates.rdt.resctrl.foreign import KernelTasks
 from tests.waiting import wait_for
 
 # A process with two threads more, a child, and a grandchild; when asked, the one ends and the other leaves the session.

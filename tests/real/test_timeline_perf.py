@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castmates.linux import tracefs
+from castmates.linux import tracing_rights
 from castmates.linux.processes import switches_of, thread_stat_line, threads_of
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
 from castmates.timeline.model import Making, Registry
@@ -291,9 +291,9 @@ def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_t
 
 @pytest.mark.needs("root", "events")
 def test_tracepoints_lie_as_assumed_where_they_are_not_described():
-    point = tracefs.mounted()
+    point = tracing_rights.mounted()
     for name, layout in KNOWN.items():
-        text = tracefs.files(point, [name])[1].read_bytes()
+        text = tracing_rights.files(point, [name])[1].read_bytes()
         ((_, fields),) = fields_by_event(text).values()
         assert {field: place[:2] for field, place in layout.fields.items()} == {
             field: fields[field][:2] for field in layout.fields

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.choose import choose_counters
-from castmates.counters.events.turns import Rota
+from castmates.counters.events.budget import Rota
 from castmates.counters.topdown.probe import Known, Offer
-from castmates.counters.topdown.process import Answer
-from castmates.counters.topdown.reading import Asked, series_of
+from castmates.counters.topdown.process import Answer, Asked, series_of
 from castmates.counters.topdown.topdown import NoTopdown, Topdown, choose_topdown
 from castmates.protocols import Held
 from castmates.study.spec import Counting
@@ -179,7 +178,7 @@ def test_an_interval_is_a_sample_where_it_overlaps_the_window():
 
 
 def test_a_perf_that_is_only_slow_does_not_end_the_counting_by_group(tmp_path, monkeypatch, held):
-    monkeypatch.setattr("castmates.counters.topdown.scope.group_for_perf", lambda _held: "castmates-1/lead")
+    monkeypatch.setattr("castmates.counters.topdown.topdown.group_for_perf", lambda _held: "castmates-1/lead")
     monkeypatch.setattr("castmates.counters.topdown.topdown.READY_WITHIN_S", 0.3)
     file = tmp_path / "perf"
     file.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -193,7 +192,7 @@ def test_a_perf_that_is_only_slow_does_not_end_the_counting_by_group(tmp_path, m
 
 
 def test_where_groups_may_not_be_counted_threads_are(tmp_path, monkeypatch, held):
-    monkeypatch.setattr("castmates.counters.topdown.scope.group_for_perf", lambda _held: "castmates-1/lead")
+    monkeypatch.setattr("castmates.counters.topdown.topdown.group_for_perf", lambda _held: "castmates-1/lead")
     file = tmp_path / "perf"
     plays = played(tmp_path, "public/trailing-comma.json.txt")
     Path(plays).rename(tmp_path / "plays")

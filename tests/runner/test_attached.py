@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castmates.analysis.operations.waiting import BOUND
+from castmates.analysis.operations.per_trace import BOUND
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline.followed_trial import Wish, try_steps
 from castmates.traces.operations import WAITS, read_trace
-from castmates.workloads import attaching, environments, heartbeat
+from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import State
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
 from tests.waiting import wait_for
@@ -73,7 +73,7 @@ def there(tmp_path):
 def environment(there: Path, step_function: str = "", **more: str) -> dict[str, str]:
     plain = os.environ | {"PYTHONPATH": str(there), heartbeat.VARIABLE: str(there / "beats")}
     plain |= {VARIABLE: str(there / "page"), FOLDER: str(there / "traces")} | more
-    return plain | attaching.variables(plain, step_function, there / "cache")
+    return plain | environments.variables(plain, step_function, there / "cache")
 
 
 def ran(there: Path, script: str, step_function: str = "", **more: str) -> tuple[str, str, int]:

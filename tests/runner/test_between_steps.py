@@ -7,7 +7,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.runner.cleanup.warden import guarded
-from castmates.runner.processes import between_steps
+from castmates.runner.processes import freezer
 from castmates.study.model import Workload
 from castmates.trials.workloads.alone import launched
 from castmates.trials.workloads.check import Places, check_one, starter
@@ -74,7 +74,7 @@ def test_it_keeps_the_promises_of_other_workloads(queued, compiler):
 
 
 def test_one_that_does_not_stand_is_not_frozen_with_work_queued(queued, compiler, monkeypatch):
-    monkeypatch.setattr(between_steps.let_stand, "__defaults__", (0.3,))
+    monkeypatch.setattr(freezer.let_stand, "__defaults__", (0.3,))
     said = r"member job@0 did not come to the end of a step within 0\.3 s"
     start = starter("job", workload(queued, "pass"), PLACES, (0,))
     with guarded() as warden, launched(start, (0,), warden) as alone, pytest.raises(CastmatesError, match=said):

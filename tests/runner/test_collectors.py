@@ -10,19 +10,18 @@ from pathlib import Path
 import psutil
 import pytest
 
+from castmates.counters.choose import NoCollector
 from castmates.counters.events.migrations import Migrations
-from castmates.counters.nothing import NoCollector
 from castmates.counters.package import busy_clock
 from castmates.counters.package.collector import Packages
 from castmates.counters.proc.cputime import CpuTime
-from castmates.counters.proc.last_cpus import Places
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import ProcStat, Tree, tree_difference
+from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
 from castmates.protocols import Held
-from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.spec import Share
 from tests.unit import sysfs
 from tests.waiting import wait_for

@@ -19,7 +19,7 @@ from castmates.study.model import Workload
 from castmates.trials.workloads import alone
 from castmates.trials.workloads.check import Places, Result, check, check_one
 from castmates.workloads import environments
-from castmates.workloads.installed import lack_of
+from castmates.workloads.inputs import lack_of
 from tests.runner.stage import PYTHON
 
 ROOT = Path(__file__).parents[2]

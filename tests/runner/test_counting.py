@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.events import groups
-from castmates.counters.events.budget import Budget, probe
+from castmates.counters.events.budget import Budget, Rota, probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import Event, resolve
-from castmates.counters.events.turns import Rota
 from castmates.linux.processes import Family, is_stopped
 from castmates.protocols import Held
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
@@ -268,7 +267,7 @@ import psutil
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.budget import Budget
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.turns import Rota
+from castmates.counters.events.budget import Rota
 from castmates.protocols import Held
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 child = subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True)

@@ -11,7 +11,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup
-from castmates.grant.steps import Grantee, Granting, granted, record, take_back
+from castmates.grant.perf import Grantee, Granting, granted, record, take_back
 from castmates.linux import cgroups
 from tests.needs import lacks
 

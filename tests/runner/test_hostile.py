@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import cgroups, marks, owned_names
+from castmates.linux import cgroups, marks, owner
 from castmates.linux.processes import read_table
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.launch import RECORD
@@ -25,7 +25,7 @@ from castmates.runner import record, staging
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import member_log, task_bound
 from castmates.runner.processes.freezer import SignalFreezer
-from castmates.runner.processes.guarded_reader import GuardedReader
+from castmates.runner.processes.member_log import GuardedReader
 from castmates.study.model import Workload
 from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
@@ -370,7 +370,7 @@ def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
         lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     process, file = stray
     wait_for(file.exists, "the child has started")
-    group = cgroups.make(home, owned_names.group_name("test"))
+    group = cgroups.make(home, owner.group_name("test"))
     for each in marks.MarkedFamily(process.pid).living():
         with contextlib.suppress(ProcessLookupError):  # one that the stray has just waited for
             cgroups.move(group, each.pid)

@@ -7,8 +7,8 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.owned_names import group_name
-from castmates.machine.memory import free_memory, limited_memory
+from castmates.linux.owner import group_name
+from castmates.machine.probes import free_memory, limited_memory
 from castmates.pipeline.measure_launch import measure_launch
 from tests.needs import lacks
 from tests.runner.stage import counter, plan_of

@@ -18,12 +18,12 @@ from scipy import stats
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.runner.processes.launch import Start, clean_environment, launch
-from castmates.runner.processes.request_log import RequestLog
+from castmates.runner.processes.member_log import RequestLog
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 from castmates.study.model import Workload
 from castmates.workloads.heartbeat import State
-from castmates.workloads.programs import SERVERS
+from castmates.workloads.identity import SERVERS
 from tests.runner.stage import counter, plan_of
 from tests.runner.standin import StandIn
 from tests.waiting import wait_for

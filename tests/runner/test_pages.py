@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.runner.processes.pages import ON_HUGE_PAGES, pages_of, wanted
+from castmates.runner.processes.starts import ON_HUGE_PAGES, pages_of, wanted
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.native import build as native
 from tests.needs import lacks

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from castmates.pipeline.measure_launch import measure_launch
+from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake import FakeResctrl, Shape
-from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
-from castmates.rdt.resctrl.mounted import Mounted
+from castmates.rdt.resctrl.groups import ResctrlJournal
+from castmates.rdt.resctrl.mounting import Mounted
 from castmates.runner import launch
 from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.rounds import eviction, hardware

@@ -11,8 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.processes import read_process
 from castmates.machine import pqos_tool
 from castmates.machine.journal import Journal
-from castmates.machine.pqos_text import Reading, parse_readings
-from castmates.machine.pqos_tool import Pqos
+from castmates.machine.pqos_tool import Pqos, Reading, parse_readings
 from castmates.protocols import Held
 from castmates.rdt.pqos.monitor import PqosMonitor, samples_of
 from castmates.rdt.pqos.session import PqosSession

@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine.prefetch_control import PREFETCH_CONTROL
+from castmates.machine.knobs import PREFETCH_CONTROL
 from castmates.pipeline.measure_launch import measure_launch
-from castmates.runner.processes import prefetchers
+from castmates.runner.processes import isolation
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF
-from castmates.study.mitigations import without_prefetching
+from castmates.study.mitigations import PREFETCHERS_OFF, without_prefetching
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Mix
-from castmates.study.wanted import PREFETCHERS_OFF
 from tests.runner.stage import counter, plan_of
 
 pytestmark = pytest.mark.needs("two-cpus", "compiler")
@@ -51,7 +50,7 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     (out := tmp_path / "out").mkdir()
     registers = build(root, plan)
     before = [file.read_bytes() for file in registers]
-    monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
+    monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
     measure_launch(plan, plan.launches[0].path, out, cache)
     record = json.loads((out / "launch.json").read_text())
     windows, samples = (pd.read_parquet(out / f"{name}.parquet") for name in ("windows", "samples"))
@@ -67,7 +66,7 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
 def test_nothing_is_launched_where_registers_cannot_be_switched(cache, tmp_path, monkeypatch, plan):
     (root := tmp_path / "root").mkdir()
     build(root, plan)[0].unlink()
-    monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
+    monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match=r"prefetchers cannot be read: .*modprobe msr.*'cache.prefetchers'"):
         measure_launch(plan, plan.launches[0].path, tmp_path, cache)

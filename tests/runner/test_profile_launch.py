@@ -6,8 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.analysis.dataflow.per_trace import path_traces
-from castmates.analysis.dataflow.summary import critical_path
+from castmates.analysis.dataflow.summary import critical_path, path_traces
 from castmates.pipeline.measure_launch import measure
 from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
 from castmates.results.columns.primitives import PRIMITIVES

@@ -18,7 +18,7 @@ from castmates.analysis.explanations import layers
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.launch import LAYERS
 from castmates.results.columns.study import frame
-from castmates.runner.after_rounds import profiling
+from castmates.runner.after_rounds import measure
 from castmates.runner.outcome import Measured
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import Reader, State, create
@@ -154,8 +154,8 @@ ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": 
 def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
     launch = planned(study(["lead"], ["beside"])).launches[0]
     try:
-        rows, seconds = profiling._understood(Measured(launch), launch.cohort.scenes[0], answer)
-    except (profiling.NoAnswer, *profiling.UNREADABLE):
+        rows, seconds = measure._understood(Measured(launch), launch.cohort.scenes[0], answer)
+    except (measure.NoAnswer, *measure.UNREADABLE):
         return
     assert seconds > 0
     assert all(math.isfinite(row["ms_per_step"]) for row in rows)

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from castmates.linux import cgroups, cpu_quota, owned_names
+from castmates.linux import cgroups, cpu_quota, owner
 from castmates.linux.marks import in_child
 from castmates.linux.owner import myself
 from castmates.machine.journal import Change, Journal
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner import staging
-from castmates.runner.processes import quotas, weights
+from castmates.runner.processes import quotas
 from castmates.runner.processes.freezer import choose_freezer
 from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
 from castmates.study.scenes import scenes_of
@@ -117,7 +117,7 @@ def test_the_kernel_takes_the_weights(busy):
     """The groups are real ones; what their files are called depends on the version."""
     (bounded,) = busy._groups.values()
     both = bounded.group, bounded.group.parent
-    weights.even_out({BESIDE: 3}, lambda _: bounded.group)
+    quotas.even_out({BESIDE: 3}, lambda _: bounded.group)
     known = {"cpu.weight": 300, "cpu.shares": 3072}
     (file,) = [file for file in known if (bounded.group / file).exists()]
     assert [int((group / file).read_text()) for group in both] == [known[file]] * 2
@@ -174,4 +174,4 @@ def _own_groups():
     """The groups of this process: other runs on the machine have theirs."""
     places = [*cgroups.here(cgroups.unified), *cgroups.here(cgroups.cpu_of_version_1)]
     found = [group for place in places for group in place.glob("castmates.*")]
-    return [group for group in found if owned_names.maker_of_group(group.name) == myself()]
+    return [group for group in found if owner.maker_of_group(group.name) == myself()]

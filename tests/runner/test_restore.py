@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import cgroups, owned_names
+from castmates.linux import cgroups, owner
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import myself
-from castmates.machine import quieting
+from castmates.machine import knobs
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
 from castmates.machine.prepare import Preparing, prepared
@@ -56,7 +56,7 @@ with prepared(Prepare(numa_balancing=sys.argv[1]), [], Preparing("a test", lambd
 LEFT = """
 import subprocess, tempfile, time
 from castmates.runner.processes.freezer import choose_freezer
-from castmates.linux.owned_names import folder_prefix
+from castmates.linux.owner import folder_prefix
 folder = tempfile.mkdtemp(prefix=folder_prefix(), dir="/dev/shm")
 freezer = choose_freezer("lead.1")
 member = subprocess.Popen(["sleep", "60"], start_new_session=True, env={"SCRATCH": folder})
@@ -171,7 +171,7 @@ def test_the_command_refuses_while_somebody_measures(state):
 @pytest.mark.needs("root")
 def test_interrupts_are_really_moved_and_come_back(state):
     online = os.cpu_count() or 1
-    before = {change.target: change.former for change in quieting.interrupts_away(Path("/"), [0])} if online > 1 else {}
+    before = {change.target: change.former for change in knobs.interrupts_away(Path("/"), [0])} if online > 1 else {}
     if not before:
         pytest.skip("needs a second CPU, and interrupts that may come to the first")
     with prepared(Prepare(irq_affinity="away"), [0], Preparing("a test", print)) as record:
@@ -187,7 +187,7 @@ def test_interrupts_are_really_moved_and_come_back(state):
 def test_the_kernels_work_is_really_moved_and_comes_back(state):
     if (os.cpu_count() or 1) < 2:
         pytest.skip("needs a second CPU to which work can go")
-    mask = Path("/") / quieting.WORKQUEUE_MASK
+    mask = Path("/") / knobs.WORKQUEUE_MASK
     if not mask.exists():
         pytest.skip("this kernel does not show where its unbound work may run")
     before = read_setting(mask)
@@ -221,7 +221,7 @@ OTHER_PAGES = {"always": "never", "madvise": "never", "never": "madvise"}
 
 def settings():
     """Every knob of this machine that a launch may set, as it is now."""
-    files = [Path("/", name) for name in (quieting.WORKQUEUE_MASK, PAGES, "proc/irq/default_smp_affinity")]
+    files = [Path("/", name) for name in (knobs.WORKQUEUE_MASK, PAGES, "proc/irq/default_smp_affinity")]
     files += [FILE, Path("/proc/sys/kernel/nmi_watchdog"), *Path("/proc/irq").glob("[0-9]*/smp_affinity_list")]
     return {str(file): read_setting(file) for file in files if file.exists()}
 
@@ -234,7 +234,7 @@ def test_knobs_of_a_run_that_was_killed_half_way_are_put_back(state, writes):
     here = {
         "thp": OTHER_PAGES.get(before.get(f"/{PAGES}", "")),
         "numa_balancing": {"0": "on"}.get(before.get(str(FILE), ""), "off") if FILE.exists() else None,
-        "workqueues": "away" if Path("/", quieting.WORKQUEUE_MASK).exists() else None,
+        "workqueues": "away" if Path("/", knobs.WORKQUEUE_MASK).exists() else None,
         "irq_affinity": "away",
         "cpu_dma_latency": 17 if Path("/dev/cpu_dma_latency").exists() else None,
     }
@@ -374,7 +374,7 @@ assert not {full, empty} & {*leftovers.stale_groups()}
 def test_groups_of_another_container_are_left_alone(group):
     me = myself()
     full, sleeper = group(me.pid, me.born, me.space)
-    empty = cgroups.make(full.parent, owned_names.group_name("test"))
+    empty = cgroups.make(full.parent, owner.group_name("test"))
     try:
         words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE, str(full), str(empty)]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.dataflow.per_trace import PARTS, path_traces
+from castmates.analysis.dataflow.summary import PARTS, path_traces
 from castmates.analysis.dataflow.work import work_of
 from castmates.analysis.explanations.layers import layer_place
 from castmates.analysis.keys import TRACE
@@ -23,7 +23,7 @@ from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.paths import traced_steps
 from castmates.traces.graphs import read_graph
 from castmates.traces.operations import WORKS, read_trace
-from castmates.workloads import attaching, environments, inputs, phase_file
+from castmates.workloads import environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.phase_records import Phase
 from castmates.workloads.tfmodels import jobs
@@ -290,7 +290,7 @@ def followed(interpreter, folder: Path, script: str, steps: int, step_function: 
     path = os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])
     variables = interpreter | {"PATH": path, "TMPDIR": str(folder), "CASTMATES_HEARTBEAT": str(folder / "beats")}
     variables |= {"CASTMATES_PROFILE": str(folder / "page"), "CASTMATES_TRACES": str(folder / "traces")}
-    variables |= attaching.variables(variables, step_function, CACHE)
+    variables |= environments.variables(variables, step_function, CACHE)
     command = ["python", str(folder / "train.py")]
     job = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     answers = []

@@ -15,7 +15,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux.processes import numbers
-from castmates.machine.latency_sources import latency_source
+from castmates.machine.quirks import latency_source
 from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.columns.trace import PATHS_FILE, TRACE_TABLES
 from castmates.runner.tracing import record, recorders, rounds

@@ -10,10 +10,9 @@ from functools import partial
 import pytest
 from rich.console import Console
 
-from castmates.counters.events.budget import Budget
+from castmates.counters.events.budget import Budget, Rota
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.turns import Rota
 from castmates.errors import CastmatesError
 from castmates.inside import papi
 from castmates.inside.events import event_of
@@ -21,10 +20,9 @@ from castmates.inside.readings import Reading
 from castmates.linux.perf_event import EXCLUDE_KERNEL, Target, open_event
 from castmates.machine.topology import read_topology
 from castmates.protocols import Count
-from castmates.trials.counters import by_papi, check, methods
-from castmates.trials.counters.program import CannotHere, known
+from castmates.trials.counters import check, methods
+from castmates.trials.counters.program import MIB, SOFTWARE, CannotHere, known, trials
 from castmates.trials.counters.table import as_table
-from castmates.trials.counters.tasks import MIB, SOFTWARE, trials
 from tests.needs import insist
 from tests.runner.single_step import visits_of
 from tests.waiting import wait_for
@@ -227,7 +225,7 @@ class LikePapi:
 @countable
 @pytest.mark.parametrize("factor", [1.0, 1.02])
 def test_papi_is_judged_too_where_it_is_and_what_it_counts_wrong_is_an_error(kernels, tmp_path, monkeypatch, factor):
-    monkeypatch.setattr(by_papi, "PapiCounters", LikePapi)
+    monkeypatch.setattr(methods, "PapiCounters", LikePapi)
     monkeypatch.setattr(LikePapi, "factor", factor)
     monkeypatch.setattr(papi, "why_not", lambda: None)
     crew = trial_of("crew-touch")
@@ -258,6 +256,6 @@ def test_without_papi_the_record_says_why_and_nothing_is_tried(kernels, tmp_path
 
 @pytest.mark.skipif(bool(papi.why_not()), reason=str(papi.why_not()))
 def test_the_papi_that_is_here_counts_a_crew_or_says_why_it_cannot(kernels, tmp_path):
-    judged = by_papi.try_by_papi(trial_of("crew-touch"), kernels / "known", tmp_path, None)
+    judged = methods.try_by_papi(trial_of("crew-touch"), kernels / "known", tmp_path, None)
     assert judged.verdict != "wrong", judged
     assert judged.verdict == "verified" or "another process" in judged.why or "disturbed" in judged.why, judged

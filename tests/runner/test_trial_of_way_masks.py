@@ -8,12 +8,10 @@ import pytest
 from castmates.linux.processes import read_process
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
-from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.cache import Cache
-from castmates.trials.way_masks.experiment import plateaus, times
-from castmates.trials.way_masks.programs import CHASE, EVICTOR, Setting, last_half, programs_on_stage
-from castmates.trials.way_masks.trial import where
-from castmates.trials.way_masks.verdict import WORKS, Rule, judge, slowdown
+from castmates.trials.way_masks.trial import CHASE, EVICTOR, Setting, last_half, programs_on_stage, where
+from castmates.trials.way_masks.verdict import WORKS, Rule, judge, plateaus, slowdown, times
 
 MIB = 1 << 20
 CACHE = Cache(

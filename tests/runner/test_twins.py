@@ -12,7 +12,7 @@ import pytest
 
 from castmates.study.model import Catalogue, Workload
 from castmates.study.reading import read_keys
-from castmates.workloads import inputs, programs
+from castmates.workloads import identity, inputs
 from tests.needs import INSISTED, lacks, why_not
 from tests.runner import twin_packages
 
@@ -82,7 +82,7 @@ def available(name: str) -> Workload:
     if "twins" in INSISTED:
         why_not("twins")  # which fetches them
     workload = TWINS[name]
-    if lack := programs.lack(workload.words, workload.package, PATH):
+    if lack := identity.lack(workload.words, workload.package, PATH):
         if workload.package in twin_packages.TWINS:
             lacks("twins", f"{lack}: `make twins`, or apt-get install {workload.package}")
         pytest.skip(f"{lack}: apt-get install {workload.package}")

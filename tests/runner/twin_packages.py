@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from castmates.workloads.programs import GAMES
+from castmates.workloads.identity import GAMES
 from tests.lab.kit.alone import alone
 from tests.lab.kit.common import NoLab, whole
 from tests.lab.kit.debian import Debian, libraries, unfit, unpack

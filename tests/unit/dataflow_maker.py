@@ -10,8 +10,14 @@ import pandas as pd
 
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph
-from castmates.analysis.dataflow.per_trace import PathTraces, path_traces
-from castmates.analysis.dataflow.summary import critical_path, path_operations, study_edges, study_nodes
+from castmates.analysis.dataflow.summary import (
+    PathTraces,
+    critical_path,
+    path_operations,
+    path_traces,
+    study_edges,
+    study_nodes,
+)
 from castmates.analysis.operations.per_trace import WAITING
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from castmates.study import catalogue, mixes, planning
 from castmates.study.cache import Cache
-from castmates.study.cohorts import Room
 from castmates.study.model import Study, Workload
 from castmates.study.placement.layout import Cpu, Layout
+from castmates.study.scenes import Room
 from castmates.study.spec import Launch, Plan, Prepared
 
 ENVIRONMENTS = ("native", "tfmodels")

@@ -9,10 +9,8 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import UNATTRIBUTED, layer_place
 from castmates.analysis.operations.effects import estimate_operation_effects
-from castmates.analysis.operations.known_work import known_work, operation_summary
-from castmates.analysis.operations.per_trace import Traces, per_trace
-from castmates.analysis.operations.summary import by_layer, by_type
-from castmates.analysis.operations.waiting import input_pipeline
+from castmates.analysis.operations.per_trace import Traces, by_layer, by_type, input_pipeline, per_trace
+from castmates.analysis.operations.primitives import known_work, operation_summary
 from castmates.analysis.tables.thread_pools import thread_pools
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make

@@ -12,16 +12,14 @@ from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.curve_table import Measured, interpolate
 from castmates.errors import CastmatesError
 from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
-from castmates.results.adaptive_looks import KINDS, WORDS
-from castmates.study.adaptive import as_launched, skipped_at
-from castmates.study.adaptive_words import reason, sentences
+from castmates.results.looks import KINDS, WORDS
+from castmates.study.adaptive import as_launched, questions, reason, sentences, skipped_at
 from castmates.study.curves import BANDWIDTH, curves, measured_later
-from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import plan_text
-from castmates.study.questions import questions
 from castmates.study.reading import read_keys
+from castmates.study.rounds import without_decisions
 from castmates.study.spec import MixSet
 from tests.unit.modelled.makers import project_of
 from tests.unit.windows_maker import written

@@ -2,8 +2,14 @@
 
 import pytest
 
-from castmates.study.after_rounds import after_rounds_line, can_be_profiled, cost_windows, profiled_scenes, seconds
 from castmates.study.model import Workload
+from castmates.study.profile_launches import (
+    after_rounds_line,
+    can_be_profiled,
+    cost_windows,
+    profiled_scenes,
+    seconds,
+)
 from tests.unit.makers import plan, study, workloads
 
 JOB = Workload(

@@ -12,13 +12,12 @@ import pytest
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, effect_verdicts
 from castmates.cli.main import COMMANDS
 from castmates.errors import CastmatesError
-from castmates.report.answer.answer import answer
+from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.answer.cards import cards
-from castmates.report.answer.lines import answer_lines
 from castmates.report.results import read_results
 from castmates.results.asked import asked_launches, looks_before, remember_launches, remember_look
 from castmates.results.folder import StudyFolder
-from castmates.study.more_launches import checked_launches
+from castmates.study.looks import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.analysis.partitions.attribution_parts import linked_scenes, rounds
-from castmates.analysis.partitions.isolated import isolating
+from castmates.analysis.partitions.attribution_parts import isolating, linked_scenes, rounds
 from castmates.study.spec import REST, Partition, Share
 from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker

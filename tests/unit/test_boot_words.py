@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.machine.boot_words import change, switches
+from castmates.machine.probes import change, switches
 
 
 @pytest.mark.parametrize(

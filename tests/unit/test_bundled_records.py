@@ -5,14 +5,12 @@ import os
 
 import pytest
 
-from castmates.results.bundle_names import RECORDS
-from castmates.results.bundled_records import RecordReader
+from castmates.results.bundle_names import RECORDS, RecordReader
 from castmates.results.bundles import gather_bundle
 from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.records import read_record
-from castmates.results.torn import lacking, remember_torn
+from castmates.results.records import lacking, read_record, remember_torn
 
 COMMON = {"spec": {"cohort": {"id": "c", "members": [1, 2]}, "number": 1, "seed": 5}, "hardware": {"a": {"b": "c"}}}
 

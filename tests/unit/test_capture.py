@@ -22,9 +22,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.trials.capture import take
-from castmates.trials.capture.bandwidth import in_lines
-from castmates.trials.capture.perf_lists import from_json
-from castmates.trials.capture.registers import OF_AMD, OF_INTEL
+from castmates.trials.capture.take import OF_AMD, OF_INTEL, from_json, in_lines
 from tests.unit import machines, sysfs
 from tests.unit.rdt import trees
 

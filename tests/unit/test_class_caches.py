@@ -10,21 +10,20 @@ from castmates.analysis.comparison.launches import gifts
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
-from castmates.analysis.partitions.pareto import pareto_table
-from castmates.analysis.partitions.recommendation import advice
+from castmates.analysis.partitions.recommendation import advice, pareto_table
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
 from castmates.report.figures.index import figures_of
 from castmates.report.figures.timeline_rows import cache_bytes
 from castmates.report.results import Results
-from castmates.report.text import processor
+from castmates.report.text import machine
 from castmates.report.text.recommendation import context, sentence
 from castmates.results.columns.study import CARRYOVER, LAUNCHES, frame
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
-from castmates.terminal.preview.details import NOTHING_NOW, masks
+from castmates.terminal.preview.screen import NOTHING_NOW, masks
 from tests.unit.partition_maker import loss
 from tests.unit.test_figure_partitions import texts
 from tests.unit.test_outlook import printed
@@ -145,7 +144,7 @@ def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):
 
 
 def test_the_health_panel_names_the_ways_of_io(swept):
-    assert "some but not all of the ways 0xc00 that I/O fills too" in processor.sentences(swept[1])
+    assert "some but not all of the ways 0xc00 that I/O fills too" in machine.sentences(swept[1])
 
 
 def test_what_is_tried_against_a_loss_has_the_cache_of_its_class(swept):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.comparison import folder
+from castmates.report.comparison import page as folder
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned

@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.timeline import converting, tables
-from castmates.timeline.model import Making
-from castmates.timeline.span import SECOND, cut
+from castmates.timeline.model import SECOND, Making, cut
 from tests.unit.timeline_maker import made
 
 DATA = Path(__file__).parent.parent / "data" / "imports"

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from castmates.report.comparison import figure as comparison_figure
-from castmates.report.comparison import history_figure
+from castmates.report.comparison import page
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.figures.antagonists import antagonists_of, looks_in_order
 from castmates.report.figures.style import looks_of
@@ -49,7 +49,7 @@ def test_every_pair_has_a_line_for_every_study_and_the_mean_comes_first(apart):
 
 
 def test_history_is_in_the_order_of_time_and_joins_one_machine_only(apart):
-    figure, source = history_figure.draw(apart)
+    figure, source = page.draw(apart)
     assert list(source["study"])[::2] == ["early", "middle", "late"]
     joined = [line for line in figure.axes[0].lines if line.get_alpha()]
     assert sorted(len(line.get_xdata()) for line in joined) == [1, 1, 2, 2]  # late and early are one machine
@@ -59,7 +59,7 @@ def test_history_is_in_the_order_of_time_and_joins_one_machine_only(apart):
 def test_studies_that_are_close_in_time_are_set_apart_evenly(tmp_path):
     times = ["2026-01-01T10:00:00+00:00", "2026-01-01T10:01:00+00:00", "2026-02-01T10:00:00+00:00"]
     studies = [study(tmp_path / name, 0.1, when, "here") for name, when in zip("xyz", times, strict=True)]
-    figure, _ = history_figure.draw(compare_studies(studies, None))
+    figure, _ = page.draw(compare_studies(studies, None))
     axes = figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["A\n2026-01-01", "B\n2026-01-01", "C\n2026-02-01"]
     assert list(axes.get_xticks()) == [0, 1, 2]
@@ -80,7 +80,7 @@ def test_a_antagonist_has_the_colour_that_it_has_in_the_baselines_own_figures(ap
     two = compare_studies([study(tmp_path / name, 0.1, when, "here") for name, when in times], None)
     for drawn in (
         comparison_figure.draw_several(apart),
-        history_figure.draw(apart),
+        page.draw(apart),
         comparison_figure.draw(two.pairs[0]),
     ):
         assert set(wanted.values()) <= coloured(drawn[0])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from castmates.report.comparison.differences import SetUp
-from castmates.report.comparison.traffic import other_traffic
+from castmates.report.comparison.details import SetUp, other_traffic
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 

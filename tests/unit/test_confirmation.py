@@ -9,9 +9,16 @@ import pytest
 from castmates import project
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.verdicts import TOO_FEW
-from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
-from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET
+from castmates.analysis.partitions.recommendation import (
+    CONFIRMED,
+    MET,
+    NO_SWEEP,
+    NOT_MET,
+    Searched,
+    other_design,
+    pareto_table,
+    refusal,
+)
 from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.costs import costs
-from castmates.analysis.explanations import counters, topdown
+from castmates.analysis.explanations import counted_metrics, counters
 from castmates.analysis.explanations.phases import STEP
 from castmates.results.columns.launch import COUNTERS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame
@@ -105,7 +105,7 @@ def test_shares_and_changes_of_top_down(launches):
     studies = Studies(launches, seed=2)
     values, moved = studies.values(POINTS)
     table = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=SHARE + values)
-    shares, changes = topdown.topdown_tables(table, studies.windows)
+    shares, changes = counted_metrics.topdown_tables(table, studies.windows)
     for kind, truth in (("alone", SHARE), ("corun", SHARE + POINTS)):
         own = shares[shares["kind"] == kind]
         share = covers(own["low"], own["high"], 100 * truth)
@@ -122,7 +122,7 @@ def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(la
     """Four categories of which none changes: the figure `topdown` names the largest change, which is luck."""
     studies = Studies(launches, seed=8)
     tables = [studies.rows(dict(TOPDOWN), metric=name, value=SHARE + studies.values(0.0)[0]) for name in of_level(1)]
-    found = topdown.topdown_tables(pd.concat(tables, ignore_index=True), studies.windows)[1]
+    found = counted_metrics.topdown_tables(pd.concat(tables, ignore_index=True), studies.windows)[1]
     largest = found.loc[found["points"].abs().groupby(found["member"]).idxmax()]
     assert len(largest) == STUDIES
     assert 0.93 <= covers(found["points_low"], found["points_high"], 0.0) <= 0.97

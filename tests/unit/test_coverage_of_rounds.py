@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, is_precise_enough
+from castmates.analysis.design.pilot import Width, best_rounds, is_precise_enough, spread_of
 from castmates.analysis.statistics.intervals import over_launches, successive
 from castmates.study import rounds as rule
 from castmates.study.budget_keys import Budget

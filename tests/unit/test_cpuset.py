@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import cpuset_partition
-from castmates.linux.cpuset_partition import CPUS, EFFECTIVE, HANDED_DOWN, PARTITION
+from castmates.linux import cgroups
+from castmates.linux.cgroups import CPUS, EFFECTIVE, HANDED_DOWN, PARTITION
 from castmates.machine.doctor.tools import cpuset_partition as row
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
@@ -31,7 +31,7 @@ def group(tmp_path, monkeypatch):
         names = set(path.read_text().split())
         path.write_text(" ".join(sorted(names | {text[1:]} if text[0] == "+" else names - {text[1:]})) + "\n")
 
-    monkeypatch.setattr(cpuset_partition, "write_kernel", hand_down)
+    monkeypatch.setattr(cgroups, "write_kernel", hand_down)
     return made
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from castmates.results import csv
+from castmates.results import tables
 
 ROW = st.tuples(
     st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8),
@@ -31,19 +31,19 @@ def table_of(rows):
 def test_it_is_what_pandas_writes(tmp_path_factory, rows):
     file = tmp_path_factory.getbasetemp() / "table.csv"
     table = table_of(rows)
-    csv.write_csv(table, file)
+    tables.write_csv(table, file)
     assert file.read_bytes().decode() == table.to_csv(index=False)
 
 
 def test_numbers_of_every_size_are_written_in_full(tmp_path):
     powers = [sign * digits * 10.0**power for power in range(-30, 30) for digits in (1, 1.5, 1 / 3) for sign in (1, -1)]
     table = pd.DataFrame({"a": powers, "b": [1 / one for one in powers]})
-    csv.write_csv(table, tmp_path / "table.csv")
+    tables.write_csv(table, tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text() == table.to_csv(index=False)
 
 
 def test_many_rows_are_written_in_portions(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "ROWS", 7)
+    monkeypatch.setattr(tables, "ROWS", 7)
     table = table_of([(f"n{number}", number / 7, number, bool(number % 2)) for number in range(50)])
-    csv.write_csv(table, tmp_path / "table.csv")
+    tables.write_csv(table, tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text() == table.to_csv(index=False)

@@ -15,12 +15,19 @@ from typer.testing import CliRunner
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph, in_order
 from castmates.analysis.dataflow.join import joined_steps, nodes_of
-from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, bounds, path_traces, paths
-from castmates.analysis.dataflow.summary import critical_path, path_operations
+from castmates.analysis.dataflow.summary import (
+    PARTS,
+    PathTraces,
+    bounds,
+    critical_path,
+    path_operations,
+    path_traces,
+    paths,
+)
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.export.graph_files import FORMATS, write_graph
 from castmates.report.export.graph_study import LOSS, graph_study
+from castmates.report.export.graph_svg import FORMATS, write_graph
 from castmates.report.results import Results, read_results
 from castmates.report.text.paths import context
 from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, results, study, tables

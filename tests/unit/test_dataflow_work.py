@@ -11,7 +11,7 @@ import pytest
 from castmates.analysis.dataflow.boxes import boxes, columns
 from castmates.analysis.dataflow.graph import Graph
 from castmates.analysis.dataflow.work import Node, Tensor, work_of
-from castmates.analysis.operations.work import work_of as logged_work
+from castmates.analysis.operations.instructions import work_of as logged_work
 from castmates.errors import CastmatesError
 from castmates.traces.graphs import read_graph, words_of
 

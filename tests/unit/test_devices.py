@@ -5,8 +5,8 @@ import pytest
 
 from castmates.analysis.tables.kernels import KERNELS, kernels
 from castmates.results.columns.operations import DEVICE_CALLS
+from castmates.runner.profiles.asking import Taken
 from castmates.runner.profiles.tables import Aligned, device_rows
-from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene
 from castmates.traces.devices import read_devices, uses_tensor_cores
 from castmates.traces.operations import read_trace

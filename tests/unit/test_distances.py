@@ -11,8 +11,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
 from castmates.report.figures import distances as figure
 from castmates.report.figures.texts import texts_for
-from castmates.report.text.places import AXIS
-from castmates.report.text.words import number, plain
+from castmates.report.text.words import AXIS, number, plain
 from castmates.study import catalogue
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, layout_of

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from castmates.machine.doctor import memory, rdt
+from castmates.machine.doctor import memory
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.doctor import as_json, as_table, examine
+from castmates.machine.doctor.memory import as_json, as_table, examine
 from castmates.machine.doctor.screen import screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
@@ -373,7 +373,7 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
 
 def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
     resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
-    assert rdt.permission({"resctrl": resctrl}).state == "yes"
+    assert memory.permission({"resctrl": resctrl}).state == "yes"
 
 
 @pytest.mark.parametrize(

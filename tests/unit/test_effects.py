@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from castmates.analysis.effects.contrasts import rejection_columns
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.rejections import rejection_columns
 from castmates.errors import CastmatesError
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import EFFECTS, frame

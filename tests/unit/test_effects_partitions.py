@@ -5,8 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from castmates.analysis.design.pilot import spreads, window_noise
-from castmates.analysis.design.precision import look, widths
+from castmates.analysis.design.pilot import look, spreads, widths, window_noise
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.results.columns.study import EFFECTS
 from castmates.study.spec import UNMANAGED

@@ -6,7 +6,7 @@ import pytest
 
 from castmates import english
 from castmates.report.text import words
-from castmates.terminal.preview.words import minutes_between
+from castmates.terminal.preview.duration import minutes_between
 from castmates.terminal.words import about
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CacheDomain, NumaNode, Topology
-from castmates.report.launch_facts import EvictionFacts
+from castmates.report.launch_record import EvictionFacts
 from castmates.report.text.eviction import eviction_sentence
-from castmates.runner.processes.evictor import Evictor
+from castmates.runner.processes.starts import Evictor
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.eviction import Emptied
 from castmates.study.spec import Share

@@ -7,8 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.protocols import Held
-from castmates.rdt.added import Driver
-from castmates.rdt.choose import CacheRequest, refuse_hopeless
+from castmates.rdt.choose import CacheRequest, Driver, refuse_hopeless
 from castmates.study.spec import Share
 from tests.house import ROOT
 from tests.unit.test_plugins import add  # noqa: F401 (a fixture)

@@ -11,8 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from typer.testing import CliRunner
 
 from castmates.cli import main
-from castmates.report.export.event_files import Scalar, checksum, event_file
-from castmates.report.export.export import EVENTS
+from castmates.report.export.scalars import EVENTS, Scalar, checksum, event_file
 from tests.unit.results_maker import make
 from tests.unit.test_estimate import on_disk, write
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import recommendations, worthwhile
+from castmates.analysis.partitions.recommendation import CONFIRMED, pareto_table, recommendations, worthwhile
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.report.figures import pareto as pareto_figure

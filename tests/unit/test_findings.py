@@ -14,15 +14,13 @@ from castmates.analysis.operations.effects import INPUT, NAMED, OTHERS, SMALL, S
 from castmates.analysis.operations.per_trace import WAITING
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.answer.answer import answer
-from castmates.report.answer.lines import answer_lines
+from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.results.columns.study import frame
-from castmates.results.finding_rules import contract, rules_of
-from castmates.results.rule_check import problem, unknown_table
+from castmates.results.finding_rules import contract, problem, rules_of, unknown_table
 from castmates.results.tables import write_table
 from castmates.study.finding_rules import Compared, FindingRules
 from castmates.study.model import Study

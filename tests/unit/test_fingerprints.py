@@ -2,9 +2,8 @@
 
 import json
 
-from castmates.study.decisions import with_skipped, without_decisions
-from castmates.study.fingerprints import Fingerprints
-from castmates.study.plan_text import plan_of, plan_text
+from castmates.study.plan_text import Fingerprints, plan_of, plan_text
+from castmates.study.rounds import with_skipped, without_decisions
 from castmates.study.spec import Design, Launch
 from tests.unit.makers import plan, study
 

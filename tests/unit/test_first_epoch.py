@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.per_trace import WAITING, Traces
-from castmates.analysis.operations.waiting import first_epoch
+from castmates.analysis.operations.per_trace import WAITING, Traces, first_epoch
 from castmates.results.columns.operations import FIRST_EPOCH
 from castmates.study.profile_launches import CACHED, FIRST
 from tests.unit.operations_maker import COMMON, THREADS

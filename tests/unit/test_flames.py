@@ -16,8 +16,7 @@ from castmates.report.traces import Trace
 from castmates.runner.tracing import record, stacks
 from castmates.study.spec import UNMANAGED
 from castmates.timeline.flames import words
-from castmates.timeline.flames.drawing import colour, draw
-from castmates.timeline.flames.files import folded, speedscope, write_beside
+from castmates.timeline.flames.files import colour, draw, folded, speedscope, write_beside
 from castmates.timeline.flames.profile import ALONE, CORUN, NO_OPERATION, profile
 from castmates.timeline.flames.reading import CUT, Lost, add_stacks, samples, scopes, stack
 from castmates.timeline.flames.tree import BEYOND, difference, dispersion, fold, functions, root_of_deviance

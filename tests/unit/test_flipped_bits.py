@@ -13,12 +13,10 @@ from pandas.testing import assert_frame_equal
 from castmates.errors import CastmatesError
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results import launch_tables
-from castmates.results.bundle_names import FILES
-from castmates.results.bundled_records import RecordReader
-from castmates.results.bundles import StudyLaunches, gather_bundle
+from castmates.results.bundle_names import FILES, RecordReader
+from castmates.results.bundles import StudyLaunches, found_launches, gather_bundle
 from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import found_launches
 from tests.seeds import SEED
 from tests.unit.modelled.makers import project_of
 

@@ -13,8 +13,8 @@ from castmates.project import load, read_catalogue
 from castmates.report.answer.operation_lines import operation_lines
 from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
-from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study, Workload
+from castmates.study.profile_launches import can_be_profiled
 from castmates.study.reading import read_keys
 from tests.unit.makers import plan, study, workloads
 from tests.unit.operations_maker import results

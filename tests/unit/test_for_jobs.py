@@ -5,13 +5,13 @@ import json
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline import on_node
+from castmates.pipeline import measure_launch
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.report.figures.index import figures_of
 from castmates.results.for_jobs import written_sweep
 from castmates.results.plans import read_plan, read_task
-from castmates.study.decisions import without_decisions
 from castmates.study.plan_text import plan_text
+from castmates.study.rounds import without_decisions
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
 from tests.unit.modelled.makers import STUDY, project_of
@@ -80,12 +80,12 @@ def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkey
     planned = environments.ready_file(environments.place_of(environments.NATIVE, "0" * 12, tmp_path))
     built = []
     monkeypatch.setattr(environments, "build", lambda name, *_: built.append(name))
-    assert on_node.built_for_us(real, tmp_path) == real  # which is refused, because it is not built
+    assert measure_launch.built_for_us(real, tmp_path) == real  # which is refused, because it is not built
     planned.parent.mkdir(parents=True)
     planned.write_text(json.dumps({"sources": native.sources()}))
-    ours = environments.key(environments.NATIVE, on_node.shipped.environments())
-    assert on_node.built_for_us(real, tmp_path).cohort.native_key == ours
+    ours = environments.key(environments.NATIVE, measure_launch.shipped.environments())
+    assert measure_launch.built_for_us(real, tmp_path).cohort.native_key == ours
     assert built == [environments.NATIVE]
     planned.write_text(json.dumps({"sources": "others"}))
     with pytest.raises(CastmatesError, match="no longer those that this launch was planned with"):
-        on_node.built_for_us(real, tmp_path)
+        measure_launch.built_for_us(real, tmp_path)

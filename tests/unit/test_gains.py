@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.findings.gains import gains
-from castmates.report.text.trials import sentences
-from castmates.report.trials import Tried, loss_of, read_trial
+from castmates.analysis.findings.findings import gains
+from castmates.report.findings import Tried, loss_of, read_trial
+from castmates.report.text.words import sentences
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
 from castmates.results.find import NEEDED

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from castmates.cli import main
 from castmates.cli.arguments import complete_study, complete_workloads
-from castmates.cli.excerpt import excerpt
+from castmates.cli.screen import excerpt
 from tests import house
 
 

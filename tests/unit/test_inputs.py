@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.runner.processes import placeholders
+from castmates.runner.processes import starts
 from castmates.study.spec import Member
 from castmates.workloads import environments, inputs, sources
 from castmates.workloads.inputs import Recipe
@@ -127,17 +127,17 @@ def test_placeholders_become_what_they_are_here(made, tmp_path):
         inputs="good",
         inputs_key=inputs.key("good", ENVS),
     )
-    command, variables, ours = placeholders.filled(one, tmp_path / "s", tmp_path / "cache")
+    command, variables, ours = starts.filled(one, tmp_path / "s", tmp_path / "cache")
     assert command == [sys.executable, "-c", "22", f"{place}/deep", "{input} {{}} {x}"]
     assert variables == {"WHERE": f"{tmp_path / 's'}:{place}", "PLAIN": "{print}"}
     assert [file.name for file in Path(ours["PYTHONPATH"]).iterdir()] == ["castmates"]
 
 
 def test_a_program_of_others_does_not_see_our_packages(tmp_path):
-    assert placeholders.filled(member("perl", "{cpus}"), tmp_path, tmp_path) == (["perl", "2"], {}, {})
+    assert starts.filled(member("perl", "{cpus}"), tmp_path, tmp_path) == (["perl", "2"], {}, {})
 
 
 def test_a_data_set_that_is_not_made_is_a_sentence(made, tmp_path):
     one = member("cat", "{inputs}/a", inputs="good", inputs_key="0" * 12)
     with pytest.raises(CastmatesError, match="run `castmates internals build-inputs good` first"):
-        placeholders.filled(one, tmp_path, tmp_path)
+        starts.filled(one, tmp_path, tmp_path)

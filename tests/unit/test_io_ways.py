@@ -9,6 +9,7 @@ import yaml
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.attribution_parts import candidates
 from castmates.analysis.partitions.held import (
     AS_ASKED,
     NOT_READ,
@@ -21,13 +22,12 @@ from castmates.analysis.partitions.held import (
     sharers,
     states,
 )
-from castmates.analysis.partitions.isolated import candidates
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.report.figures import sensitivity
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
-from castmates.report.text import processor
+from castmates.report.text import machine
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
@@ -281,7 +281,7 @@ def test_the_page_marks_uncertain_masks_and_reports_why():
     plan = made(split(4), split(10))
     unread = record("c1") | {"processor": {"registers": {"how": "", "lacking": "no module msr"}, "partitions": {}}}
     results = page_of(plan, unread)
-    assert processor.sentences(results) == (
+    assert machine.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
         "some but not all of the ways 0x600 that I/O fills too. Some processors give these ways together only, so lead "
         "and antagonists may share ways there: no such partition is chosen as isolating."
@@ -295,7 +295,7 @@ def test_the_page_reports_what_registers_held():
         "c1", split_4=[], split_10=JOINED, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")]
     )
     results = page_of(plan, found)
-    assert processor.sentences(results) == (
+    assert machine.sentences(results) == (
         "The processor's registers were read under 4 partitions and held 1 of them as asked. Under split-10, mb70, "
         f"mb80 they held something else ({LEAD}: L3 7ff where 3ff was asked; {STREAM}: L3 600 where 400 was asked; the "
         f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where "
@@ -306,7 +306,7 @@ def test_the_page_reports_what_registers_held():
 
 
 def test_a_page_without_partitions_has_no_word_on_it():
-    assert processor.sentences(page_of(made(), record("c1"))) == ""
+    assert machine.sentences(page_of(made(), record("c1"))) == ""
 
 
 @pytest.mark.parametrize(

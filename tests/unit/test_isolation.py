@@ -4,7 +4,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study
-from castmates.study.partitions.isolation import isolates, refusal
+from castmates.study.partitions.partitions import isolates, refusal
 from castmates.study.reading import line_of, read_keys
 from castmates.study.spec import Mix, Partition, Share
 from castmates.terminal.preview import isolation

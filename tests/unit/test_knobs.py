@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.machine import knobs, quieting
+from castmates.machine import knobs
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.report.launch_record import LaunchRecord
@@ -135,9 +135,9 @@ def test_a_word_that_the_kernel_does_not_know_is_named_with_those_it_does(root):
 
 def test_interrupts_have_to_have_somewhere_to_go(root):
     with pytest.raises(CastmatesError, match=r"the launch is on every CPU there is \(0-7\)"):
-        quieting.interrupts_away(root, range(8))
+        knobs.interrupts_away(root, range(8))
     # With only a sibling left it is that one, which is better than a member's CPU.
-    assert {change.new for change in quieting.interrupts_away(root, range(7))} == {"7", "80"}
+    assert {change.new for change in knobs.interrupts_away(root, range(7))} == {"7", "80"}
 
 
 def refusing(code, *names):

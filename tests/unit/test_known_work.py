@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, operation_summary
+from castmates.analysis.operations.primitives import estimated_work, known_work, logged_work, operation_summary
 from castmates.analysis.operations.roofline import Roofs, estimated_roofline, roofline
 from castmates.report.figures.roofline import draw
 from castmates.results.columns.operations import OPERATION_SUMMARY

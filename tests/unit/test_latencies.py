@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from castmates.machine.doctor.latencies import memory_latencies
-from castmates.machine.latency_sources import latency_source
+from castmates.machine.doctor.memory import memory_latencies
+from castmates.machine.quirks import latency_source
 from castmates.runner.tracing.latencies import arguments
 from castmates.timeline.latencies import EVENT, latencies, loads, served
 from castmates.timeline.model import Making, Registry

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.report.paper import latex
-from castmates.report.paper.citation import as_bibtex
+from castmates.report.paper.crate import as_bibtex
 
 COMMAND = re.compile(r"\\(?:[a-z]+(?:\{\})?|[{}$&#%_])|\$[^$]*\$")
 ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126))

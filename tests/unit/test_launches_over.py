@@ -8,7 +8,7 @@ from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.report.figures.index import figures_of
 from castmates.results.columns.launch import RECORD
 from castmates.results.columns.operations import PROFILE_RECORD
-from castmates.results.torn import TABLES
+from castmates.results.records import TABLES
 from castmates.study.profile_launches import identity_of
 from tests.unit.modelled.makers import STUDY, project_of
 

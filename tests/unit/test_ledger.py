@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from castmates.protocols import Sample
 from castmates.runner.rounds.ledger import Ledger, summary
-from castmates.runner.rounds.ledger_load import FORGIVEN
+from castmates.runner.rounds.ledger_load import FORGIVEN, Domain, Surroundings
 from castmates.runner.rounds.slices import Slice
-from castmates.runner.rounds.surroundings import Domain, Surroundings
 from castmates.runner.rounds.window import Window
 from castmates.study.budget_keys import Limits
 from castmates.study.reasons import Reason, ReasonKind

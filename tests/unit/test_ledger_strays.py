@@ -4,10 +4,8 @@ import pytest
 
 from castmates.protocols import Sample
 from castmates.runner.rounds.ledger import summary
-from castmates.runner.rounds.ledger_load import FORGIVEN, Load
-from castmates.runner.rounds.ledger_readings import Readings
+from castmates.runner.rounds.ledger_load import FORGIVEN, Load, Readings, Surroundings
 from castmates.runner.rounds.slices import Slice
-from castmates.runner.rounds.surroundings import Surroundings
 from castmates.runner.rounds.window import Window
 from castmates.study.budget_keys import Limits
 from castmates.study.reasons import Reason, ReasonKind

@@ -10,7 +10,7 @@ from castmates.project import Project
 from castmates.runner import progress
 from castmates.terminal import display as showing
 from castmates.terminal.display import ENDING, Display
-from castmates.terminal.log_lines import LogLines
+from castmates.terminal.screens import LogLines
 from tests.unit.makers import plan, study
 
 MOST = 80  # lines of the whole log

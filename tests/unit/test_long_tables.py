@@ -5,8 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.report.page.common_parts import TEMPLATES
-from castmates.report.page.long_tables import ROW, SHOWN, folded
+from castmates.report.page.common_parts import ROW, SHOWN, TEMPLATES, folded
 from castmates.report.page.page import environment
 
 TEXT = """<p>{{ words }}</p>

@@ -8,8 +8,13 @@ from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import ComposedLosses, MeasuredLosses, best_known, measured_losses
-from castmates.analysis.prediction.predicted import combined_loss
+from castmates.analysis.prediction.predicted import (
+    ComposedLosses,
+    MeasuredLosses,
+    best_known,
+    combined_loss,
+    measured_losses,
+)
 from castmates.analysis.statistics.power import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told

@@ -12,9 +12,9 @@ from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
 from castmates.study.class_names import named, without_class
+from castmates.study.mitigations import place_of, with_place
 from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import plan_of, plan_text, task_in, task_of
-from castmates.study.wanted import place_of, with_place
 from tests.unit import machines, sysfs
 
 ROOT = Path(__file__).parents[2]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.margins import CONTENTIOUSNESS, SENSITIVITY, margins
+from castmates.analysis.effects.effects import CONTENTIOUSNESS, SENSITIVITY, estimate_effects, margins
 from castmates.results.columns.study import MARGINS
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import cohort, mix, plan, written

@@ -11,7 +11,7 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.text.stamps import caveat, stamped
-from castmates.study.partitions.planned import masked
+from castmates.study.partitions.partitions import masked
 from castmates.study.spec import UNMANAGED, Mix, Partition, Share
 from tests.unit.results_maker import MACHINE, make
 

@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from castmates.protocols import Held
-from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED, SCHEMATA, MaskWitness, number_of_ways
+from castmates.runner.rounds.hardware import CHANGED, MISPLACED, SCHEMATA, MaskWitness, number_of_ways
 from castmates.study.spec import Share
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.machine.memory import usable_memory
+from castmates.machine.probes import usable_memory
 
 GROUP = {
     "proc/self/cgroup": "0::/job/step\n",

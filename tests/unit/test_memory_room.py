@@ -3,8 +3,8 @@
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine.memory import free_memory, limited_memory, usable_memory
-from castmates.runner.memory_room import refuse_too_little
+from castmates.machine.probes import free_memory, limited_memory, usable_memory
+from castmates.runner.staging import refuse_too_little
 from castmates.study.last_level import shortened
 from castmates.study.mixes import Host, Programs, resolve
 from tests.unit import sysfs

@@ -5,7 +5,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.results.asked import asked_launches, remember_launches
 from castmates.results.folder import StudyFolder
-from castmates.study.more_launches import checked_launches, with_launches
+from castmates.study.looks import checked_launches, with_launches
 from tests.unit.makers import plan, study
 
 

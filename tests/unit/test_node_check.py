@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.runner.node_check import refuse_other_node
+from castmates.runner.staging import refuse_other_node
 from castmates.study.node_facts import LastLevel, NodeFacts, difference
 from castmates.study.spec import NodeClass
 

@@ -16,11 +16,11 @@ from castmates.analysis.operations.instructions import (
     extension_state,
     instructions_of,
     use_of,
+    work_of,
 )
 from castmates.analysis.operations.primitives import types_of
-from castmates.analysis.operations.work import work_of
 from castmates.errors import CastmatesError
-from castmates.runner.profiles.primitives import joined
+from castmates.runner.profiles.graphs import joined
 from castmates.traces.onednn import Execution, operand_types, read_log
 from castmates.traces.operations import read_trace
 from tests.unit.trace_maker import write_trace

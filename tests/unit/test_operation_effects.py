@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.operations.effects import OTHERS, STEP, estimate_operation_effects
-from castmates.analysis.operations.summary import summarise
+from castmates.analysis.operations.per_trace import summarise
 from castmates.analysis.statistics.intervals import holm, ratio_of_means
 from castmates.analysis.tables.not_compared import not_compared
 from castmates.results.columns.registry import TABLES

@@ -14,15 +14,15 @@ from rich.console import Console
 from castmates import project
 from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
-from castmates.pipeline.closing import closing_words
+from castmates.pipeline.snakemake import closing_words
 from castmates.pipeline.take_look import take_look, text_of
 from castmates.results.looks import went_on
 from castmates.results.named import default_study
-from castmates.results.pilots import pilot_folder
-from castmates.results.plans import remembered_cache
-from castmates.results.torn import TABLES
+from castmates.results.plans import pilot_folder, remembered_cache
+from castmates.results.records import TABLES
 from castmates.study import plan_text
-from castmates.terminal.preview import details, rounds
+from castmates.terminal.preview import duration
+from castmates.terminal.preview import screen as details
 from castmates.terminal.preview.outline import outline
 from castmates.terminal.preview.progress import progress
 from castmates.terminal.preview.progress import screen as progress_screen
@@ -106,7 +106,7 @@ def printed(*parts, width=400) -> str:
 def said(loaded) -> str:
     """Everything that `castmates plan --all` prints."""
     planned, known = loaded.plan(), found(loaded)
-    plan = rounds.expected(loaded, planned)
+    plan = duration.expected(loaded, planned)
     parts = [*details.scenes(loaded, planned, known), *details.counters(loaded, plan), *details.masks(loaded, plan)]
     return " ".join(printed(screen(known), *parts, chances_table(known.chances)).split())
 

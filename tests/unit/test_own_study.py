@@ -8,8 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli.letters import ERRORS
 from castmates.cli.main import app, main
+from castmates.cli.screen import ERRORS
 from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
 from castmates.pipeline.own_study import FirstRun, name_of, study_of, text_of

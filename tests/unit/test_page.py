@@ -12,7 +12,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import FIGURES, figures_of
-from castmates.report.launch_facts import Settled
+from castmates.report.launch_record import Settled
 from castmates.report.page.page import page, write_page
 from castmates.report.results import read_results
 from castmates.report.text import design as plan

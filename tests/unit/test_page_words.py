@@ -8,7 +8,7 @@ import pytest
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
 from castmates.report.text.latency import _scene, refusals
-from castmates.study.decisions import with_decisions
+from castmates.study.rounds import with_decisions
 from tests.unit import makers
 from tests.unit.test_controls import judged
 

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
-from castmates.analysis.partitions.pareto import CONFIRMED
-from castmates.analysis.partitions.recommendation import recommendations
+from castmates.analysis.partitions.recommendation import CONFIRMED, recommendations
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.launch_record import LaunchRecord

@@ -9,7 +9,7 @@ import pytest
 
 from castmates.analysis.dataflow import path_states as states_of
 from castmates.analysis.dataflow.path_states import ThreadStates, TracedSteps, path_states
-from castmates.pipeline.trace_lacking import without_path
+from castmates.pipeline.trace_launch import without_path
 from castmates.report.text import trace_paths
 from castmates.report.traces import Trace
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES

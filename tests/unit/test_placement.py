@@ -7,9 +7,9 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study.model import Placement
 from castmates.study.placement.layout import Layout
-from castmates.study.placement.place import place
-from castmates.study.placement.rules import rules_of
+from castmates.study.placement.refusals import place
 from castmates.study.placement.search import Need
+from castmates.study.placement.seats import rules_of
 from tests.unit.machines import layout
 
 XEON, SNC, EPYC = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2", "synthetic-epyc-ccx"

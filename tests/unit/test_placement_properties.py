@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.placement.place import place
-from castmates.study.placement.rules import SeatRules
+from castmates.study.placement.refusals import place
 from castmates.study.placement.search import Need, Seats
+from castmates.study.placement.seats import SeatRules
 from tests.unit.machines import MACHINES, layout
 
 

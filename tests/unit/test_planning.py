@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.study.cohorts import Room
 from castmates.study.model import Workload
+from castmates.study.scenes import Room
 from castmates.study.spec import Plan
 from tests.unit.makers import plan, study, workloads
 

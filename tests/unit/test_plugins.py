@@ -9,13 +9,11 @@ import pytest
 
 from castmates import plugins
 from castmates.analysis.effects import system
-from castmates.counters.added import added_collectors
+from castmates.counters.choose import added_collectors
 from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.protocols import Sample
-from castmates.rdt.added import Driver, driver
-from castmates.rdt.choose import CacheRequest, choose, refuse_hopeless
-from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.choose import CacheRequest, Driver, NoAllocator, NoMonitor, choose, driver, refuse_hopeless
 from castmates.report.figures.index import FIGURES, View, all_figures
 
 HERE = SimpleNamespace(name="castmates-strange", version="2.0")

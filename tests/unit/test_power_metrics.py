@@ -18,8 +18,8 @@ from castmates.analysis.explanations.power import (
 )
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.report.results import Results
+from castmates.report.text import design
 from castmates.report.text import resources as on_page
-from castmates.report.text import slices
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
@@ -246,14 +246,14 @@ def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():
 def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
     def used(*lengths):
         record = {"status": "measured", "pace": {"rounds": [{"round": 1, "slice": length} for length in lengths]}}
-        return slices.used(replace(page_of(frame([], RESOURCES)), recorded=(record,)))
+        return design.used(replace(page_of(frame([], RESOURCES)), recorded=(record,)))
 
     assert used(0.06, 0.075).startswith("Scenes took turns in slices of 60 to 75 ms. What builds up over seconds")
     assert used(30.0) == (
         "Scenes took turns in slices of 30 s. "
         "Within such slices, power limits and heat show in the scene that causes them."
     )
-    assert slices.used(page_of(frame([], RESOURCES))) == ""
+    assert design.used(page_of(frame([], RESOURCES))) == ""
 
 
 def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():

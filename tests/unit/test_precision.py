@@ -14,14 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.analysis.core import Contrast
-from castmates.analysis.design.precision import (
-    CONFIRMED_AFTER,
-    Width,
-    against_alone,
-    is_precise_enough,
-    look,
-    widths_of,
-)
+from castmates.analysis.design.pilot import CONFIRMED_AFTER, Width, against_alone, is_precise_enough, look, widths_of
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget

@@ -10,11 +10,29 @@ from benchmarks.common import Report
 from benchmarks.prediction import on_this_machine
 from benchmarks.simulated_grids import Grid, grid, measured
 from castmates.analysis.effects.effects import LATE
-from castmates.analysis.prediction.observed import ANTAGONIST, FEWEST, LEAD, Errors, Seen, best, seen_in
-from castmates.analysis.prediction.pairs import SHAPES, LeftOut, PairModel
+from castmates.analysis.prediction.pairs import (
+    ANTAGONIST,
+    FEWEST,
+    LEAD,
+    SHAPES,
+    Errors,
+    LeftOut,
+    PairModel,
+    Seen,
+    best,
+    seen_in,
+)
 from castmates.analysis.prediction.predicted import Combined, PredictedLosses, combined_loss
-from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
-from castmates.analysis.prediction.table import both_roles, equivalent, estimate_predictions
+from castmates.analysis.prediction.table import (
+    CHECK,
+    GRID,
+    PROFILE,
+    SEVERAL,
+    both_roles,
+    equivalent,
+    estimate_predictions,
+    quality,
+)
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
 from castmates.report.text.prediction import quality_words, role_words
@@ -23,8 +41,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_of
 from castmates.study.modelled import WorkingSet, WorkloadModel
-from castmates.study.predict_keys import PredictKeys
-from castmates.study.prediction_design import design
+from castmates.study.place_keys import PredictKeys, design
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]

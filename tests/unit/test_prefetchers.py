@@ -11,18 +11,18 @@ from castmates.errors import CastmatesError
 from castmates.linux import msr
 from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
-from castmates.machine.prefetch_control import AMD_CONTROL, PREFETCH_CONTROL
+from castmates.machine.knobs import AMD_CONTROL, PREFETCH_CONTROL
 from castmates.runner.modelled.launch import run_launch
-from castmates.runner.processes.prefetchers import switched
+from castmates.runner.processes.isolation import switched
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitness
+from castmates.study.mitigations import PREFETCHERS_OFF
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, layout_of
-from castmates.study.partitions.planned import masked
+from castmates.study.partitions.partitions import masked
 from castmates.study.reading import read_keys
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED
-from castmates.study.wanted import PREFETCHERS_OFF
 from tests.unit import sysfs
 from tests.unit.makers import plan, prepared, study, workloads
 from tests.unit.modelled.makers import QUIET, STUDY, WORKLOADS, project_of

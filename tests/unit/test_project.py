@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.chosen_study import chosen_study, study_of
+from castmates.pipeline.followed_study import chosen_study, study_of
 from castmates.results.named import DEFAULT_STUDY
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.design.pilot import spreads
-from castmates.analysis.effects import rejections
+from castmates.analysis.effects import contrasts
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import Ratios, geometric_mean
 from castmates.analysis.explanations import steps
@@ -187,8 +187,8 @@ def test_rejections_are_judged_as_the_lady_tasting_tea(monkeypatch, right, chanc
     others = ("slices_lost", "windows_valid", "windows_rejected", "windows_spoilt")
     cups |= {f"{side}{name}": 0 for side in ("", "baseline_") for name in others}
     for level, flagged in ((chance - 5e-5, False), (chance + 5e-5, True)):
-        monkeypatch.setattr(rejections, "BIAS_LEVEL", level)
-        assert bool(rejections.rejection_columns(pd.DataFrame([cups]))["possibly_biased"][0]) is flagged
+        monkeypatch.setattr(contrasts, "BIAS_LEVEL", level)
+        assert bool(contrasts.rejection_columns(pd.DataFrame([cups]))["possibly_biased"][0]) is flagged
 
 
 @pytest.mark.parametrize(("reference", "means"), [("B", (1.6733, 1.0, 0.6898)), ("C", (2.4258, 1.4497, 1.0))])

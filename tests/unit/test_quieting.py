@@ -12,7 +12,9 @@ from castmates.errors import CastmatesError
 from castmates.linux import governor, msr, uncore_frequency
 from castmates.linux.kernel_files import write_setting
 from castmates.linux.owner import myself
-from castmates.machine import latency_hold, prefetch_control, quieting
+from castmates.machine import knobs as prefetch_control
+from castmates.machine import knobs as quieting
+from castmates.machine import latency_hold
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study

@@ -5,8 +5,17 @@ import re
 import pytest
 
 from castmates.machine import quirks
-from castmates.machine.mbm_counters import assignment, assignments
-from castmates.machine.quirks import CONDITIONS, Kernels, applicable, as_facts, switched_off, table, version
+from castmates.machine.quirks import (
+    CONDITIONS,
+    Kernels,
+    applicable,
+    as_facts,
+    assignment,
+    assignments,
+    switched_off,
+    table,
+    version,
+)
 
 WORDS = {"cmt", "mbmtotal", "mbmlocal", "l3cat", "l3cdp", "l2cat", "l2cdp", "mba", "smba", "bmec", "abmc", "sdciae"}
 EVENTS = "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes"

@@ -13,8 +13,8 @@ from scipy import stats
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import system_metrics
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
-from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH, pareto_table, undominated
 from castmates.analysis.partitions.recommendation import (
+    CONFIRMED,
     EXCEEDED,
     MET,
     NO_SWEEP,
@@ -22,8 +22,11 @@ from castmates.analysis.partitions.recommendation import (
     NOT_NEEDED,
     NOT_YET,
     OPEN,
+    SEARCH,
     YES,
+    pareto_table,
     recommendations,
+    undominated,
     worthwhile,
 )
 from castmates.english import number

@@ -17,17 +17,21 @@ from castmates.analysis.statistics.intervals import holm
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.project import load
-from castmates.report.comparison.replay import replay_of
-from castmates.report.comparison.replay_machine import machine_sentences, other_class
-from castmates.report.comparison.replay_words import control_notes, headline, sentences
-from castmates.report.paper.again import write_for_replay
+from castmates.report.comparison.replay import (
+    control_notes,
+    headline,
+    machine_sentences,
+    other_class,
+    replay_of,
+    sentences,
+)
 from castmates.report.paper.crate import About, Run, metadata
 from castmates.report.paper.folder import Folder
+from castmates.report.paper.paper import write_for_replay
 from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
-from castmates.results.published import find_published
-from castmates.results.published_study import read_published
+from castmates.results.published import find_published, read_published
 from tests.unit import study_folder
 from tests.unit.test_comparison import LOSSES_A, side
 from tests.unit.windows_maker import written

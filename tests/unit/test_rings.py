@@ -4,9 +4,7 @@ import pytest
 
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
-from castmates.runner.rounds.ledger_load import Load
-from castmates.runner.rounds.ledger_readings import Readings
-from castmates.runner.rounds.surroundings import surroundings
+from castmates.runner.rounds.ledger_load import Load, Readings, surroundings
 from castmates.study.budget_keys import Limits
 from castmates.study.spec import Design
 from tests.unit import makers, sysfs

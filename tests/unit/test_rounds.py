@@ -9,11 +9,21 @@ from castmates.errors import CastmatesError
 from castmates.pipeline.decide_rounds import decide_rounds, text_of
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.folder import StudyFolder
+from castmates.results.looks import decided_rounds, read_decisions
 from castmates.results.plans import read_plan
-from castmates.results.rounds import decided_rounds, read_decisions
-from castmates.study.decisions import UNDECIDED, undecided, with_decisions, without_decisions
 from castmates.study.plan_text import plan_text as plan_text
-from castmates.study.rounds import USUAL_RATIO, Cost, Spread, best_rounds, first_rounds, guessed_cost
+from castmates.study.rounds import (
+    UNDECIDED,
+    USUAL_RATIO,
+    Cost,
+    Spread,
+    best_rounds,
+    first_rounds,
+    guessed_cost,
+    undecided,
+    with_decisions,
+    without_decisions,
+)
 from tests.unit.makers import plan, study, workloads
 from tests.unit.windows_maker import written
 

@@ -21,13 +21,13 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import tables_of
-from castmates.runner.processes.request_log import RequestLog
+from castmates.runner.processes.member_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
+from castmates.study.cache_keys import RecommendKeys
 from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload
-from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
-from castmates.workloads import programs, request_file
+from castmates.workloads import identity, request_file
 from tests.unit import makers, windows_maker
 from tests.unit.test_services_coverage import windows_of as queues_of
 from tests.unit.windows_maker import cohort, mix
@@ -397,13 +397,13 @@ def test_a_saturated_service_is_said_to_be_one():
 
 
 def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs, "SERVERS_AT", str(tmp_path))
+    monkeypatch.setattr(identity, "SERVERS_AT", str(tmp_path))
     command = ["openloop", "--load", "5", "--server", "redis"]
-    assert programs.lack(command, "redis-server", str(tmp_path)) == "there is no program 'redis-server'"
+    assert identity.lack(command, "redis-server", str(tmp_path)) == "there is no program 'redis-server'"
     server = tmp_path / "redis-server"
     server.write_text("#!/bin/sh\necho Redis server v=7.0\n")
     server.chmod(0o755)
-    assert programs.lack(command, None, str(tmp_path)) == ""
+    assert identity.lack(command, None, str(tmp_path)) == ""
 
 
 @pytest.mark.parametrize(

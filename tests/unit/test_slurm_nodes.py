@@ -4,7 +4,7 @@ import pytest
 from snakemake.resources import Resource
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.slurm_nodes import PAUSE, Cluster, in_effect, nodes
+from castmates.pipeline.planned_sweep import PAUSE, Cluster, in_effect, nodes
 from castmates.results import node_notes
 from castmates.results.folder import StudyFolder
 from castmates.study.machine_keys import SlurmKeys

@@ -14,24 +14,23 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.english import TURNING, printable
 from castmates.errors import CastmatesError
-from castmates.pipeline.lock import hold_sweep_lock
+from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.common_parts import inline_svg
 from castmates.report.page.page import page
 from castmates.report.paper.folder import Folder
 from castmates.report.paper.paper import write_paper
 from castmates.report.results import read_results
+from castmates.results.bundles import found_launches
 from castmates.results.columns.launch import LAUNCH_TABLES, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.links import refuse_links
-from castmates.results.measured import found_launches
-from castmates.results.records import forget_useless
+from castmates.results.records import forget_useless, refuse_links
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
 from castmates.study.reading import read_keys
 from castmates.study.spec import PROTOCOL
 from castmates.terminal.console import SafeConsole
-from castmates.workloads import packages, programs
+from castmates.workloads import identity, packages
 from tests.unit import drawings, results_maker, study_folder
 from tests.unit.test_page import parsed
 from tests.unit.windows_maker import cohort, mix, plan, written
@@ -110,7 +109,7 @@ def test_a_catalogue_has_no_program_run_that_is_not_installed(planted, monkeypat
     (catalogue / "theirs.yaml").write_text("\n".join(["workloads:", *texts]) + "\n")
     packages.missing(catalogue)
     for command in commands.values():
-        programs.lack(command.split(), "xz-utils", os.environ["PATH"])
+        identity.lack(command.split(), "xz-utils", os.environ["PATH"])
     assert not (planted / "ran").exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.cli.main import app
-from castmates.cli.retry import discard
+from castmates.cli.sweep import discard
 from castmates.errors import CastmatesError
 from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file

@@ -11,9 +11,9 @@ from castmates.study.confirmation import MOST_NAMED, confirming, mix_under
 from castmates.study.model import Placement
 from castmates.study.partitions.amounts import Notes, rate_text, rates_from
 from castmates.study.partitions.sweeps import cuts
-from castmates.study.placement.place import place
-from castmates.study.placement.rules import rules_of
+from castmates.study.placement.refusals import place
 from castmates.study.placement.search import Need
+from castmates.study.placement.seats import rules_of
 from tests.unit.caches import cache
 from tests.unit.machines import layout
 

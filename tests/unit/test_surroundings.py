@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.machine.topology import read_topology
-from castmates.runner.rounds.surroundings import Domain, Surroundings, surroundings
+from castmates.runner.rounds.ledger_load import Domain, Surroundings, surroundings
 from tests.unit import sysfs
 
 

@@ -12,10 +12,9 @@ from castmates.runner import progress
 from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
 from castmates.terminal import words
 from castmates.terminal.live import region
-from castmates.terminal.notes import Inbox, Note, read_note, recorded
-from castmates.terminal.prepared import lacks
 from castmates.terminal.preview.duration import ANALYSIS
-from castmates.terminal.sweep import Analysis, Sweep
+from castmates.terminal.sweep import Analysis, Inbox, Note, Sweep, read_note, recorded
+from castmates.terminal.words import lacks
 from tests.unit.makers import plan, study
 from tests.unit.rounds.makers import slice_of, window_of
 

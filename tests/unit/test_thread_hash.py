@@ -3,7 +3,7 @@
 import os
 import threading
 
-from castmates.linux.thread_blocks import tids_of
+from castmates.linux.processes import tids_of
 from castmates.traces.xspace import address_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.machine.throttle_steps import equal_steps
+from castmates.machine.quirks import equal_steps
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes

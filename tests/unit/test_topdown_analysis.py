@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.explanations.topdown import CHANGES, SHARES, topdown_tables, why_none
+from castmates.analysis.explanations.counted_metrics import CHANGES, SHARES, topdown_tables, why_none
 from castmates.report.figures import topdown
 from castmates.report.results import read_results
 from castmates.results.columns.launch import TOPDOWN, WINDOWS

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Sample
-from castmates.runner.rounds.slices import Slice
-from castmates.runner.rounds.topdown_phases import topdown_counts
+from castmates.runner.rounds.slices import Slice, topdown_counts
 
 MS = 10**6
 TRUE = {"forward": 0.3, "backward": 0.7, "": 0.1}

@@ -19,7 +19,7 @@ from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.find import find, find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import trace_of, traces_there
-from castmates.runner.node_check import OtherNode
+from castmates.runner.staging import OtherNode
 from castmates.study.spec import NodeClass
 from castmates.timeline import tables
 from castmates.timeline.tables import read_about

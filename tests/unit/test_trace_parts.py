@@ -6,12 +6,11 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import NumaNode
-from castmates.pipeline import trace_folder
+from castmates.pipeline import trace_launch
 from castmates.protocols import Sample
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import traces_there
-from castmates.runner.tracing.readings import series
-from castmates.runner.tracing.remote import near_nodes, remote_share
+from castmates.runner.tracing.recorders import near_nodes, remote_share, series
 from castmates.timeline.model import Making, Registry
 
 # As a kernel with two nodes writes them: small pages, huge ones of 2 MiB, a file, and maps without pages.
@@ -80,22 +79,22 @@ def record(folder, status):
 def test_a_trace_is_replaced_by_a_whole_one_alone(tmp_path):
     study = StudyFolder(tmp_path)
     folder = study.trace("a+b")
-    new = trace_folder.begin(folder)
+    new = trace_launch.begin(folder)
     record(new, "failed")
     assert traces_there(study) == [], "what is being made is no trace"
-    trace_folder.finish(new, folder)
+    trace_launch.finish(new, folder)
     assert traces_there(study) == ["a+b"], "there is no better one"
-    new = trace_folder.begin(folder)
+    new = trace_launch.begin(folder)
     record(new, "measured")
     (new / "tracks.parquet").touch()
-    trace_folder.finish(new, folder)
+    trace_launch.finish(new, folder)
     assert (folder / "tracks.parquet").exists()
     assert sorted(each.name for each in study.traces.iterdir()) == ["a+b"]
-    new = trace_folder.begin(folder)
+    new = trace_launch.begin(folder)
     record(new, "failed")
     (new / "raw").mkdir()
     with pytest.raises(CastmatesError, match=r"it ended; its logs are in .* is kept"):
-        trace_folder.finish(new, folder)
+        trace_launch.finish(new, folder)
     assert (folder / "tracks.parquet").exists()
     assert not (new / "raw").exists()
     assert traces_there(study) == ["a+b"]
@@ -106,5 +105,5 @@ def test_a_launch_that_is_killed_between_two_renames_loses_no_trace(tmp_path):
     folder = study.trace("a+b")
     (study.traces / ".old" / "a+b").mkdir(parents=True)
     record(study.traces / ".old" / "a+b", "measured")
-    trace_folder.begin(folder)
+    trace_launch.begin(folder)
     assert traces_there(study) == ["a+b"]

@@ -15,8 +15,7 @@ from castmates.analysis.timeline.waits import pool_of
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import rules_of
-from castmates.timeline.model import Making
-from castmates.timeline.span import extent, start
+from castmates.timeline.model import Making, extent, start
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
 

@@ -14,7 +14,7 @@ from castmates.linux.tracing_shown import SHOWN, USERS, not_shown, table
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.programs import Source
 from castmates.runner.tracing.record import missing
-from castmates.study.trace_keys import FAMILIES
+from castmates.study.profile_keys import FAMILIES
 from castmates.study.trace_launches import trace_name
 from tests.unit.makers import plan, study, workloads
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from castmates import project
-from castmates.analysis.comparison.variants import variant_effects
+from castmates.analysis.comparison.launches import variant_effects
 from castmates.analysis.statistics.intervals import holm
 from castmates.errors import CastmatesError
 from castmates.report.results import read_results

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from castmates.analysis.design.wandering import BUDGET, GAP, wandering
+from castmates.analysis.design.pilot import BUDGET, GAP, wandering
 
 SECONDS = 60.0
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from castmates.linux import cpu_weight
-from castmates.runner.processes.weights import even_out
+from castmates.linux import cpu_quota
+from castmates.runner.processes.quotas import even_out
 
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
     """Two members in the group of their launch; each group begins with the weight of one process."""
-    monkeypatch.setattr(cpu_weight, "write_kernel", lambda path, text: path.write_text(text))
+    monkeypatch.setattr(cpu_quota, "write_kernel", lambda path, text: path.write_text(text))
     found = {name: tmp_path / "ours" / name for name in ("lead@0-7", "beside@0")}
     for group in found.values():
         group.mkdir(parents=True)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from castmates.analysis.explanations import counters, topdown
-from castmates.report.once_per_results import once
+from castmates.analysis.explanations import counted_metrics, counters
+from castmates.report.results import once
 from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE
@@ -67,8 +67,8 @@ def in_parts(table, size):
     [
         (counts, lambda *given: counters.counter_tables(*given)[0]),
         (counts, lambda *given: counters.counter_tables(*given)[1]),
-        (shares, lambda *given: topdown.topdown_tables(*given)[0]),
-        (shares, lambda *given: topdown.topdown_tables(*given)[1]),
+        (shares, lambda *given: counted_metrics.topdown_tables(*given)[0]),
+        (shares, lambda *given: counted_metrics.topdown_tables(*given)[1]),
         (steps, phase_losses),
     ],
 )
@@ -85,7 +85,7 @@ def test_parts_give_the_bits_of_the_whole(make, analyse, size):
 def test_names_may_be_categories_that_differ_from_part_to_part_which_may_come_in_any_order(make):
     analyse = {
         counts: counters.counter_tables,
-        shares: topdown.topdown_tables,
+        shares: counted_metrics.topdown_tables,
         steps: lambda *given: [phase_losses(*given)],
     }
     table = make()

@@ -12,8 +12,7 @@ import pytest
 from benchmarks import xprof_check
 from benchmarks.xprof_sums import as_we_count, name_of, sums
 from benchmarks.xprof_tools import Shown
-from castmates.analysis.operations.per_trace import per_launch
-from castmates.analysis.operations.waiting import BOUND, COMPUTE, INPUT, input_pipeline
+from castmates.analysis.operations.per_trace import BOUND, COMPUTE, INPUT, input_pipeline, per_launch
 from castmates.runner.profiles.tables import Aligned, steps, write_operations
 from castmates.traces.operations import WAITS, read_trace
 from tests.unit.operations_maker import COMMON

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.cli.retry import discard
+from castmates.cli.sweep import discard
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT

@@ -34,7 +34,7 @@ refuse_lacking(extras.SWEEP)
 from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
-from castmates.pipeline.chosen_study import study_of
+from castmates.pipeline.followed_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.launch import RECORD
@@ -104,7 +104,7 @@ if not IS_JOB:
 
 # Jobs on other nodes have no such hooks.
 onstart:
-    from castmates.pipeline.beginning import begin
+    from castmates.pipeline.snakemake import begin
 
     try:
         begin(SWEEP, config, has_jobs_elsewhere())
@@ -113,7 +113,7 @@ onstart:
 
 
 onsuccess:
-    from castmates.pipeline.closing import closing_text
+    from castmates.pipeline.snakemake import closing_text
 
     logger.info(
         closing_text(SWEEP.project, SWEEP.plan), extra={"castmates_ending": True}
@@ -271,7 +271,7 @@ def launches_of_study():
     """The launches that the looks asked for, and what is measured beyond them; all of the plan without looks."""
     if IS_JOB:
         return SWEEP.launches
-    from castmates.pipeline.keeping import refuse_to_forget
+    from castmates.pipeline.snakemake import refuse_to_forget
 
     refuse_to_forget(workflow.rerun_triggers)
     return SWEEP.found(decisions_of_study())
@@ -363,7 +363,7 @@ def slurm_resources(of=""):
 
 def slurm_keys(of, wildcards):
     """How Slurm finds a node for a launch, by its class and by the profile."""
-    from castmates.pipeline.slurm_nodes import in_effect
+    from castmates.pipeline.planned_sweep import in_effect
 
     settings = workflow.resource_settings
     rule_of = {"profiles/": "profile_launch", "traces/": "trace_launch"}

@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.core import in_order, launch_means
 from castmates.analysis.dataflow.join import FETCH, NODE
-from castmates.analysis.dataflow.per_trace import PathTraces
+from castmates.analysis.dataflow.summary import PathTraces
 from castmates.analysis.keys import EFFECT, LAUNCH, MIX, ROUND, SAME_ROUND
 from castmates.analysis.operations.over_traces import lead_alone
 from castmates.analysis.statistics.intervals import columns_of, estimate

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.dataflow.join import ABSENT, FETCH, Steps, joined_steps, nodes_of
-from castmates.analysis.dataflow.per_trace import Path, whole_paths
+from castmates.analysis.dataflow.summary import Path, whole_paths
 
 Ints = npt.NDArray[np.int64]
 BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from castmates.analysis.operations.work import NOTHING_KNOWN, Work
+from castmates.analysis.operations.instructions import NOTHING_KNOWN, Work
 
 HANDLE = "*"  # behind the type of what a variable's handle stands for
 BYTES = {

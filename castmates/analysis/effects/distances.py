@@ -13,8 +13,8 @@ from castmates.analysis.keys import LEAD_OF_MIX, MEMBER, ROW
 from castmates.analysis.statistics.intervals import columns_of, gained
 from castmates.results.columns.study import DISTANCES, frame
 from castmates.study.class_names import plain_workload_of, workload_of
+from castmates.study.mitigations import NEAREST_FIRST, place_of
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
-from castmates.study.wanted import NEAREST_FIRST, place_of
 
 _FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "loss_pct", "loss_low", "loss_high"]
 _FROM_EFFECTS += ["launches", "rounds", "verdict"]

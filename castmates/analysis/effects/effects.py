@@ -13,11 +13,33 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast, adjusted, declared, losses_of, of_each_launch, within_launch
-from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, mix_contrasts, own_leads
-from castmates.analysis.effects.rejections import rejection_columns
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL, control_verdicts, effect_verdicts
-from castmates.analysis.keys import ROW
+from castmates.analysis.core import (
+    Contrast,
+    adjusted,
+    between_nodes,
+    declared,
+    losses_of,
+    of_each_launch,
+    within_launch,
+)
+from castmates.analysis.effects.contrasts import (
+    POSITIVE,
+    control_contrasts,
+    mix_contrasts,
+    own_leads,
+    rejection_columns,
+)
+from castmates.analysis.effects.verdicts import (
+    EFFECT_LEVEL,
+    INSENSITIVE,
+    NODES_ALIKE,
+    NODES_DIFFER,
+    NOT_COMPARED,
+    UNSTABLE,
+    control_verdicts,
+    effect_verdicts,
+)
+from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.partitions.held import States, states
 from castmates.analysis.statistics.intervals import (
     FEWEST_LAUNCHES,
@@ -26,9 +48,13 @@ from castmates.analysis.statistics.intervals import (
     gained,
     more_than,
     more_than_none,
+    over_launches,
     ratio,
 )
-from castmates.results.columns.study import CONTROLS, EFFECTS
+from castmates.analysis.statistics.pairs import planned
+from castmates.analysis.statistics.welch import cohort_means, summed
+from castmates.results.columns.nodes import NODES
+from castmates.results.columns.study import CONTROLS, EFFECTS, MARGINS, frame
 from castmates.study.last_level import NATIVE
 from castmates.study.memory_peak import MODES, Peak
 from castmates.study.services import service_members
@@ -186,3 +212,90 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
         **within_launch(table),
     )
     return declared(table, CONTROLS, plan)
+
+
+# The margins of the matrix lead × antagonist: how sensitive a lead is, and how contentious an antagonist.
+#
+# The geometric mean of a row or column of slowdowns, only where all of its cells were measured. The mixes of one cohort
+# share their launches, so a launch gives one value, the mean over them; cohorts are independent of each other.
+
+SENSITIVITY, CONTENTIOUSNESS = "sensitivity", "contentiousness"
+BASELINES = ("alone", "placebo")
+_CELL = ["baseline", "lead", "antagonists"]
+_SIDES = {SENSITIVITY: ("lead", "antagonists"), CONTENTIOUSNESS: ("antagonists", "lead")}
+
+
+def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per margin, lead or antagonist, baseline and platform; without a partition."""
+    contrasts = mix_contrasts(plan)
+    wanted = (contrasts["partition"] == UNMANAGED) & (contrasts["role"] == "lead") & (contrasts["antagonists"] != "")
+    contrasts = contrasts[wanted & contrasts["baseline"].isin(BASELINES)]
+    if contrasts.empty:
+        return frame([], MARGINS)
+    values = Contrast.of(plan, windows, contrasts).by_launch(_CELL)
+    if values.empty:  # every round has a rejected window
+        return frame([], MARGINS)
+    tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
+    return declared(pd.concat(tables, ignore_index=True), MARGINS, plan)
+
+
+def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    by = ["baseline", who, "platform"]
+    cells = values.groupby(by, observed=True)[other].nunique().rename("cells")
+    sums = summed(cohort_means(values.rename(columns={"difference": "loss", other: "mix"}), by), by)
+    table = cells.to_frame().join(sums.drop(columns="p_value")).reset_index()
+    table["cells_of"] = table["baseline"].map(contrasts.groupby("baseline", observed=True)[other].nunique())
+    table.loc[table["cells"] < table["cells_of"], ["mean", "low", "high"]] = np.nan
+    return table.assign(margin=name, who=table[who], **losses_of(table))
+
+
+# Plan and windows -> what each node of a class came to: its effects, whether nodes differ, and its own controls.
+
+FAILED = (UNSTABLE, INSENSITIVE)  # of a node's own controls
+
+
+def estimate_nodes(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """A row per node and row of the effects, and per node and control; none where all was measured on one node."""
+    own = planned(windows, plan)
+    if own["host"].nunique() < 2:
+        return frame([], NODES)
+    processors = own.drop_duplicates("host").set_index("host")["processor"]
+    table = pd.concat([_effects(plan, own), _controls(plan, own, margin)], ignore_index=True)
+    return declared(table.assign(processor=table["host"].map(processors)), NODES, plan)
+
+
+def failing(nodes: pd.DataFrame) -> pd.DataFrame:
+    """The controls that failed on a node."""
+    return nodes[(nodes["control"] != "") & nodes["verdict"].isin(FAILED)]
+
+
+def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
+    contrast = Contrast(own, mix_contrasts(plan))
+    of_node = contrast.launches.reset_index()
+    of_node["host"] = contrast.hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
+    by = [*ROW, "host"]
+    table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
+    tested = between_nodes(contrast.launches, contrast.hosts, ROW)[["nodes_p"]].reset_index()
+    table = table.merge(tested.rename(columns={"nodes_p": "p_value"}), on=ROW)
+    table = table.merge(contrast.contrasts.drop_duplicates("row"), on="row")
+    # One test for all nodes of a row: it counts once in its family.
+    tests = table.drop_duplicates(ROW)
+    p = adjusted(tests, "platform", "role", "baseline", tests["partition"] != UNMANAGED)
+    table = table.merge(tests[ROW].assign(p_holm=p), on=ROW)
+    p_holm = table["p_holm"].to_numpy(dtype=float)
+    verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, NODES_DIFFER], default=NODES_ALIKE)
+    return table.assign(**losses_of(table), verdict=verdict, control="")
+
+
+def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """The controls of each node by themselves; all that must not differ, on any node, are judged together."""
+    tables = [
+        estimate_controls(plan, part, margin).assign(host=host) for host, part in own.groupby("host", observed=True)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    table = table[table["launches"] > 0]
+    table["p_holm"] = adjusted(table, "platform", table["control"] == "positive")
+    table[["mean", "low", "high"]] = np.log(table[["ratio", "ratio_low", "ratio_high"]].astype(float))
+    table["verdict"] = control_verdicts(table, margin)
+    texts = {"antagonists": "", "member": "", "role": "lead", "partition": UNMANAGED}
+    return table.assign(**losses_of(table), **texts)

@@ -8,8 +8,8 @@ import pandas as pd
 
 from castmates.analysis.core import FEWEST_NODES
 from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
+from castmates.analysis.effects.effects import failing
 from castmates.analysis.effects.mask_stamp import VERIFIED, masks_stamp
-from castmates.analysis.effects.nodes import failing
 from castmates.analysis.effects.verdicts import (
     INCONCLUSIVE,
     INSENSITIVE,
@@ -23,7 +23,7 @@ from castmates.analysis.effects.verdicts import (
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.english import counted, listed
 from castmates.results.columns.study import STAMPS, frame
-from castmates.study.partitions.planned import masked
+from castmates.study.partitions.partitions import masked
 from castmates.study.spec import Plan
 
 FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that speak against a study

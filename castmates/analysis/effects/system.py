@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.core import Contrast, declared, in_order
-from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.rejections import possibly_biased
+from castmates.analysis.effects.contrasts import mix_contrasts, possibly_biased
 from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.statistics.intervals import Floats, estimate, ratio
 from castmates.analysis.statistics.pairs import planned

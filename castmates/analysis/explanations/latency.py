@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.core import declared, in_order
-from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts
-from castmates.analysis.effects.rejections import possibly_biased
+from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts, possibly_biased
 from castmates.analysis.effects.system import ALONE
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
 from castmates.analysis.keys import LAUNCH, MEMBER, MIX, ROW

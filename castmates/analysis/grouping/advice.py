@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
-from castmates.analysis.grouping.groups import Usual
-from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem
+from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem, Usual
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import own_ways
+from castmates.analysis.prediction.predicted import own_ways
 from castmates.analysis.statistics.power import log_of
 from castmates.results.columns.placing import GROUPINGS, WAYS
 from castmates.results.columns.study import frame

@@ -17,8 +17,16 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from castmates.analysis.grouping.groups import Groups
-from castmates.analysis.grouping.problem import Cost, FoundGroups, Group, Grouping, Problem, cost_of, summed_cost
+from castmates.analysis.grouping.problem import (
+    Cost,
+    FoundGroups,
+    Group,
+    Grouping,
+    Groups,
+    Problem,
+    cost_of,
+    summed_cost,
+)
 from castmates.errors import CastmatesError
 
 CLOSE = 1e-6  # of a minimum that bounds the next programme

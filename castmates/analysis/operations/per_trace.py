@@ -4,15 +4,19 @@ Traces of the same graph with the same threads can be compared: those beside oth
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import launch_means, of_each_launch
+from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
-from castmates.analysis.keys import SAME_ROUND, TRACE
-from castmates.analysis.operations.over_traces import lead_alone
+from castmates.analysis.keys import LAUNCH, SAME_ROUND, SCENE, SCENE_ROUND, TRACE
+from castmates.analysis.operations.over_traces import differences, in_every_trace, lead_alone, longest_first
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio_of_means
+from castmates.study.profile_launches import CACHED, FIRST
 
 OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces are not compared
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
@@ -153,3 +157,135 @@ def _steps(traced: pd.DataFrame) -> pd.DataFrame:
         threads_inter=("threads_inter", "first"),
     )
     return rows.assign(step_ms=rows["step_ms"] / MS)
+
+
+# Traces -> what each operation takes of a step in each scene, one row per operation, and the same by type.
+
+
+def summarise(traces: Traces) -> pd.DataFrame:
+    """A row per scene and operation: calls, times of single calls, and its part of the step with its interval."""
+    return _summary(traces, OPERATION)
+
+
+def by_type(traces: Traces) -> pd.DataFrame:
+    """A row per scene, type and direction."""
+    return _summary(traces, ["type", "direction"])
+
+
+def by_layer(traces: Traces) -> pd.DataFrame:
+    """A row per scene and scope, at every depth: `encoder` has what `encoder/layer_0` and `encoder/layer_1` have."""
+    operations = traces.operations[traces.operations["layer"] != ""]
+    deepest = int(operations["layer"].str.count("/").max()) + 1 if len(operations) else 0
+    parts = []
+    for depth in range(1, deepest + 1):
+        scopes = operations["layer"].str.split("/").str[:depth]
+        there = scopes.str.len() == depth
+        rows = operations[there].assign(layer=scopes[there].str.join("/"))
+        parts.append(_summary(replace(traces, operations=rows), ["layer", "direction"]).assign(depth=depth))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
+    """Traces are averaged over a launch, and launches are the units; what a trace has no call of took no time there."""
+    rows = [*SCENE, *what]
+    how = {"calls": "sum", "own_ms": "sum", "own_min_ms": "min", "own_max_ms": "max", "shared_ms": "sum"}
+    each = traces.operations.groupby([*SCENE_ROUND, *what], as_index=False).agg(how)
+    steps = traces.steps[[*SCENE_ROUND, "step_ms"]]
+    whole = in_every_trace(each, steps, what, ["calls", "own_ms", "shared_ms"])
+    table = whole.groupby(rows).agg({"calls": "mean", "own_ms": "mean", "own_min_ms": "min", "own_max_ms": "max"})
+    table["call_ms"] = (table["own_ms"] / table["calls"]).where(table["calls"] > 0)
+    found = estimate(whole.assign(difference=whole["shared_ms"]), rows)
+    table = table.assign(**columns_of(found, "shared_ms", ends="shared"), launches=found["launches"]).reset_index()
+    table = table.join(_shares(whole, rows), on=rows)
+    table = table.join(launch_means(traces.steps, SCENE, ["step_ms"])["step_ms"], on=SCENE)
+    return longest_first(table.assign(share=table["shared_ms"] / table["step_ms"]), "shared_ms")
+
+
+def _shares(whole: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
+    """The interval of each row's share of the step: both are means over the same launches."""
+    launches = of_each_launch(whole, rows, ["shared_ms", "step_ms"])
+    found = ratio_of_means(launches.rename(columns={"shared_ms": "above", "step_ms": "below"}), rows)
+    return found[["low", "high"]].add_prefix("share_")
+
+
+# Whether a lead waits for its input: the part of a step in which it fetches a batch and the model does not work.
+#
+# The first epoch is held against later ones: how long steps wait for records that come from storage, and for cached
+# ones. Both begin with the first record of the input, in the same launch, in pairs: what differs is where records come
+# from.
+
+BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
+INPUT, COMPUTE = "input-bound", "compute-bound"
+ABOUT = [*LAUNCH, "scene", "round"]  # of a trace, in the records of launches
+MB = 1e6
+CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
+
+
+def input_pipeline(traces: Traces) -> pd.DataFrame:
+    """A row per scene: the share of the step that is waited for the input, and that the input's own work has."""
+    whole = waits(traces)
+    found = estimate(whole.rename(columns={"share": "difference"}), SCENE)
+    table = pd.DataFrame(columns_of(found, "waiting_share", ends="waiting")).assign(launches=found["launches"])
+    means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
+    means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
+    more = differences(whole, traces.compared, [], "share")
+    table = table.join(means).join(more).reset_index()
+    table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
+    low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)
+    verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], UNCLEAR)
+    return table.assign(verdict=verdict)
+
+
+def waits(traces: Traces) -> pd.DataFrame:
+    """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
+    operations = traces.operations
+    waiting = operations[operations["layer"] == WAITING].groupby(SCENE_ROUND)["shared_ms"].sum().rename("waiting")
+    of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)
+    works = operations[of_input].groupby(SCENE_ROUND)[["shared_ms", "own_ms"]].sum()
+    works.columns = pd.Index(["working", "work_own"])
+    whole = traces.steps[[*SCENE_ROUND, "step_ms"]].join(waiting, on=SCENE_ROUND)
+    whole = whole.join(works, on=SCENE_ROUND).fillna(0.0)
+    return whole.assign(share=whole["waiting"] / whole["step_ms"])
+
+
+def first_epoch(epochs: Traces, epochs_about: pd.DataFrame) -> pd.DataFrame:
+    """A row per scene and epoch; `epochs_about` has the epoch, the pair and the bytes from storage of each trace."""
+    parts = []
+    for epoch in (FIRST, CACHED):
+        own = _of(epochs, epochs_about[epochs_about["epoch"] == epoch])
+        if len(own.steps):
+            parts.append(input_pipeline(own).assign(epoch=epoch).merge(_storage(own), "left", SCENE))
+    if not parts:
+        return pd.DataFrame()
+    table = pd.concat(parts, ignore_index=True)
+    table = table.merge(_changes(epochs, epochs_about).assign(epoch=FIRST), "left", [*SCENE, "epoch"])
+    return table.sort_values(SCENE, kind="stable")
+
+
+def _of(traces: Traces, about: pd.DataFrame) -> Traces:
+    """The traces of one epoch, numbered by their pairs, so that those of one pair are compared."""
+    numbers = about[[*ABOUT, "pair", "storage_bytes"]]
+
+    def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.merge(numbers, on=ABOUT).drop(columns="round").rename(columns={"pair": "round"})
+
+    return traces.changed(chosen)
+
+
+def _storage(own: Traces) -> pd.DataFrame:
+    """By scene: megabytes that storage gave in a step, in the mean of launches."""
+    mb = own.steps["storage_bytes"].astype("float64") / own.steps["steps"] / MB
+    return launch_means(own.steps.assign(storage_mb=mb), SCENE, ["storage_mb"])[["storage_mb"]].reset_index()
+
+
+def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
+    """By scene: how much longer a step is at first, and how much more of it waits, each with its interval."""
+    known = waits(traces).merge(about, on=ABOUT)
+    which = [*SCENE, *LAUNCH, "pair"]
+    first, cached = (known.loc[known["epoch"] == epoch, [*which, *CHANGES]] for epoch in (FIRST, CACHED))
+    pairs = first.merge(cached, on=which, suffixes=("", "_cached")).rename(columns={"pair": "round"})
+    parts = []
+    for column, name in CHANGES.items():
+        found = estimate(pairs.assign(difference=pairs[column] - pairs[f"{column}_cached"]), SCENE)
+        parts.append(pd.DataFrame(columns_of(found, name)))
+    return parts[0].join(parts[1]).reset_index()

@@ -16,10 +16,9 @@ import pandas as pd
 
 from castmates.analysis.core import launch_means
 from castmates.analysis.keys import SCENE, TRACE
-from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
 from castmates.analysis.operations.over_traces import differences, longest_first
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.primitives import types_of, with_work
+from castmates.analysis.operations.primitives import ESTIMATED, OPERATION, PRIMITIVES, types_of, with_work
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
@@ -83,7 +82,7 @@ def roofline(
 def estimated_roofline(
     traces: Traces, work: pd.DataFrame, both: pd.DataFrame, roofs: Mapping[str, Roofs]
 ) -> pd.DataFrame:
-    """The same of operations whose work is estimated; `work` has that of one call (known_work.py)."""
+    """The same of operations whose work is estimated; `work` has that of one call (primitives.py)."""
     work = work[(work["source"] == ESTIMATED) & (work["flops"] > 0) & (work["bytes"] > 0)]
     each = traces.operations.groupby([*TRACE, "operation", "type"], as_index=False)[["calls", "own_ms"]].sum()
     each = each[each["own_ms"] > 0].merge(work, on=OPERATION).rename(columns={"own_ms": "ms"})

@@ -14,15 +14,17 @@ from castmates.analysis.partitions.attribution_parts import (
     AT_MASK,
     CHAINS,
     DETAILS,
+    FEWEST_TO_CHOOSE,
     GROUP,
     ISOLATED,
     PARTS,
     PLACEBO,
     TOGETHER,
     TOTAL,
+    isolating,
+    separating,
 )
 from castmates.analysis.partitions.held import States
-from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, lost
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import ATTRIBUTION

@@ -14,14 +14,14 @@ from castmates.analysis.core import adjusted, declared, of_each_launch, only_pla
 from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
-from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
+from castmates.analysis.partitions.attribution_parts import CHOSEN, ONLY, best_of, choosing
 from castmates.analysis.statistics.intervals import estimate, gained, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
 from castmates.study.class_names import workload_of
+from castmates.study.mitigations import with_place
 from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Cohort, Mitigation, Mix, Plan
-from castmates.study.wanted import with_place
 
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round

@@ -10,20 +10,26 @@ Several kinds of partition share that chance, each in proportion to its masks. T
 biased; only fresh launches show it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import declared
+from castmates.analysis.effects.system import launch_slowdowns, mean_metrics, of_system
 from castmates.analysis.effects.verdicts import GAIN, LOSS, TOO_FEW, UNCLEAR
-from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
-from castmates.results.columns.partitions import RECOMMENDATIONS
+from castmates.analysis.statistics.pairs import planned
+from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
 from castmates.results.columns.study import frame
 from castmates.study.capabilities import PARTITIONS
 from castmates.study.class_caches import cache_of
-from castmates.study.spec import UNMANAGED, Plan
+from castmates.study.partitions.partitions import curve_names
+from castmates.study.spec import UNMANAGED, Design, Mix, Plan
 
 MET, NOT_MET, NO_SWEEP = "met", "not met", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
@@ -171,3 +177,141 @@ def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct:
         default=UNCLEAR,
     )
     return table.assign(confirmation=words)
+
+
+# What a lead loses against what its antagonists keep, under every partition of a mix; which ones are not dominated.
+
+SEARCH, CONFIRMED = "search", "confirmed"
+
+_ROW = [*MIX, "platform"]
+_LAUNCH = [*_ROW, *LAUNCH]
+
+
+def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage: str = SEARCH) -> pd.DataFrame:
+    """A row per mix of several members, partition (none at all is one too) and platform, as far as it was measured."""
+    rows = effects[
+        (effects["role"] == "lead")
+        & (effects["baseline"] == "alone")
+        & (effects["antagonists"] != "")
+        & effects["slowdown"].notna()
+    ]
+    if rows.empty:
+        return frame([], PARETO)
+    kept = members_together(plan, windows)
+    table = rows.merge(kept, on=_ROW, how="left")
+    bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
+    table = table.assign(
+        curve=table["partition"].map(curve_names(plan)),
+        lead_bytes=table["lead_ways"].astype("float64") * bytes_of_way,
+        stage=stage,
+        source=plan.study,
+        machine=plan.machine,
+        refused=0,
+        why_refused="",
+        design="",
+    )
+    table["frontier"] = undominated(table)
+    return declared(table, PARETO)
+
+
+def pareto_with_confirmed(
+    plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, confirmed: pd.DataFrame
+) -> pd.DataFrame:
+    """The same with the rows that fresh launches confirmed."""
+    return pd.concat([pareto_table(plan, windows, effects), confirmed], ignore_index=True)
+
+
+def members_together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """What all members of a mix get done, and what its antagonists do, launch by launch, with intervals between them.
+
+    A launch in which some member has no pair of windows shows nothing of them together and is left out.
+    """
+    contrasts = of_system(plan)
+    if contrasts.empty:
+        columns = ("stp", "stp_low", "stp_high", "kept_pct", "kept_low", "kept_high")
+        return frame([], dict.fromkeys(_ROW, "str") | dict.fromkeys(columns, "float64"))
+    members = contrasts.drop_duplicates("row")[[*MIX, "member", "role"]]
+    logs = launch_slowdowns(planned(windows, plan), contrasts).merge(members, on=[*MIX, "member"])
+    logs["progress"] = 1 / logs["slowdown"]
+    logs["of_others"] = logs["progress"].where(logs["role"] == "antagonist")
+    launches = logs.groupby(_LAUNCH, observed=True).agg(
+        members=("member", "size"), stp=("progress", "sum"), kept=("of_others", "mean")
+    )
+    wanted = members.groupby(MIX, observed=True).size().rename("wanted")
+    whole = launches.join(wanted, on=MIX).query("members == wanted")
+    values = mean_metrics(whole[["stp", "kept"]], _ROW)
+    return _values(values, "stp", 1.0).merge(_values(values, "kept", 100.0, "_pct"), on=_ROW)
+
+
+def _values(values: pd.DataFrame, name: str, unit: float, suffix: str = "") -> pd.DataFrame:
+    rows = values[values["metric"] == name]
+    columns = {f"{name}{suffix}": "value", f"{name}_low": "low", f"{name}_high": "high"}
+    return rows[_ROW].assign(**{column: unit * rows[own] for column, own in columns.items()})
+
+
+def undominated(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether no other partition of the same mix, stage and platform is as good in both and better in one."""
+    known = table[table["kept_pct"].notna()]
+    ordered = known.sort_values(["loss_pct", "kept_pct"], ascending=[True, False], kind="stable")
+    best = ordered.groupby(["mix", "stage", "platform"], observed=True)["kept_pct"].cummax()
+    before = best.groupby([ordered[name] for name in ("mix", "stage", "platform")], observed=True).shift()
+    equal = ordered.duplicated(["mix", "stage", "platform", "loss_pct", "kept_pct"], keep="first")
+    on_it = before.isna() | (ordered["kept_pct"] > before)
+    twins = on_it.where(~equal).groupby([ordered[name] for name in ("mix", "stage", "platform")], observed=True).ffill()
+    return twins.astype(bool).reindex(table.index, fill_value=False)
+
+
+# Which launches of a confirming study count, and why the others do not.
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What the search was: the study that chose the partition, and where its launches were measured."""
+
+    study: str
+    mix: Mix  # under the partition
+    platform: str
+    seeds: Collection[int]
+    hosts: Collection[str]
+
+
+def refusal(record: Mapping[str, Any], searched: Searched) -> str:
+    """Why this launch does not confirm what the search found; "" where it does."""
+    spec = record.get("spec") or {}
+    if spec.get("study") == searched.study or spec.get("seed") in searched.seeds:
+        return "belongs to the search"
+    if record.get("status") != "measured":
+        return "failed"
+    if (platform := record.get("platform")) != searched.platform:
+        return f"is {platform}, not {searched.platform}"
+    mixes = (spec.get("cohort") or {}).get("mixes") or ()
+    if searched.mix.identity not in {mix.get("identity") for mix in mixes}:
+        return _other_measurement(mixes, searched.mix)
+    # What is modelled has its machine in the mix's identity, and no host.
+    if searched.platform != "modelled" and (host := record.get("host")) not in searched.hosts:
+        return f"was measured on another machine ({host})"
+    return ""
+
+
+def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str:
+    """What differs from the mix that the search chose."""
+    same = [
+        mix
+        for mix in mixes
+        if mix.get("lead") == wanted.lead and tuple(mix.get("antagonists") or ()) == wanted.antagonists
+    ]
+    shares = [partition.model_dump(mode="json")["shares"] for partition in wanted.partitions]
+    tried = [partition.get("shares") for mix in same for partition in mix.get("partitions") or ()]
+    if not same:
+        return "has other programs or other CPUs"
+    return "has other programs or another machine" if shares and shares[0] in tried else "has another partition"
+
+
+def other_design(fresh: Iterable[Design], searched: Iterable[Design]) -> str:
+    """How fresh launches were measured where it differs from the search: "4 rounds, not 3"; "" where nothing does."""
+    ours, theirs, differences = list(fresh), list(searched), []
+    for name, words in (("rounds", "{} rounds, not {}"), ("window", "windows of {} s, not {} s")):
+        values = [sorted({getattr(design, name) for design in designs}) for designs in (ours, theirs)]
+        if ours and values[0] != values[1]:
+            differences.append(words.format(*(" or ".join(f"{value:g}" for value in several) for several in values)))
+    return "; ".join(differences)

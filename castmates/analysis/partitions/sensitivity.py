@@ -13,7 +13,7 @@ from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
 from castmates.study import masks
-from castmates.study.partitions.planned import curve_names
+from castmates.study.partitions.partitions import curve_names
 from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 

@@ -17,9 +17,8 @@ import pandas as pd
 
 from castmates.analysis.partitions.curve_table import monotone
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Cell, Seen, best, mixes_of, seen_in
+from castmates.analysis.prediction.pairs import ANTAGONIST, LEAD, Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
-from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
 from castmates.study.class_names import named
@@ -185,3 +184,28 @@ def both_roles(effects: pd.DataFrame) -> Roles:
     if not differences:
         return Roles(0, math.nan, math.nan)
     return Roles(len(differences), float(np.mean(differences)), float(np.mean(np.abs(differences))))
+
+
+# How far predictions were off where the truth was measured.
+
+GRID, PROFILE, CHECK, SEVERAL = "grid", "profile", "check", "several"  # parts of the table of predictions
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Errors of predictions, in points of the rate when alone."""
+
+    count: int  # losses that were measured and predicted without their mix
+    mean: float  # of the absolute errors; NaN where there are none
+    largest: float
+    inside: int  # of those with an interval, how many it contains
+    with_interval: int
+
+
+def quality(predictions: pd.DataFrame, part: str) -> Quality:
+    """Of one part of the table: `grid` (each left out in turn), `check` (fresh mixes), `several`."""
+    rows = predictions[(predictions["part"] == part) & predictions["error"].notna()]
+    known = rows[rows["without_low"].notna() & rows["without_high"].notna()]
+    inside = (known["without_low"] <= known["loss_pct"]) & (known["loss_pct"] <= known["without_high"])
+    off = rows["error"].abs()
+    return Quality(len(rows), float(off.mean()), float(off.max()), int(inside.sum()), len(known))

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
-from castmates.analysis.statistics.student import FEWEST_LAUNCHES as FEWEST_LAUNCHES
+from castmates.analysis.statistics.power import CONFIDENCE as CONFIDENCE
+from castmates.analysis.statistics.power import FEWEST_LAUNCHES as FEWEST_LAUNCHES
 
 FEWEST_ROUNDS = 3  # of a launch: two differ by the same, however alike rounds are
 MOST = 0.5  # correlation of neighbours: in a few rounds, a larger one looks like a difference between launches

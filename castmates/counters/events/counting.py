@@ -11,15 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from castmates.counters.events import scopes
-from castmates.counters.events.budget import Budget, probe
-from castmates.counters.events.groups import Opened, Reading, open_groups
-from castmates.counters.events.kinds import ELSEWHERE, core_units, counting_on
+from castmates.counters.events.budget import Budget, Rota, probe
+from castmates.counters.events.groups import Opened, Reading, Value, between, open_groups, without
 from castmates.counters.events.resolving import Event, resolve
-from castmates.counters.events.turns import Rota
-from castmates.counters.events.values import Value, between, without
+from castmates.counters.events.scopes import ELSEWHERE, core_units, counting_on
 from castmates.protocols import Count, Held, Refusal, Sample, Say
 from castmates.sampler import Sampler
-from castmates.study.event_sets import LAST_LEVEL
+from castmates.study.counter_keys import LAST_LEVEL
 from castmates.study.spec import Counting
 
 MOST_FILES = 65536

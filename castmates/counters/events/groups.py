@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from castmates.counters.events.resolving import Event
 from castmates.linux.event_names import IN_KERNEL
@@ -21,7 +22,7 @@ from castmates.linux.perf_event import (
     read_group,
     switch,
 )
-from castmates.protocols import Refusal
+from castmates.protocols import Refusal, Status
 
 USER_ONLY = "user mode only"
 ENDED = Refusal("not counted", "the member had ended before")
@@ -210,3 +211,37 @@ def explain(error: OSError) -> Refusal:
     if error.errno == errno.EMFILE:
         return Refusal("not counted", "too many files are open (ulimit -n)")
     return Refusal("not counted", f"perf_event_open failed ({error.strerror})")
+
+
+# From two readings of an event to what it came to: counted, scaled, not counted and not supported are four things.
+
+FULL = 0.999  # above it nothing was lost but the moments of switching
+
+
+class Value(NamedTuple):
+    """What an event came to between two readings."""
+
+    value: float | None
+    status: Status
+    running: float | None = None
+    note: str = ""
+
+
+def between(before: Reading | None, after: Reading | None) -> Value:
+    """Subtract two readings; a member that was on no processor was not counted, which is no zero."""
+    if before is None or after is None:
+        return Value(None, "not counted", None, "the kernel gave no count")
+    count, enabled, running = after.count - before.count, after.enabled - before.enabled, after.running - before.running
+    if enabled <= 0:
+        return Value(None, "not counted", None, "the member was on no processor in this window")
+    if running <= 0:
+        return Value(None, "not counted", 0.0, "other events held the counters for the whole window")
+    share = min(1.0, running / enabled)
+    if share < FULL:
+        return Value(count * enabled / running, "scaled", share, f"counted for {share:.1%} of the member's time")
+    return Value(float(count), "counted", share)
+
+
+def without(refusal: Refusal) -> Value:
+    """No value, and why."""
+    return Value(None, refusal.status, None, refusal.why)

@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping
 
 from castmates.counters.edges import BetweenEdges
-from castmates.counters.events.groups import Opened, Reading, open_groups
+from castmates.counters.events.groups import Opened, Reading, between, open_groups, without
 from castmates.counters.events.resolving import Event
-from castmates.counters.events.values import between, without
 from castmates.linux.event_names import TABLE
 from castmates.linux.perf_event import Target, paranoid
 from castmates.linux.processes import Family

@@ -1,18 +1,31 @@
 """How a member can be counted here: its control group, its threads with all that they start, or all of its CPUs."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from castmates.counters.events.groups import ENDED, NO_COUNTER, open_groups
 from castmates.counters.events.resolving import Event
 from castmates.linux import cgroups
-from castmates.linux.perf_event import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
+from castmates.linux.kernel_files import read_text
+from castmates.linux.perf_event import (
+    CLOEXEC,
+    HARDWARE,
+    HW_CACHE,
+    OF_CGROUP,
+    PERF_DEVICES,
+    SOFTWARE,
+    Attr,
+    Opener,
+    Target,
+    open_event,
+)
 from castmates.linux.processes import Family, is_stopped
 from castmates.protocols import Held, Refusal
+from castmates.study.cpus import parse
 
 ScopeName = Literal["cgroup", "thread", "cpu"]
 SCOPES: tuple[ScopeName, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
@@ -107,3 +120,49 @@ def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> Refusal |
         # Version 1 has it there, or no controller was handed down from the root since the machine was started.
         return Refusal("not supported", "the hierarchy of its control group has no perf_event controller")
     return refusal
+
+
+# Which of the processor's units counts on which CPUs: hybrid processors have one for each kind of core.
+
+ELSEWHERE = Refusal(
+    "not supported", "this event is one of the processor's other kind of core, on which the member does not run"
+)
+
+Units = Mapping[int, frozenset[int]]  # the number that events name a unit by -> the CPUs that it counts on
+
+
+def core_units(root: Path = Path("/")) -> Units:
+    """The units of cores, which list their CPUs; those of whole packages list none."""
+    found = {}
+    for file in (root / PERF_DEVICES).glob("*/cpus"):
+        number = read_text(file.parent / "type")
+        if number and number.strip().isdigit():
+            found[int(number)] = frozenset(cpus_in(file))
+    return found
+
+
+def counting_on(events: Iterable[Event], cpus: Sequence[int], known: Units) -> list[Event]:
+    """The events that can count on any of these CPUs, each as the units of these CPUs know it."""
+    here = (replace(event, attrs=tuple(attr for attr in event.attrs if _counts(attr, cpus, known))) for event in events)
+    return [event for event in here if event.attrs]
+
+
+def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
+    """Return one CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
+    by_unit = {file.parent.name: cpus_in(file) for file in (root / PERF_DEVICES).glob("*/cpus")}
+    first_cpus: dict[frozenset[str], int] = {}
+    for cpu in cpus:
+        first_cpus.setdefault(frozenset(name for name, counted in by_unit.items() if cpu in counted), cpu)
+    return list(first_cpus.values())
+
+
+def cpus_in(file: Path) -> list[int]:
+    """The CPUs that a file of the kernel lists."""
+    word = read_text(file)
+    return parse(word, file.name) if word else []
+
+
+def _counts(attr: Attr, cpus: Sequence[int], known: Units) -> bool:
+    if attr.kind in (HARDWARE, HW_CACHE) and not attr.config >> 32:
+        return True  # it names no unit: the kernel takes the one of the CPU
+    return attr.unit not in known or not known[attr.unit].isdisjoint(cpus)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from castmates.counters.edges import BetweenEdges
 from castmates.counters.events.groups import Reading, explain
-from castmates.counters.package.units import Unit
+from castmates.counters.package.sources import Unit
 from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import read_int
 from castmates.linux.perf_event import PERF_DEVICES, Opener, Target, open_event, read_group

@@ -1,22 +1,84 @@
 """Energy, memory controllers and uncore clock of the launch's packages, read at both edges; they belong to nobody."""
 
+import errno
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.counters.edges import BetweenEdges
-from castmates.counters.events.groups import Reading
-from castmates.counters.events.values import FULL
-from castmates.counters.package import sources, uncore_clock
-from castmates.counters.package.opened import Count, OpenedUnits, open_units
-from castmates.counters.package.powercap import Zone, zones
-from castmates.counters.package.uncore_clock import UncoreClock
-from castmates.counters.package.units import package_of, packages_of
+from castmates.counters.events.groups import FULL, Reading
+from castmates.counters.events.groups import explain as explain_refusal
+from castmates.counters.package import sources
+from castmates.counters.package.sources import Wanted, Zone, package_of, packages_of, zones
 from castmates.linux.kernel_files import read_int
-from castmates.linux.perf_event import Opener, open_event
-from castmates.linux.uncore_frequency import CURRENT
+from castmates.linux.perf_event import Opener, Target, open_event, paranoid, read_group
+from castmates.linux.uncore_frequency import CURRENT, domains
 from castmates.protocols import Sample
+
+# Events of units, opened for whole packages: each by itself, because units have few counters and do not share them.
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One event of one unit on one package."""
+
+    wanted: Wanted
+    package: int
+    fd: int
+
+    def read(self) -> Reading | None:
+        """Read it; None where the kernel gives no number."""
+        try:
+            numbers = read_group(self.fd, 1)
+        except OSError:  # its CPU went offline, for instance
+            return None
+        return None if numbers is None else Reading(numbers[2], numbers[0], numbers[1])
+
+
+@dataclass
+class OpenedUnits:
+    """Everything that is counted of packages, and what was refused."""
+
+    counts: list[Count] = field(default_factory=list)
+    refused: dict[tuple[int, str], str] = field(default_factory=dict)  # package and metric -> why it has no number
+
+    def close(self) -> None:
+        """Let go of all of them; safe to call twice."""
+        for count in self.counts:
+            os.close(count.fd)
+        self.counts.clear()
+
+
+def open_units(events: Iterable[tuple[Wanted, int, int]], opener: Opener = open_event) -> OpenedUnits:
+    """Open each event for its package, through this CPU; a quantity that lacks a part of itself is none."""
+    opened = OpenedUnits()
+    for event, package, cpu in events:
+        try:
+            fd = opener(event.attr, Target(-1, cpu), -1, 0)
+        except OSError as error:
+            opened.refused.setdefault((package, event.metric), f"{event.unit.name}: {_explain(error)}")
+            continue
+        opened.counts.append(Count(event, package, fd))
+    whole = [count for count in opened.counts if (count.package, count.wanted.metric) not in opened.refused]
+    for count in opened.counts:
+        if count not in whole:
+            os.close(count.fd)
+    opened.counts = whole
+    return opened
+
+
+def _explain(error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return (
+            f"perf is refused for whole packages (kernel.perf_event_paranoid is {paranoid()}, and 0 or lower, or "
+            "CAP_PERFMON, is needed)"
+        )
+    if error.errno == errno.EINVAL:
+        return "the kernel refuses this event (EINVAL)"
+    return str(explain_refusal(error))
+
 
 NAME = "package"
 Rates = dict[tuple[int, str], tuple[float | None, str]]  # package and metric -> value and note
@@ -95,7 +157,7 @@ class Packages(BetweenEdges[Edge]):
         for zone in self._zones:
             facts[zone.metric] = f"{sources.MEANINGS[zone.metric]}: {zone.file.parent}"
         why = self._clock.why_not()
-        facts[uncore_clock.METRIC] = why or f"mean of {CURRENT} at both edges, over the package's domains"
+        facts[METRIC] = why or f"mean of {CURRENT} at both edges, over the package's domains"
         facts |= {f"{metric} of package {package}": why for (package, metric), why in self._opened.refused.items()}
         if self._problems:
             facts["not understood"] = "; ".join(self._problems)
@@ -148,7 +210,7 @@ class Packages(BetweenEdges[Edge]):
         for package in sorted(opening.clocks.keys() & closing.clocks.keys()):
             seen = [*opening.clocks[package], *closing.clocks[package]]
             mean, note = sum(seen) / len(seen), f"{len(seen)} readings"
-            samples.append(Sample(closing.t_ns, NAME, subject_of(package), uncore_clock.METRIC, mean, note))
+            samples.append(Sample(closing.t_ns, NAME, subject_of(package), METRIC, mean, note))
         return samples
 
 
@@ -167,3 +229,34 @@ def _between(count: Count, before: Reading | None, after: Reading | None) -> tup
     share = running / enabled
     note = f"{where}: counted for {share:.1%} of the time, and scaled" if share < FULL else ""
     return counted * count.wanted.scale * enabled / running, note
+
+
+# The clock of the uncore, as Intel's driver shows it to root: a moment's, so that both edges are read.
+
+METRIC = "uncore_ghz"
+
+
+class UncoreClock:
+    """Reads the clock of each package's domains."""
+
+    def __init__(self, packages: Sequence[int], root: Path = Path("/")) -> None:
+        found = domains(root).items()
+        self._domains = {folder: package for folder, package in found if package is not None and package in packages}
+
+    def read(self) -> dict[int, list[float]]:
+        """Return the clocks of each package's domains in GHz; of a package that lacks one, nothing."""
+        clocks: dict[int, list[float]] = {}
+        lacking = set()
+        for folder, package in self._domains.items():
+            khz = read_int(folder / CURRENT)
+            if khz is None:
+                lacking.add(package)
+            else:
+                clocks.setdefault(package, []).append(khz / 1e6)
+        return {package: each for package, each in clocks.items() if package not in lacking}
+
+    def why_not(self) -> str:
+        """Explain why there is no clock; "" where there is one."""
+        if not self._domains:
+            return "this kernel shows no uncore clock (intel_uncore_frequency is Intel's)"
+        return "" if self.read() else f"{CURRENT} is not shown: only root may read it, where the kernel has it"

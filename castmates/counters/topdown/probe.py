@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from castmates.counters.topdown.names import Share, whole_shares
-from castmates.counters.topdown.perf_output.model import WHOLE
+from castmates.counters.topdown.perf_output.csvs import WHOLE
 from castmates.counters.topdown.perf_output.reading import parse
-from castmates.counters.topdown.process import last_words
+from castmates.counters.topdown.process import Share, last_words, whole_shares
 from castmates.errors import CastmatesError
 from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.study.topdown_tree import MEMORY_PART, category, of_level

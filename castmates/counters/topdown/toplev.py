@@ -5,8 +5,10 @@ toplev is not a dependency: it is run separately, here or elsewhere, and its fil
 
 import csv
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
@@ -126,3 +128,26 @@ def _reading(number: int, cells: list[str], multiplex: int | None) -> Iterator[R
     share = rest[multiplex if multiplex is not None else 6] if len(rest) > (multiplex or 6) else ""
     running = float(share) / 100 if _NUMBER.fullmatch(share) else None
     yield Reading(time, where, known, float(value.rstrip("%")) / 100, running, unit.endswith("<"))
+
+
+# Run toplev of pmu-tools, which the user has somewhere, on a command.
+
+LAST_WORDS = 3
+
+
+def run_toplev(toplev: Path, python: str, level: int, output: Path, command: Sequence[str]) -> None:
+    """Have toplev count a command up to this level and write CSV; `python` is the interpreter that it runs in."""
+    if not toplev.is_file():
+        raise CastmatesError(
+            f"{toplev}: there is no toplev; get pmu-tools (github.com/andikleen/pmu-tools) and give its toplev.py."
+        )
+    words = [python, str(toplev), "-x,", f"-l{level}", "-v", "--no-desc", "-o", str(output), "--", *command]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{python} cannot be started ({problem.strerror}): give the interpreter of toplev."
+        ) from None
+    if done.returncode or not output.is_file():
+        lines = done.stderr.decode(errors="replace").strip().splitlines()[-LAST_WORDS:]
+        raise CastmatesError(f"toplev ended with status {done.returncode}: {'; '.join(lines) or 'it wrote nothing'}")

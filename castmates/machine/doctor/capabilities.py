@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.machine.doctor.check import Check, State
+from castmates.machine.doctor.cpu import Check, State
 from castmates.machine.doctor.features import NOT_ANNOUNCED
 from castmates.machine.topology import Topology
 

@@ -1,11 +1,32 @@
 """The doctor's rows on cores, caches, memory and frequency; pure functions of facts and topology."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from castmates.machine.doctor.check import Check
 from castmates.machine.topology import CacheDomain, Topology, parse_cpu_list
 from castmates.study.cpus import format_cpu_list
+
+# One row of the doctor's table.
+
+GRANT = "sudo castmates doctor --grant"  # what most lacks of permissions take
+State = Literal["yes", "no", "partly", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether the machine offers one thing, what its lack costs a study, and how to change it.
+
+    A remedy that begins with "See" names the row whose lack is the cause.
+    """
+
+    name: str
+    state: State
+    finding: str
+    cost: str = ""
+    remedy: str = ""
+    change: str = ""  # what its user can do here, in a line: mostly a command; "" where only another machine helps
+
 
 DEFAULT_STUDY_CORES = 2  # a lead and an antagonist
 LISTED_DOMAINS = 4

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.machine import boot_words, quirks
-from castmates.machine.doctor.check import GRANT, Check
-from castmates.machine.mbm_counters import ASSIGNED, TRAFFIC, Assignment, assignment
+from castmates.machine import probes, quirks
+from castmates.machine.doctor.cpu import GRANT, Check
+from castmates.machine.quirks import ASSIGNED, TRAFFIC, Assignment, assignment
 from castmates.machine.resctrl_state import AMD_MOST, LARGEST_SHARE, UNTHROTTLED_MIBPS
 
 Info = Mapping[str, Mapping[str, str | None]]
@@ -92,14 +92,14 @@ def switched_off(feature: Feature, facts: Mapping[str, Any], among: Sequence[str
     hidden = quirks.switched_off(facts)
     if quirk := next((hidden[word] for word in feature.words if word in hidden), None):
         # One change for all that Linux hides: it takes one restart.
-        change = boot_words.change(line, [*feature.words, *among], force=hidden)
+        change = probes.change(line, [*feature.words, *among], force=hidden)
         errata = f" ({', '.join(quirk.errata)})" if quirk.errata else ""
         finding = f"announced ({flags}), but Linux switches it off on this processor{errata}"
         return Cause(finding, f"{change[0].upper()}{change[1:]}. {quirk.do}", change)
-    switches = boot_words.switches(line)
+    switches = probes.switches(line)
     if off := [word for word in feature.words if switches.state(word) is False]:
-        change = boot_words.change(line, [*off, *among])
-        finding = f"announced ({flags}), but {boot_words.KEY}!{off[0]} on {boot_words.PLACE} switches it off"
+        change = probes.change(line, [*off, *among])
+        finding = f"announced ({flags}), but {probes.KEY}!{off[0]} on {probes.PLACE} switches it off"
         return Cause(finding, f"{change[0].upper()}{change[1:]}.", change)
     return None
 

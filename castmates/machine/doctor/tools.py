@@ -5,7 +5,7 @@ from typing import Any
 
 from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.nvml import NO_DRIVER, NO_PACKAGE
-from castmates.machine.doctor.check import GRANT, Check
+from castmates.machine.doctor.cpu import GRANT, Check
 
 LISTED = 4
 LET_ROOT = f"Let root run, once: {GRANT}"

@@ -31,9 +31,8 @@ Where it is known to differ from a kernel:
   sources, not from a transcript.
 """
 
-from castmates.rdt.fake.group import Group
-from castmates.rdt.fake.handles import Handle
-from castmates.rdt.fake.kernel import V6_1, V6_1_90, V6_12, V7_2, Kernel
+from castmates.rdt.fake.group import Group, Handle
+from castmates.rdt.fake.kernel import V6_1, V6_1_90, V6_12, V7_2, Kernel, Processes, Thread
 from castmates.rdt.fake.machines import (
     ARM_MPAM,
     GENOA,
@@ -46,7 +45,6 @@ from castmates.rdt.fake.machines import (
     TURIN,
 )
 from castmates.rdt.fake.monitors import Failure, SetNumbers, Source
-from castmates.rdt.fake.processes import Processes, Thread
 from castmates.rdt.fake.resctrl import FakeResctrl, Stat
 from castmates.rdt.fake.shape import (
     AMD_CHIPLETS,

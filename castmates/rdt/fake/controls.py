@@ -4,9 +4,8 @@ import errno
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from castmates.rdt.fake.kernel import Kernel
+from castmates.rdt.fake.kernel import Kernel, Status
 from castmates.rdt.fake.shape import Shape, Throttle, Ways
-from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import refusal
 
 EXCLUSIVE = "exclusive"

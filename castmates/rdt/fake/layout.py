@@ -5,10 +5,9 @@ from collections.abc import Callable
 from functools import partial
 
 from castmates.rdt.fake.controls import Schema
-from castmates.rdt.fake.group import SHAREABLE, Group
+from castmates.rdt.fake.group import SHAREABLE, Content, Group, Node
 from castmates.rdt.fake.groups import Groups
-from castmates.rdt.fake.nodes import Content, Node
-from castmates.rdt.fake.processes import Thread
+from castmates.rdt.fake.kernel import Thread
 from castmates.rdt.fake.schemata import Writer
 from castmates.rdt.fake.shape import Throttle, Ways
 from castmates.rdt.fake.texts import (

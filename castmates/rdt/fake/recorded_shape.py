@@ -10,8 +10,8 @@ from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, settings
 from castmates.machine.topology import CacheDomain, Topology, caches_of_level, read_topology
 from castmates.rdt.fake.shape import EVENTS, Shape, Throttle, Ways
 from castmates.rdt.resctrl.capabilities import monitored_domains
-from castmates.rdt.resctrl.schemata import Schemata, parse
 from castmates.rdt.resctrl.tree import Tree
+from castmates.rdt.resctrl.wanted_schemata import Schemata, parse
 from castmates.study.placement.layout import clusters_of
 
 SLOW = "SMBA"

@@ -3,8 +3,8 @@
 import errno
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls, Modes, Schema, first_run
+from castmates.rdt.fake.kernel import Status
 from castmates.rdt.fake.shape import Throttle, Ways
-from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import c_string, refusal, strip, unsigned
 
 Staged = dict[tuple[str, int], int]  # schema's name, domain -> value

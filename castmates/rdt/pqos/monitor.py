@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from castmates.errors import CastmatesError
-from castmates.machine.pqos_text import Reading, complaint, parse_readings
-from castmates.machine.pqos_tool import stop
+from castmates.machine.pqos_tool import Reading, complaint, parse_readings, stop
 from castmates.protocols import Held, Sample
 from castmates.rdt.pqos.session import PqosSession
 from castmates.study.cpus import format_cpu_list

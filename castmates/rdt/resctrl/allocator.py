@@ -7,25 +7,28 @@ from contextlib import suppress
 from functools import partial
 
 from castmates.errors import CastmatesError
-from castmates.linux.owned_names import resctrl_group_name
+from castmates.linux.owner import resctrl_group_name
 from castmates.machine.topology import parse_cpu_list
 from castmates.protocols import Held, HeldOtherwise, ProcessorReadings
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, overlapping
-from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.refusals import refusal
-from castmates.rdt.resctrl.registers import HOW, Registers
-from castmates.rdt.resctrl.schemata import MB, Schemata, one_line, parse, to_write
+from castmates.rdt.resctrl.mounting import HOW, Mounted, Registers
+from castmates.rdt.resctrl.tree import refusal
 from castmates.rdt.resctrl.wanted_schemata import (
+    MB,
+    Schemata,
     differences,
     everything,
     held_words,
     loses_ways,
     name_of,
+    one_line,
     order_of_writes,
+    parse,
     rounded,
     to_change,
+    to_write,
     wanted_schemata,
     within,
 )

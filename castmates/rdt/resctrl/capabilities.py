@@ -12,16 +12,15 @@ from pathlib import Path
 
 from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
-from castmates.linux.owned_names import delegated_to
+from castmates.linux.owner import delegated_to
 from castmates.linux.processes import resctrl_groups_of
 from castmates.machine.journal import journals
+from castmates.machine.quirks import equal_steps
 from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
-from castmates.machine.throttle_steps import equal_steps
 from castmates.machine.topology import CacheDomain, one_last_level_cache
-from castmates.rdt.resctrl.foreign import control_groups, living
-from castmates.rdt.resctrl.schemata import DATA, L3, MASKS, MB, Schemata, parse
-from castmates.rdt.resctrl.tasks import parse_place
+from castmates.rdt.resctrl.foreign import control_groups, living, parse_place
 from castmates.rdt.resctrl.tree import KernelTree, Tree
+from castmates.rdt.resctrl.wanted_schemata import DATA, L3, MASKS, MB, Schemata, parse
 from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")

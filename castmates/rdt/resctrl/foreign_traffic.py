@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from castmates.protocols import Monitor, Sample
 from castmates.rdt.resctrl.capabilities import monitored_domains
-from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.series import MOST
+from castmates.rdt.resctrl.tree import MOST, EventFile
 
 SOURCE, METRIC = "foreign traffic", "foreign_traffic"
 EVENT = "mbm_total_bytes"

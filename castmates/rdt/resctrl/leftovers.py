@@ -5,7 +5,7 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import find_mount
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 
 

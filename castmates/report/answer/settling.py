@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, TOO_FEW, UNCLEAR
-from castmates.analysis.statistics.power import POWER, chance_within, detectable
-from castmates.analysis.statistics.student import FEWEST_LAUNCHES, two_sided
+from castmates.analysis.statistics.power import FEWEST_LAUNCHES, POWER, chance_within, detectable, two_sided
 from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.results import Results
 from castmates.results.named import retry_command, study_argument

@@ -12,13 +12,11 @@ from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, ma
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.comparison.compared import Compared, Described, Several
-from castmates.report.comparison.details import Details, compare_details
-from castmates.report.comparison.differences import SetUp, differences, other_work
-from castmates.report.comparison.traffic import other_traffic
+from castmates.report.comparison.details import Details, SetUp, compare_details, differences, other_traffic, other_work
 from castmates.report.figures.antagonists import antagonists_of
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
-from castmates.report.text.slices import lengths
+from castmates.report.text.design import lengths
 from castmates.report.text.words import listed
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study

@@ -1,15 +1,17 @@
 """Studies side by side: what terminal, figures and page of a comparison are made of."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.effects.stamps import origin_word
-from castmates.report.comparison.details import NOTHING, Details
-from castmates.report.comparison.differences import Difference
-from castmates.report.text.words import counted
+from castmates.report.comparison.details import NOTHING, Details, Difference
+from castmates.report.results import records
+from castmates.report.text.words import Row, as_loss, counted, interval, number
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
@@ -135,3 +137,38 @@ class Several:
         numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}
         about = {"letter": study.letter, "study": study.name, "date": study.date, "host": " and ".join(study.hosts)}
         return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], launches=rows[f"launches_{side}"])
+
+
+# The rows of a comparison, as terminal and page show them.
+
+
+def rows(compared: Compared) -> list[dict[str, Any]]:
+    """What both studies have: numbers with their intervals, in words."""
+    return [_row(row) for row in records(compared.both)]
+
+
+def _row(row: Row) -> dict[str, Any]:
+    name = row["partition_a"]
+    return {
+        **row,
+        "partition": name if name == row["partition_b"] else f"{name} / {row['partition_b']}",
+        "loss_a": as_loss(row["slowdown_a"]),
+        "loss_b": as_loss(row["slowdown_b"]),
+        "said_a": loss(row, "a"),
+        "said_b": loss(row, "b"),
+        "said_ratio": with_ends(row, "ratio"),
+        "said_rate": with_ends(row, "baseline_rate_ratio"),
+        "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
+    }
+
+
+def loss(row: Row, letter: str) -> str:
+    """What one side loses in per cent, with its interval where there is one."""
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
+
+
+def with_ends(row: Row, name: str) -> str:
+    """A ratio with its interval where there is one."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")

@@ -1,11 +1,16 @@
 """Several studies in one table, for terminal and page: a row per pair, a column per study, the baseline first."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from castmates.report.comparison.compared import Several
-from castmates.report.comparison.rows import loss, with_ends
-from castmates.report.comparison.several_words import pair_name, verdict_in
+import pandas as pd
+
+from castmates.analysis.comparison.details import KINDS
+from castmates.report.comparison.compared import Several, loss, with_ends
+from castmates.report.comparison.details import Difference
+from castmates.report.comparison.several_words import pair_name, sentences, verdict_in
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss, interval, number
 from castmates.study.spec import UNMANAGED
@@ -75,3 +80,34 @@ def _mean(row: Row) -> Cell:
     ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
     verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
     return Cell(text, ratio, verdict, value, int(row["launches"]))
+
+
+# A comparison as plain data, for scripts: what JSON can hold.
+
+
+def as_data(several: Several) -> dict[str, Any]:
+    """Studies, sentences, the rows of the tables, and what differs; a number that there is not is None."""
+    letters = [study.letter for study in several.studies]
+    return {
+        "studies": [asdict(study) for study in several.studies],
+        "origin": several.origin,
+        "margin": several.margin,
+        "sentences": sentences(several),
+        "rows": _rows(several.table),
+        "means": _rows(several.means),
+        "history": _rows(several.history),
+        **{kind.name: _rows(several.details.table(kind.name)) for kind in KINDS},
+        "notes": list(several.details.notes),
+        "differences": _by_study(several.differences, letters),
+        "work": _by_study(several.work, letters),
+    }
+
+
+def _by_study(differences: Sequence[Difference], letters: Sequence[str]) -> dict[str, dict[str, str]]:
+    """By what differs, its text in each study."""
+    return {name: dict(zip(letters, texts, strict=True)) for name, *texts in differences}
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    known = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]

@@ -1,20 +1,117 @@
 """A study's launches as scalars, by scene: how fast each member was, what was counted, and what leads lost."""
 
+import json
 import math
+import shutil
+import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.design.precision import against_alone
+from castmates.analysis.design.pilot import against_alone
 from castmates.analysis.explanations.counted_metrics import usable
 from castmates.analysis.keys import ROW, WINDOW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import log_rates, pair
-from castmates.report.export.event_files import Scalar
+from castmates.errors import CastmatesError
+from castmates.files import make_folder, replace, writing
 from castmates.report.results import Results, records
+from castmates.results.folder import StudyFolder
+
+# Writes scalars as TensorBoard reads them: an event file, which is TFRecords of Event messages (event.proto); pure.
+#
+# A record is its length, the length's checksum, the message and its checksum. A message has a time, a step and a
+# summary; the field simple_value of a summary is a scalar. TensorBoard keeps a description where the metadata beside it
+# call it a scalar too.
+
+MASK = 0xA282EAD8  # added to a checksum, so that checksums of checksums are none that occur
+POLYNOMIAL = 0x82F63B78  # of CRC-32C, its bits reversed
+VARINT, FIXED64, TEXT, FIXED32 = 0, 1, 2, 5  # kinds of fields
+WALL_TIME, STEP, VERSION, SUMMARY = 1, 2, 3, 5  # of an Event
+VALUE = 1  # of a Summary
+TAG, SIMPLE_VALUE, METADATA = 1, 2, 9  # of its Value
+PLUGIN, DESCRIPTION, DATA_CLASS = 1, 3, 4  # of a SummaryMetadata
+NAME, SCALARS, SCALAR = 1, b"scalars", 1  # of the plug-in, in PluginData; and the data class
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value of a run."""
+
+    tag: str
+    step: int
+    wall_time: float  # seconds since 1970
+    value: float
+    about: str = ""  # what it is, where TensorBoard explains it
+
+
+def event_file(scalars: Iterable[Scalar], begun: float) -> Iterator[bytes]:
+    """The records of an event file; each tag is explained once."""
+    yield _record(_fixed64(WALL_TIME, begun) + _text(VERSION, b"brain.Event:2"))
+    explained: set[str] = set()
+    for one in scalars:
+        about = b"" if one.tag in explained else _metadata(one.about)
+        explained.add(one.tag)
+        value = _text(TAG, one.tag.encode()) + _key(SIMPLE_VALUE, FIXED32) + struct.pack("<f", one.value) + about
+        step = _key(STEP, VARINT) + _varint(one.step)
+        yield _record(_fixed64(WALL_TIME, one.wall_time) + step + _text(SUMMARY, _text(VALUE, value)))
+
+
+def _metadata(about: str) -> bytes:
+    plugin = _text(PLUGIN, _text(NAME, SCALARS))
+    return _text(METADATA, plugin + _text(DESCRIPTION, about.encode()) + _key(DATA_CLASS, VARINT) + _varint(SCALAR))
+
+
+def checksum(data: bytes) -> int:
+    """CRC-32C, as records store it: turned, and with a constant added."""
+    table, value = _table(), 0xFFFFFFFF
+    for byte in data:
+        value = table[(value ^ byte) & 0xFF] ^ (value >> 8)
+    value ^= 0xFFFFFFFF
+    return (((value >> 15) | (value << 17)) + MASK) & 0xFFFFFFFF
+
+
+@cache
+def _table() -> tuple[int, ...]:
+    found = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = (value >> 1) ^ (POLYNOMIAL if value & 1 else 0)
+        found.append(value)
+    return tuple(found)
+
+
+def _record(message: bytes) -> bytes:
+    length = struct.pack("<Q", len(message))
+    return length + struct.pack("<I", checksum(length)) + message + struct.pack("<I", checksum(message))
+
+
+def _fixed64(number: int, value: float) -> bytes:
+    return _key(number, FIXED64) + struct.pack("<d", value)
+
+
+def _text(number: int, content: bytes) -> bytes:
+    return _key(number, TEXT) + _varint(len(content)) + content
+
+
+def _key(number: int, kind: int) -> bytes:
+    return bytes([number << 3 | kind])
+
+
+def _varint(value: int) -> bytes:
+    found = b""
+    while value >= 0x80:
+        found += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return found + bytes([value])
+
 
 MEASURED = "measured"
 PLACE = ["platform", "cohort", "scene", "launch"]
@@ -88,3 +185,74 @@ def _starts(results: Results) -> dict[tuple[str, int], float]:
         except (TypeError, ValueError):  # modelled launches begin at no time
             continue
     return found
+
+
+# Writes the scalars of a study for TensorBoard, and its tables as JSON.
+
+EVENTS = "events.out.tfevents.0000000000.castmates"  # TensorBoard knows its files by the beginning of their names
+ROWS = 10_000  # of a table, at a time
+
+
+def write_scalars(results: Results) -> tuple[Path, int]:
+    """Write results/<study>/tensorboard again; the folder, and how many runs it has."""
+    place = results.folder.tensorboard
+    runs = scalars(results)
+    if not runs:
+        raise CastmatesError(f"{results.folder}: no launch has a rate, so there is nothing for TensorBoard.")
+    begun = min(one.wall_time for own in runs.values() for one in own)
+    with writing(place):
+        _clear(place)
+        for run, own in runs.items():
+            ordered = sorted(own, key=lambda one: one.step)
+            replace(results.folder.tensorboard_run(run) / EVENTS, partial(_pour, event_file(ordered, begun)))
+    return place, len(runs)
+
+
+def _pour(parts: Iterator[bytes], file: Path) -> None:
+    with file.open("wb") as out:
+        out.writelines(parts)
+
+
+def _clear(place: Path) -> None:
+    """Remove what an earlier call left: nothing but its own event files and the folders that are then empty."""
+    for file in sorted(place.rglob(EVENTS)):
+        file.unlink()
+    for folder in sorted((each for each in place.rglob("*") if each.is_dir()), reverse=True):
+        if not any(folder.iterdir()):
+            shutil.rmtree(folder)
+
+
+def write_tables(folder: StudyFolder) -> tuple[Path, int]:
+    """Write each table of the study as TABLE.json beside its CSV: a list with an object for each row."""
+    files = sorted(folder.tables.glob("*.parquet"))
+    if not files:
+        raise CastmatesError(f"{folder}: there are no tables; give the results folder of an analysed study.")
+    make_folder(folder.tables)
+    for file in files:
+        target = file.with_suffix(".json")
+        with writing(target):
+            replace(target, partial(_write_json, file))
+    return folder.tables, len(files)
+
+
+def _write_json(table: Path, file: Path) -> None:
+    """One row a line; a value that is missing, or infinite, is null."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(table) as opened, file.open("w", encoding="utf-8") as out:
+            between = "[\n"
+            for batch in opened.iter_batches(ROWS):
+                for row in batch.to_pylist():
+                    known = {name: _plain(value) for name, value in row.items()}
+                    out.write(between + json.dumps(known, ensure_ascii=False, allow_nan=False))
+                    between = ",\n"
+            out.write("[]\n" if between == "[\n" else "\n]\n")
+    except (pa.ArrowException, ValueError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(f"{table}: this table cannot be written as JSON ({why}).") from None
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from castmates.report.figures.style import GREY, INK, MARKERS, Look, Name, looks_of
-from castmates.report.once_per_results import once
-from castmates.report.results import Results
+from castmates.report.results import Results, once
 from castmates.report.text.words import plain
 from castmates.study.spec import Plan
 

@@ -17,8 +17,7 @@ from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, Look, broken
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
+from castmates.report.results import Results, once, records
 from castmates.report.text.words import interval, plain, units
 from castmates.study.spec import UNMANAGED
 

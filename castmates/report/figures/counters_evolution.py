@@ -16,8 +16,7 @@ from castmates.report.figures.counters import SECONDS, amount
 from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across
 from castmates.report.figures.style import GREY, Look, broken
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
+from castmates.report.results import Results, once, records
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 

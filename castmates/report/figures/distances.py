@@ -14,8 +14,7 @@ from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.results import Results, records
-from castmates.report.text.places import AXIS, WORDS
-from castmates.report.text.words import counted, number, plain, units
+from castmates.report.text.words import AXIS, WORDS, counted, number, plain, units
 
 FIGURE = {"title": "Number and nearness of antagonists", "part": "losses", "place": 20, "needs": "DISTANCES"}
 ROOM = Room(axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)

@@ -21,8 +21,7 @@ from castmates.report.figures.antagonists import looks_of_scenes
 from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
 from castmates.report.figures.style import ALARM, GREY
-from castmates.report.once_per_results import once
-from castmates.report.results import Results
+from castmates.report.results import Results, once
 from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 

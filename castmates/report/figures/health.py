@@ -16,9 +16,8 @@ from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, without_axis
 from castmates.report.figures.style import ALARM, GREY, INK, PAGE, SMALL, squeezed
-from castmates.report.launch_facts import Response
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
+from castmates.report.launch_record import Response
+from castmates.report.results import Results, once, records
 from castmates.report.text import costs
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 from castmates.study.reasons import listed_in

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
+from castmates.analysis.effects.effects import BASELINES, CONTENTIOUSNESS, SENSITIVITY
 from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.report.figures.heatmap_grid import Grid, Panel, cells_of, grid, keys_of, matrices, panelled
 from castmates.report.figures.sheet import drawing

@@ -7,7 +7,7 @@ from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
 from castmates.report.results import Results
 from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
-from castmates.study.partitions.planned import curve_names
+from castmates.study.partitions.partitions import curve_names
 
 DOTS: LineStyleType = (0, (0.6, 1.4))  # of the line that shows a bound
 IN_KEY = "hollow with dotted bars: interpolated, with the bound that the measured neighbours give"

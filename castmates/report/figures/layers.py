@@ -17,8 +17,7 @@ from castmates.report.figures.antagonists import BASELINES, in_order, looks, use
 from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import Look
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
+from castmates.report.results import Results, once, records
 from castmates.report.text.words import counted, number, plain
 from castmates.study.spec import UNMANAGED
 

@@ -3,17 +3,43 @@
 What only a file needs that travels alone (the badge, the small print) is left out: the page has both elsewhere.
 """
 
+import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import matplotlib as mpl
+from matplotlib.backends.backend_mixed import MixedModeRenderer
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from castmates.files import replace_text, writing
+from castmates.parallel import side_by_side
+from castmates.report.figures.index import all_figures
 from castmates.report.figures.marks import values_of
 from castmates.report.figures.sheet import NOTE, height_of_badge
-from castmates.report.figures.style import ALARM, BADGE_ID, COLOURS, GREY, INK, KEY, SOURCE
-from castmates.report.figures.svg import GROUND, drawn
+from castmates.report.figures.style import (
+    ABOUT,
+    ALARM,
+    BADGE_ID,
+    COLOURS,
+    GREY,
+    INK,
+    KEY,
+    PREFIX,
+    SOURCE,
+    own_ids,
+    save,
+    styled,
+    write,
+)
+from castmates.report.figures.texts import texts_for, whole_caption, write_texts
+from castmates.report.results import Results
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # What has a name can be another colour on dark ground: castmates/report/page/templates/figures.css has both.
@@ -120,3 +146,131 @@ def _themed(style: str) -> str:
     """Colours that have a name by their name; letters in the page's own."""
     style = re.sub(r"font-family: [^;]*;?", "", style)
     return _COLOUR.sub(lambda colour: NAMED.get(colour[0], colour[0]), style)
+
+
+# A figure as SVG, drawn once for both: a file, whose letters are outlines, and the page, whose letters are text.
+#
+# matplotlib takes this module as a backend; between its marks each stretch of letters is there in both forms.
+
+GROUND = f"{PREFIX}ground"  # what is behind a figure and its axes: of a file alone
+_FORMS = {"letters as text": "none", "letters as outlines": "path"}  # matplotlib's words
+_ENDS = "end of letters"
+
+
+class Drawn(NamedTuple):
+    """One drawing, with the letters of a file or of the page."""
+
+    file: str
+    page: str
+
+
+class _Letters(RendererSVG):
+    """Writes all letters in both forms."""
+
+    def draw_text(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
+        """Write one text."""
+        write: Any = super().draw_text
+        comment: Any = self.writer.comment
+        for mark, form in _FORMS.items():
+            mpl.rcParams["svg.fonttype"] = form
+            comment(mark)
+            write(*given, **more)
+            comment(_ENDS)
+
+
+class FigureCanvas(FigureCanvasSVG):
+    """What matplotlib draws on."""
+
+    def print_svg(
+        self,
+        filename: Any,  # noqa: ANN401 (matplotlib's)
+        *,
+        bbox_inches_restore: Any = None,  # noqa: ANN401
+        metadata: Any = None,  # noqa: ANN401
+        **_unused: object,
+    ) -> None:
+        """Draw, as matplotlib's own canvas of this kind does."""
+        dpi, self.figure.dpi = self.figure.dpi, 72
+        width, height = self.figure.get_size_inches()
+        letters = _LETTERS(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
+        renderer = _MIXED(self.figure, width, height, dpi, letters, bbox_inches_restore=bbox_inches_restore)
+        self.figure.draw(renderer)
+        renderer.finalize()
+
+
+_LETTERS: Any = _Letters  # matplotlib has no types for these
+_MIXED: Any = MixedModeRenderer
+
+
+def drawn(figure: Figure, name: str) -> Drawn:
+    """Draw a figure; the identifiers of the file begin with its name."""
+    file = io.StringIO()
+    with styled(), _named_grounds(figure):
+        figure.savefig(file, format="svg", backend=f"module://{__name__}", metadata=ABOUT["svg"])
+    text, outlines = (_without(mark, file.getvalue()) for mark in reversed(_FORMS))
+    return Drawn(own_ids(outlines, name), text)
+
+
+def _without(mark: str, svg: str) -> str:
+    """The drawing without one form of its letters."""
+    kept = re.sub(f"<!-- {mark} -->.*?<!-- {_ENDS} -->\\s*", "", svg, flags=re.DOTALL)
+    return re.sub(f"<!-- (?:{'|'.join(_FORMS)}|{_ENDS}) -->\\s*", "", kept)
+
+
+@contextmanager
+def _named_grounds(figure: Figure) -> Iterator[None]:
+    inner = [child for axes in figure.axes for child in axes.child_axes]
+    grounds = [figure.patch, *(axes.patch for axes in (*figure.axes, *inner))]
+    for ground in grounds:
+        ground.set_gid(GROUND)
+    try:
+        yield
+    finally:
+        for ground in grounds:
+            ground.set_gid(None)
+
+
+# Draws figures into a folder, each with its source data and its texts.
+
+# Figures that are made of the same tables: one process makes these once. They take longest, so they come first.
+TOGETHER = ("phases", "phase_counts", "topdown_phases", "topdown")
+PRINTED = frozenset(("pdf", "png"))  # only where somebody asks: they take longer than all else of a figure
+
+
+def draw_figure(name: str, results: Results, stem: Path, printed: Collection[str] = ()) -> None:
+    """Draw one figure and write STEM.svg, STEM.csv, its texts, STEM.page.svg for the page, and what is to be printed.
+
+    What was printed of an earlier drawing is removed.
+    """
+    figure, source = all_figures()[name].module.draw(results)
+    write(figure, source, stem, printed)
+    for suffix in PRINTED.difference(printed):
+        stem.with_name(f"{stem.name}.{suffix}").unlink(missing_ok=True)
+    svg = drawn(figure, stem.name)
+    for suffix, text in {"svg": svg.file, "page.svg": for_page(svg.page, figure, stem.name)}.items():
+        with writing(file := stem.with_name(f"{stem.name}.{suffix}")):
+            replace_text(file, text)
+    texts = texts_for(name, results, key_of(figure))
+    write_texts(texts, whole_caption(texts, results), stem)
+
+
+def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
+    """Draw these figures into the folder, so many at a time."""
+    results.look_for_launches()  # once, and not in each of the processes
+    for name in names:
+        _ = all_figures()[name].module
+    together = [name for name in TOGETHER if name in names]
+    groups = [together, *([name] for name in names if name not in together)]
+    side_by_side({", ".join(group): partial(_draw, group, results, folder) for group in groups if group}, jobs)
+
+
+def print_figure(name: str, results: Results, suffix: str) -> Path:
+    """Draw one figure for paper or slides, beside the others of the study."""
+    stem = results.folder.figures / name
+    save(all_figures()[name].module.draw(results)[0], suffix, stem)
+    return stem.with_name(f"{name}.{suffix}")
+
+
+def _draw(names: Sequence[str], results: Results, folder: Path) -> None:
+    for name in names:
+        draw_figure(name, results, folder / name)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.analysis.partitions.recommendation import CONFIRMED, SEARCH
 from castmates.report.figures.antagonists import looks, user_first
 from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of

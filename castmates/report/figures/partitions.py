@@ -24,7 +24,7 @@ from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Loo
 from castmates.report.results import Results, records
 from castmates.report.text.words import READ_ALOUD, as_loss, number, plain, units
 from castmates.study.class_caches import cache_of
-from castmates.study.partitions.planned import curve_names
+from castmates.study.partitions.partitions import curve_names
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Under partitions", "part": "recommendation", "place": 150, "needs": "PARTITIONS"}

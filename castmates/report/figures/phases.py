@@ -20,8 +20,7 @@ from castmates.report.figures.antagonists import antagonists, other_looks, user_
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, PAGE, Look, broken
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
+from castmates.report.results import Results, once, records
 from castmates.report.text.words import counted, interval, number, plain, units
 
 FIGURE = {"title": "Phases of a step", "part": "why", "place": 240, "needs": "PHASES"}

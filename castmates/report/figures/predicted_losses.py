@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_DATA
-from castmates.analysis.prediction.quality import CHECK, GRID
+from castmates.analysis.prediction.table import CHECK, GRID
 from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
 from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, matrices, panelled
 from castmates.report.figures.sheet import drawing

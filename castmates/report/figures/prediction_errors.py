@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
+from castmates.analysis.prediction.table import CHECK, GRID, PROFILE, SEVERAL, quality
 from castmates.report.figures.marks import bar, legend_key, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, PAGE, PALE

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from castmates.analysis.operations.known_work import ESTIMATED
+from castmates.analysis.operations.primitives import ESTIMATED
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.marks import dot, legend_key

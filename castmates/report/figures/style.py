@@ -14,7 +14,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from castmates.files import replace, writing
-from castmates.results.csv import write_csv
+from castmates.results.tables import write_csv
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0

@@ -23,8 +23,7 @@ from castmates.report.figures.timeline_rows import (
     peak_bandwidth,
     timeline,
 )
-from castmates.report.once_per_results import once
-from castmates.report.results import Results
+from castmates.report.results import Results, once
 from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-from castmates.analysis.design.wandering import BUDGET, GAP, Wandering
+from castmates.analysis.design.pilot import BUDGET, GAP, Wandering
 from castmates.report.figures.sheet import lines_across
 from castmates.report.figures.style import PAGE, looks_of, styled, write
 

@@ -1,15 +1,52 @@
 """A placement -> plain sentences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.stamps import origin_word
 from castmates.analysis.grouping import advice as words
-from castmates.analysis.grouping.advice import RANKS, beside_one
-from castmates.report.grouping.shown import Shown
+from castmates.analysis.grouping.advice import RANKS, Advice, FreshLosses, beside_one, groupings_table, ways_table
+from castmates.analysis.grouping.problem import Group
 from castmates.report.results import records
 from castmates.report.text.words import counted, interval, listed, number
+
+# Everything that is shown of a placement, from which sentences, figure and page are made.
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An advice with what fresh launches found of it."""
+
+    advice: Advice
+    fresh: Mapping[Group, FreshLosses]
+    refused: tuple[str, ...] = ()  # why fresh launches do not count
+    title: str = ""  # of the study
+    command: str = ""  # that confirms it
+
+    @cached_property
+    def groupings(self) -> pd.DataFrame:
+        """A row per job of the best groupings."""
+        return groupings_table(self.advice, self.fresh)
+
+    @cached_property
+    def ways(self) -> pd.DataFrame:
+        """A row per way to place the jobs, and kind of job."""
+        return ways_table(self.advice)
+
+    @property
+    def origin(self) -> str:
+        """What comes first where losses were not measured on a machine; "" otherwise."""
+        return origin_word([self.advice.place.platform])
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether some loss of the best groupings is predicted."""
+        return bool((self.groupings["source"] == "predicted").any())
+
 
 LEAST_GAIN = 0.05  # per cent, which is shown as 0.1
 NAMED = 6  # pairs or jobs in one sentence

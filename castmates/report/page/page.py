@@ -1,12 +1,12 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -14,18 +14,15 @@ from markupsafe import Markup, escape
 
 import castmates
 from castmates import plugins
-from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
+from castmates.analysis.effects.contrasts import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
-from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
-from castmates.report.answer.scale import scale_of
+from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
 from castmates.report.figures.index import all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
-from castmates.report.page.common_parts import common_parts, inline_svg
+from castmates.report.page.common_parts import common_parts, folded, inline_svg
 from castmates.report.page.contents import FigurePart, contents, figure_parts
-from castmates.report.page.long_tables import folded
-from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -45,8 +42,12 @@ from castmates.report.text import (
     recommendation,
     resources,
     services,
-    slices,
     system,
+    trace_kernel,
+    trace_paths,
+    trace_phases,
+    trace_recordings,
+    trace_states,
     variants,
     words,
 )
@@ -54,8 +55,9 @@ from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import TABLES
-from castmates.study.decisions import reasons
+from castmates.results.traces import traces_there
 from castmates.study.remarks import on_mixes, on_partitions
+from castmates.study.rounds import reasons
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
@@ -183,7 +185,7 @@ def _context(
         "power": resources.power_rows(results),
         "power_lacking": resources.lacking_power(results),
         "mbm_check": resources.mbm_check(results),
-        "slices_used": slices.used(results),
+        "slices_used": design.used(results),
         "over_mixes": over_mixes.rows(results),
         "over_mixes_words": over_mixes.sentences(results),
         "variants": variants.rows(results),
@@ -310,3 +312,37 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed here"
+
+
+# The parts of the page's section on traces, in their order: each a module of words, and a template that shows them.
+
+
+class TracePart(NamedTuple):
+    """A part of the section: its template, and what makes its words; it is left out where there are none."""
+
+    template: str
+    context: Callable[[Results], Mapping[str, Any]]
+
+
+class ShownPart(NamedTuple):
+    """A part with its words."""
+
+    template: str
+    words: Mapping[str, Any]
+
+
+PARTS = (
+    TracePart("trace_recordings.html.j2", trace_recordings.context),
+    TracePart("trace_states.html.j2", trace_states.context),
+    TracePart("trace_paths.html.j2", trace_paths.context),
+    TracePart("trace_kernel.html.j2", trace_kernel.context),
+    TracePart("trace_phases.html.j2", trace_phases.context),
+)
+
+
+def trace_parts(results: Results) -> list[ShownPart]:
+    """What the section shows; nothing where the study has no trace."""
+    if not traces_there(results.folder):
+        return []
+    made = (ShownPart(part.template, part.context(results)) for part in PARTS)
+    return [part for part in made if part.words]

@@ -1,16 +1,20 @@
 """The tables of a paper on step times: quantiles with intervals, without a partition, and of each lead under them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from castmates.report.paper import latex
-from castmates.report.paper.words import BETWEEN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import latency
-from castmates.report.text.words import number, plain
+from castmates.report.text.stamps import first_words, stamped
+from castmates.report.text.words import interval, listed, number, plain
+from castmates.study.mitigations import BETWEEN as PLACED
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
+
+
 HEADS = ["Quantile", "ms", "95 % interval", "n", "Ratio", "95 % interval", "n"]
 ALONE = {
     "alone": "nothing",
@@ -87,3 +91,47 @@ def _method(results: Results, rows: list[Row]) -> str:
         "Each launch has separate quantiles; the ratio is to the member's steps without any other, in the same "
         f"launch and without a partition. {BETWEEN} with enough steps{flagged(rows)}.{refused} {source(results)}"
     )
+
+
+# What the tables of a paper have in common: who stands beside whom, ends of intervals, marks, and where it is from.
+
+WITHIN, BIASED = "†", "‡"
+BETWEEN = "Intervals are 95 % t intervals between launches; n is the number of launches"
+FEW = "within these launches only, of which there are fewer than three"
+
+
+def source(results: Results) -> str:
+    """The end of every caption: platform and stamps."""
+    platforms = listed(results.platforms) if results.platforms else "no numbers"
+    return f"{first_words(results)}Platform: {platforms}. {stamped(results)}"
+
+
+def beside(row: Row) -> str:
+    """Of a lead its antagonists; of an antagonist all others of its mix."""
+    if row["role"] == "lead":
+        return plain(str(row["antagonists"])).replace("+", ", ")
+    others = [row["lead"], *str(row["antagonists"]).partition(PLACED)[0].split("+")]
+    others.remove(plain(row["member"]))
+    return ", ".join(others)
+
+
+def ends(low: float, high: float, digits: int = 1) -> str:
+    """An interval, or a dash where there is none."""
+    return "–" if math.isnan(low) else interval(low, high, digits)
+
+
+def flag(row: Row) -> str:
+    """The mark of a number that may be biased."""
+    return BIASED if row["possibly_biased"] else ""
+
+
+def flagged(rows: Iterable[Row]) -> str:
+    """What the mark means, where a row has it."""
+    if not any(row["possibly_biased"] for row in rows):
+        return ""
+    return f"; {BIASED} possibly biased: its windows were rejected more often than its baseline's"
+
+
+def file_name(kind: str, mix: str) -> str:
+    """The file of one mix's table."""
+    return f"{kind}-{mix.replace('+', '-')}.tex"

@@ -14,12 +14,12 @@ from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
+from castmates.study.mitigations import BETWEEN
 from castmates.study.reasons import listed_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.scenes import measures_alone
 from castmates.study.schedule import launch_seed
 from castmates.study.spec import UNMANAGED
-from castmates.study.wanted import BETWEEN
 
 Paragraph = tuple[str, str]  # a heading and its sentences
 OF_LAUNCHES = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}

@@ -8,22 +8,25 @@ from typing import NamedTuple
 import yaml
 
 import castmates
-from castmates.report.figures.drawing import PRINTED, draw_figure
+from castmates.errors import CastmatesError
+from castmates.project import load
+from castmates.report.figures.page_svg import PRINTED, draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.page.page import shown
-from castmates.report.paper import citation, crate, latex, methods
-from castmates.report.paper.again import write_for_replay
+from castmates.report.paper import crate, latex, methods
 from castmates.report.paper.folder import Folder, may_write
 from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results, read_results
 from castmates.report.text.stamps import first_words
 from castmates.report.text.words import platform_words
 from castmates.results.confirming import folder_of, study_files
+from castmates.results.crate import STUDY, WORKLOADS
 from castmates.results.find import find
-from castmates.results.links import refuse_links
-from castmates.results.records import read_record
+from castmates.results.records import read_record, refuse_links
+from castmates.study.replaying import catalogue_text, self_contained, workloads_of
+from castmates.study.spec import Plan
 
 CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
 TABLES = {
@@ -116,7 +119,7 @@ def _citation(folder: Folder, results: Results) -> None:
         cited = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
         versions = {record.castmates for record in results.records} - {""}
         version = versions.pop() if len(versions) == 1 else castmates.__version__
-        folder.text("castmates.bib", citation.as_bibtex(cited, version), "How to cite Castmates, for BibTeX.")
+        folder.text("castmates.bib", crate.as_bibtex(cited, version), "How to cite Castmates, for BibTeX.")
         folder.copy(CITATION, "CITATION.cff", "How to cite Castmates.")
 
 
@@ -184,3 +187,24 @@ def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
             records[path] = LaunchRecord(read_record(record))
         runs.append(crate.Run(top, [f"{top}{file.name}"], records))
     return runs
+
+
+# What others need to measure a study again, in its paper's folder: the study and its workloads, self-contained.
+
+HEAD = "Written by `castmates paper`: {what}, for `castmates sweep --replay`."
+
+
+def write_for_replay(folder: Folder, plan: Plan, study_file: Path | None) -> str:
+    """Write both; why there is nothing to write, "" where there is."""
+    if study_file is None:
+        return "the study's file is not known; name it instead of its results folder"
+    try:
+        project = load(study_file)
+    except CastmatesError as problem:
+        return str(problem)
+    study = self_contained(project.study, plan).text(HEAD.format(what="the study as it was measured"))
+    workloads = workloads_of(plan, project.workloads)
+    catalogue = catalogue_text(workloads, HEAD.format(what="the workloads that the study names"))
+    folder.text(STUDY, study, "The study as it was measured, to be measured again by `castmates sweep --replay`.")
+    folder.text(WORKLOADS, catalogue, "The workloads of the study, each with its whole command.")
+    return ""

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, GAIN, LOSS, NO_LOSS, TOO_FEW
-from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
-from castmates.analysis.partitions.isolated import NAMED, ONLY
+from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NAMED, NOT_GIVEN_BACK, ONLY, TOTAL
 from castmates.english import by_reason
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from castmates.english import counted, percent
-from castmates.report.launch_facts import EvictionFacts
+from castmates.report.launch_record import EvictionFacts
 
 
 def eviction_sentence(launches: Sequence[EvictionFacts]) -> str:

@@ -11,16 +11,15 @@ from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN,
 from castmates.analysis.findings.findings import Finding, change_for
 from castmates.english import counted, listed
 from castmates.report.findings import findings_of
+from castmates.report.findings import tried as trials
 from castmates.report.results import Results
 from castmates.report.text.operations import operation_words
 from castmates.report.text.recommendation import bargain, fresh_words, paid
-from castmates.report.text.trials import sentences
-from castmates.report.text.words import interval, number, plain
+from castmates.report.text.words import interval, number, plain, sentences
 from castmates.report.traces import way_to
-from castmates.report.trials import tried as trials
 from castmates.results.columns.trace import OPENED
+from castmates.results.finding_rules import ADVICE
 from castmates.results.named import study_argument
-from castmates.results.rule_check import ADVICE
 from castmates.study.class_names import without_class
 from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan

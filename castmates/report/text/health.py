@@ -11,11 +11,9 @@ import pandas as pd
 from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
-from castmates.report.launch_facts import LedgerFacts, Settled
-from castmates.report.launch_record import LaunchRecord
-from castmates.report.once_per_results import once
-from castmates.report.results import Results, records
-from castmates.report.text import processor, services
+from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
+from castmates.report.results import Results, once, records
+from castmates.report.text import machine, services
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
@@ -28,8 +26,8 @@ from castmates.report.text.words import (
     rejection_sentence,
 )
 from castmates.results.named import retry_command
-from castmates.study.adaptive_words import saved
-from castmates.study.adaptive_words import summary as summary_of_looks
+from castmates.study.adaptive import saved
+from castmates.study.adaptive import summary as summary_of_looks
 from castmates.study.looks import reached_words
 from castmates.study.reasons import listed_in
 from castmates.study.spec import UNMANAGED
@@ -47,7 +45,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Sensitivity", results.sensitivity_stamp[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Windows", rejection_sentence(results.launches, results.windows)),
-        ("Masks in the processor", processor.sentences(results)),
+        ("Masks in the processor", machine.sentences(results)),
         ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),

@@ -6,11 +6,10 @@ import pandas as pd
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
-from castmates.report.text.places import WORDS
-from castmates.report.text.words import counted, interval, listed, number, plain
+from castmates.report.text.words import WORDS, counted, interval, listed, number, plain
 from castmates.study.class_names import without_class
+from castmates.study.mitigations import BETWEEN
 from castmates.study.spec import UNMANAGED
-from castmates.study.wanted import BETWEEN
 
 Row = dict[str, Any]
 TOO_FEW, LEFT_OUT = "too few steps", "left out"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from castmates.analysis.partitions.isolated import CHOSEN
+from castmates.analysis.partitions.attribution_parts import CHOSEN
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.study.cache import Cache
 from castmates.study.masks import popcount

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.analysis.effects.nodes import failing
+from castmates.analysis.effects.effects import failing
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import Results, records
 from castmates.report.text.health import control_name

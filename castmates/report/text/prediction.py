@@ -6,9 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.prediction.observed import FEWEST
-from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, Quality, quality
-from castmates.analysis.prediction.table import both_roles
+from castmates.analysis.prediction.pairs import FEWEST
+from castmates.analysis.prediction.table import CHECK, GRID, PROFILE, SEVERAL, Quality, both_roles, quality
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain

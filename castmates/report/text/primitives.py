@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.operations.instructions import HAS, LACKS
-from castmates.analysis.operations.known_work import ESTIMATED
-from castmates.analysis.operations.primitives import ALL
+from castmates.analysis.operations.primitives import ALL, ESTIMATED
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import LISTED, change_words, scene_words

@@ -25,6 +25,6 @@ NODES = Table(
     col("verdict", str, "nodes differ, no difference seen, not compared; of a control as in controls"),
     *usual("platform"),
     rule="analyse",
-    estimate="effects.nodes:estimate_nodes",
+    estimate="effects.effects:estimate_nodes",
     asked=capabilities.CLASSES,
 )

@@ -144,7 +144,7 @@ OPERATION_SUMMARY = _profile_table(
     col("bytes", float, "of their operands, each once: a lower bound of the traffic; NaN: not known"),
     col("gflops", float, "10^9 operations in a second of its own time; NaN: not known, or none"),
     col("source", str, 'of these three: primitives; estimated, from the graph of the step; "" where nothing is known'),
-    estimate="operations.known_work:operation_summary",
+    estimate="operations.primitives:operation_summary",
 )
 
 OPERATION_TYPES = _profile_table(
@@ -153,7 +153,7 @@ OPERATION_TYPES = _profile_table(
     *SCENE,
     *usual("type direction"),
     *_TIMES,
-    estimate="operations.summary:by_type",
+    estimate="operations.per_trace:by_type",
 )
 
 OPERATION_LAYERS = _profile_table(
@@ -164,7 +164,7 @@ OPERATION_LAYERS = _profile_table(
     col("layer", str, "scope; it has all that deeper ones have"),
     *usual("direction"),
     *_TIMES,
-    estimate="operations.summary:by_layer",
+    estimate="operations.per_trace:by_layer",
 )
 
 # What input_pipeline and first_epoch have in common.
@@ -188,7 +188,7 @@ INPUT_PIPELINE = _profile_table(
         "of waiting_share: beside others less alone; NaN alone, and where nothing can be compared",
         "95 % between launches",
     ),
-    estimate="operations.waiting:input_pipeline",
+    estimate="operations.per_trace:input_pipeline",
 )
 
 FIRST_EPOCH = Table(
@@ -214,6 +214,6 @@ FIRST_EPOCH = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
-    estimate="operations.waiting:first_epoch",
+    estimate="operations.per_trace:first_epoch",
     asked=capabilities.FIRST_EPOCH,
 )

@@ -62,7 +62,7 @@ PARETO = _partitions_table(
     col("design", str, "of a confirming study: how its counted launches were measured otherwise than the search's"),
     *usual("platform held machine"),
     col("freedom", float, "degrees of freedom of the interval of the loss; NaN where there is none"),
-    estimate="partitions.pareto:pareto_with_confirmed",
+    estimate="partitions.recommendation:pareto_with_confirmed",
 )
 
 RECOMMENDATIONS = _partitions_table(

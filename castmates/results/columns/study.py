@@ -172,7 +172,7 @@ MARGINS = _effects_table(
     col("cells_of", int, "that a whole row or column has"),
     col("launches", int, "launches in which all the cells of their cohort were measured"),
     *usual("platform machine"),
-    estimate="effects.margins:margins",
+    estimate="effects.effects:margins",
 )
 
 STAMPS = _effects_table(

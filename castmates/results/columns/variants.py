@@ -38,6 +38,6 @@ VARIANT_EFFECTS = Table(
     col("work", float, "how many steps of the base one of the variant's is worth"),
     *usual("platform machine"),
     rule="analyse",
-    estimate="comparison.variants:variant_effects",
+    estimate="comparison.launches:variant_effects",
     asked=capabilities.VARIANTS,
 )

@@ -17,13 +17,13 @@ from statistics import median
 from typing import Any
 
 from castmates.protocols import Collector, Counter, Held, Sample, Say
-from castmates.rdt.nothing import NoMonitor
+from castmates.rdt.choose import NoMonitor
 from castmates.runner.outcome import Measured
 from castmates.runner.rounds.hardware import Hardware, HasSeries
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.slices import measure_watched
 from castmates.runner.rounds.stage import Stage
-from castmates.study.after_rounds import LONGEST_COST_WINDOW
+from castmates.study.profile_launches import LONGEST_COST_WINDOW
 from castmates.study.spec import UNMANAGED, Scene
 
 STEPS = 10  # of the lead in a window

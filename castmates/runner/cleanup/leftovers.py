@@ -12,8 +12,7 @@ from typing import Literal
 
 from castmates.linux import cgroups
 from castmates.linux.marks import MarkedFamily, bearers
-from castmates.linux.owned_names import maker_of_folder, maker_of_group
-from castmates.linux.owner import Owner, is_gone
+from castmates.linux.owner import Owner, is_gone, maker_of_folder, maker_of_group
 from castmates.linux.processes import read_process, send
 from castmates.machine.journal import Journal
 

@@ -6,23 +6,22 @@ from pathlib import Path
 from time import monotonic_ns
 
 from castmates.protocols import Collector, Sample
+from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake.group import Group
-from castmates.rdt.fake.processor import held_mask
+from castmates.rdt.fake.machine import held_mask
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import Shape, Throttle
-from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.foreign import Place, parse_place
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.tasks import Place, parse_place
+from castmates.rdt.resctrl.mounting import Mounted
 from castmates.runner.modelled.balance import Grant
 from castmates.runner.modelled.power import PowerReader
 from castmates.runner.modelled.world import NANO, World
-from castmates.runner.rounds.hardware import Hardware
-from castmates.runner.rounds.mask_witness import SOURCE as MASKS
-from castmates.runner.rounds.mask_witness import MaskWitness
-from castmates.runner.rounds.surroundings import Surroundings
+from castmates.runner.rounds.hardware import SOURCE as MASKS
+from castmates.runner.rounds.hardware import Hardware, MaskWitness
+from castmates.runner.rounds.ledger_load import Surroundings
 from castmates.study.modelled import EVENTS, MachineModel
 from castmates.study.spec import Share
 

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from castmates.runner.processes.between_steps import let_stand
-from castmates.runner.processes.freezer import Freezer
+from castmates.runner.processes.freezer import Freezer, let_stand
 from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.workloads.heartbeat import State
 

@@ -15,15 +15,12 @@ from castmates.inside.counting import METHODS
 from castmates.linux.marks import in_child
 from castmates.linux.memory_binding import memory_bound_to
 from castmates.runner.processes import member_log
-from castmates.runner.processes.between_steps import BetweenSteps
-from castmates.runner.processes.guarded_reader import GuardedReader
-from castmates.runner.processes.phase_log import PhaseLog
-from castmates.runner.processes.range_log import RangeLog
-from castmates.runner.processes.request_log import RequestLog
+from castmates.runner.processes.freezer import BetweenSteps
+from castmates.runner.processes.member_log import GuardedReader, PhaseLog, RangeLog, RequestLog
 from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.task_bound import bounding_group, refusal
 from castmates.study.cpus import format_cpu_list
-from castmates.workloads import heartbeat, phase_file, programs
+from castmates.workloads import heartbeat, identity, phase_file
 
 
 class WorkloadFailed(Exception):
@@ -203,7 +200,7 @@ def _program(start: Start) -> str:
     """Return the program to start; it must be there, and where it is a keeper, what that runs must be there too."""
     path = start.environment["PATH"]
     for command in filter(None, (start.kept_command, start.command)):
-        if lack := programs.lack(command, start.package, path):
+        if lack := identity.lack(command, start.package, path):
             how = f"install it (apt-get install {start.package})" if start.package else "install it"
             raise WorkloadFailed(f"{start.name}: {lack}; {how}, or correct 'command' or its PATH")
     return str(shutil.which(start.command[0], path=path))

@@ -1,16 +1,37 @@
 """Gives members no more than a share of their CPUs' time, where a scene's shares say so."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups, cpu_quota
 from castmates.linux.cpu_quota import Throttling
-from castmates.linux.owned_names import group_name
+from castmates.linux.owner import group_name
 from castmates.machine.journal import Change, Journal
-from castmates.runner.processes.weights import even_out
 from castmates.study.spec import Cohort, Share
+
+# Sees to it that control groups change nobody's share of a CPU: of members against each other, or against the runner.
+#
+# The groups are the launch's, and go with their weights.
+
+
+def even_out(cpus: Mapping[str, int], group_of: Callable[[str], Path | None]) -> None:
+    """Weigh the groups of members with so many CPUs, and the one that all of them are in against what is beside it.
+
+    Where the controller is, an administrator may have handed it down, or a quota needs it.
+    """
+    own = {group: count for name, count in cpus.items() if (group := group_of(name)) is not None}
+    try:
+        cpu_quota.weigh(own)
+        for above in {group.parent for group in own}:
+            cpu_quota.weigh({above: sum(count for group, count in own.items() if group.parent == above)})
+    except OSError as error:
+        raise CastmatesError(
+            f"the control groups of members cannot be weighed against each other ({error.strerror}), so that a group "
+            "with more CPUs would get less of each; start the sweep where the controller 'cpu' does not reach."
+        ) from None
+
 
 KIND = "cpu-controller"  # of the journal
 

@@ -1,17 +1,41 @@
 """What it takes to start the processes of a launch: its members, placebos and evictors."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, understanding
-from castmates.runner.processes import placeholders
-from castmates.runner.processes.evictor import Evictor
+from castmates.linux.memory_binding import page_counts
 from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.patterns import posix
 from castmates.study.spec import Cohort, Member
-from castmates.workloads import attaching, environments, inputs
+from castmates.workloads import environments, inputs
+from castmates.workloads.native.build import KEEPERS, KERNELS
+
+# A process that fills one part of a last-level cache, so that nothing of anybody else is left there.
+
+
+@dataclass(frozen=True, slots=True)
+class Evictor:
+    """Where it runs, and how much it writes."""
+
+    cpu: int
+    bytes: int  # in a pass, and in its memory
+    node: int | None = None  # whose part of a divided cache it fills
+    bound: bool = False  # its memory must be bound to that node, because its CPU lies on another one
+
+    @property
+    def name(self) -> str:
+        """Its name on the stage; no workload may have a colon in its name."""
+        return f"evictor:{self.cpu}" + ("" if self.node is None else f":node{self.node}")
+
+    @property
+    def command(self) -> list[str]:
+        """What runs there: it writes, because a processor need not keep lines in the cache that were only read."""
+        return ["stream", "--mode", "write", "--bytes", str(self.bytes)]
+
 
 HELPER_READY_WITHIN = 20.0
 
@@ -47,7 +71,7 @@ def environments_used(cohort: Cohort, cache: Path) -> dict[str, object]:
 def inputs_used(cohort: Cohort, cache: Path) -> dict[str, object]:
     """Return what the data sets report about themselves: how they were made, and a digest of their files."""
     used = {(member.inputs, member.inputs_key) for member in cohort.members if member.inputs and member.inputs_key}
-    return {name: _facts(inputs.ready_file(placeholders.built(name, key, cache))) for name, key in sorted(used)}
+    return {name: _facts(inputs.ready_file(built(name, key, cache))) for name, key in sorted(used)}
 
 
 def _facts(file: Path) -> object:
@@ -65,11 +89,11 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
     prefix: dict[str, str] = {}
     if member.environment is not None and member.environment_key is not None:
         prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
-    command, variables, ours = placeholders.filled(member, scratch, cache)
+    command, variables, ours = filled(member, scratch, cache)
     keeper = _keeper(member, native)
     environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
     if member.attach:
-        environment |= attaching.variables(environment, member.step_function, cache)
+        environment |= environments.variables(environment, member.step_function, cache)
     return Start(
         name=member.name,
         cpus=member.cpus,
@@ -134,3 +158,63 @@ def _built(name: str, key: str, cache: Path) -> Path:
             f"{name}` first."
         )
     return place
+
+
+# Fills in what is known only when a command is started, such as `{inputs}`.
+
+PYTHON = "{python}"
+
+
+def filled(member: Member, scratch: Path, cache: Path) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Return the member's command and its variables as they are here, and the variables that its interpreter needs."""
+    known = {PYTHON: sys.executable, "{cpus}": str(len(member.cpus)), "{scratch}": str(scratch)}
+    if member.inputs is not None and member.inputs_key is not None:
+        known["{inputs}"] = str(built(member.inputs, member.inputs_key, cache))
+    words = [_replaced(word, known) for word in member.command]
+    variables = {name: _replaced(value, known) for name, value in member.variables.items()}
+    ours = any(PYTHON in word for word in (*member.command, *member.variables.values()))
+    return words, variables, {"PYTHONPATH": str(environments.import_folder(cache.resolve()))} if ours else {}
+
+
+def built(name: str, key: str, cache: Path) -> Path:
+    """Return where a data set lies."""
+    place = inputs.place_of(name, key, cache.resolve())
+    if not inputs.ready_file(place).is_file():
+        raise CastmatesError(
+            f"the data set '{name}' is not made yet ({place}); run `castmates internals build-inputs {name}` first."
+        )
+    return place
+
+
+def _replaced(text: str, known: Mapping[str, str]) -> str:
+    for token, value in known.items():
+        text = text.replace(token, value)
+    return text
+
+
+# Which pages a member's memory lies on, as the kernel counts them, and which ones it was to be on.
+#
+# What a program gets by default depends on the distribution (transparent_hugepage: always, madvise or never), and a
+# program on huge pages is another one for the cache and for address translation.
+
+ON_HUGE_PAGES = frozenset({"chase", "capacity"})  # kernels that ask for them unless they are asked for usual ones
+HUGE, USUAL, AS_THE_SYSTEM_GIVES = "huge", "usual", "as the system gives"
+
+
+def pages_of(pids: Iterable[int], command: Sequence[str], root: Path = Path("/")) -> dict[str, int | str] | None:
+    """Return the bytes of these processes, those on huge pages, and what was wanted; None where that is not known."""
+    known = [counts for pid in pids if (counts := page_counts(pid, root))]
+    if not known:
+        return None
+    resident, huge = map(sum, zip(*known, strict=True))
+    return {"resident": resident, "huge": huge, "wanted": wanted(command)}
+
+
+def wanted(command: Sequence[str]) -> str:
+    """Return what a command asks the kernel for; only our own kernels are known."""
+    name = Path(command[0]).name if command else ""
+    if name not in KERNELS or name in KEEPERS:
+        return AS_THE_SYSTEM_GIVES
+    asked = [word for word in command if word in ("--huge", "--small")]
+    huge = asked[-1] == "--huge" if asked else name in ON_HUGE_PAGES
+    return HUGE if huge else USUAL

@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from castmates.protocols import Say
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Start
 from castmates.runner.rounds.stage import Stage
+from castmates.study.spec import Scene
 from castmates.workloads.tfmodels import primitive_log
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Input, Page, PageError
 
@@ -106,3 +109,40 @@ def _awaited(stage: Stage, look: Callable[[], Awaited | None], seconds: float) -
             raise NoAnswer(f"nothing came for {seconds:.0f} s")
         stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
     return awaited
+
+
+# What a profile launch comes to: traces, before they are read.
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is known of a trace, or why there is none."""
+
+    scene: Scene
+    round: int  # of the scene in its launch, from 1
+    pair: int = 0  # of the launch, from 1: from storage and from the page cache; 0 where it has none
+    input: Input = Input.GOES_ON  # where its steps have their input from
+    folder: Path | None = None  # where it lies; None where there is none
+    reason: str = ""
+    first_step: int = 0  # of the lead since its start, before which it has made so many
+    clocks: list[tuple[int, int, int]] = field(default_factory=list)  # monotonic, real, and how sure, in nanoseconds
+    threads: tuple[int, int] = (0, 0)  # of an operation, and of operations side by side
+    write_seconds: float = 0.0
+    storage_bytes: int | None = None  # that were read while it was taken; None where that is not known
+    versions: dict[str, str] = field(default_factory=dict)  # of the frameworks of a program that is not ours
+    before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
+    after: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Profiled(Outcome):
+    """What a profile launch comes to."""
+
+    taken: list[Taken] = field(default_factory=list)
+    graph: bytes | None = None  # that the lead left of its step
+    roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, where oneDNN logs
+
+    def fail(self, reason: str) -> None:
+        """Note that a workload failed."""
+        super().fail(reason)
+        self.taken.clear()

@@ -5,13 +5,12 @@ from pathlib import Path
 
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.runner.launch_kind import LaunchKind
+from castmates.runner.outcome import LaunchKind
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Start
 from castmates.runner.profiles import asking, record
-from castmates.runner.profiles.roofs import Roofs, roofs_of
-from castmates.runner.profiles.rounds import TRACES, profile_rounds, profiling_of
-from castmates.runner.profiles.taken import Profiled
+from castmates.runner.profiles.asking import Profiled
+from castmates.runner.profiles.rounds import TRACES, Roofs, profile_rounds, profiling_of, roofs_of
 from castmates.runner.staging import LiveStage
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import Launch

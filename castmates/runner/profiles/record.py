@@ -4,7 +4,7 @@ import json
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,15 +16,19 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text, size_of
 from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
-from castmates.results.columns.operations import PROFILE_RECORD
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILE_RECORD, PROFILED_STEPS, TRACED_STAGES
+from castmates.results.columns.parquet import write_rows
+from castmates.results.columns.primitives import PRIMITIVES
+from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
 from castmates.runner.profiles import graphs, tables
-from castmates.runner.profiles.left_tables import LeftTables
+from castmates.runner.profiles.asking import Profiled, Taken
+from castmates.runner.profiles.graphs import primitive_rows
 from castmates.runner.profiles.rounds import TRACES, profiling_of
-from castmates.runner.profiles.taken import Profiled, Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log
-from castmates.traces.reading import FILES, Found, read
+from castmates.traces.stages import FILES, Found, read
 from castmates.workloads.tfmodels.primitive_log import NAME as LOG
 from castmates.workloads.tfmodels.profile_page import Input
 
@@ -218,3 +222,57 @@ def _slower(about: Sequence[dict[str, Any]]) -> float | None:
     """How much longer a traced step takes than a usual one, as a ratio: the mean over traces."""
     ratios = [one["step_ms"] / mean(one["usual_ms"]) for one in about if one.get("step_ms") and all(one["usual_ms"])]
     return round(mean(ratios), 4) if ratios else None
+
+
+# The tables that a profile launch leaves, but that of calls: rows are collected trace by trace, then written.
+
+Rows = list[dict[str, Any]]
+ALWAYS: dict[str, Columns] = {
+    "profiled_steps": PROFILED_STEPS,
+    "memory": MEMORY,
+    "traced_stages": TRACED_STAGES,
+    "device_calls": DEVICE_CALLS,
+}
+OF_RANGES: dict[str, Columns] = {"profile_ranges": PROFILE_RANGES, "operation_ranges": OPERATION_RANGES}
+OF_LOGS: dict[str, Columns] = {"primitives": PRIMITIVES}
+
+
+class LeftTables:
+    """Rows by table."""
+
+    def __init__(self, outcome: Profiled) -> None:
+        self._log = tables.log_of(outcome)
+        self._annotated = list(self._log.ranges()) if self._log else []
+        self._logged = is_logged(outcome.launch)
+        self._rows: dict[str, Rows] = {name: [] for name in ALWAYS | OF_RANGES | OF_LOGS}
+
+    def add(self, aligned: tables.Aligned, found: Found) -> None:
+        """Add what a trace shows."""
+        self._extend("profiled_steps", tables.steps(aligned))
+        self._extend("memory", tables.memory_rows(aligned, found.memory))
+        self._extend("traced_stages", tables.stage_rows(aligned, found.stages))
+        self._extend("device_calls", tables.device_rows(aligned, found.devices))
+        self._extend("profile_ranges", tables.near(aligned, self._annotated))
+        self._extend("operation_ranges", tables.joined(aligned, self._annotated))
+
+    def add_log(self, aligned: tables.Aligned, log: Log) -> Rows:
+        """Add what oneDNN logged during a trace, and return these rows."""
+        rows = list(primitive_rows(aligned, log.executions))
+        self._extend("primitives", rows)
+        return rows
+
+    def write(self, folder: Path) -> None:
+        """Write each table; nothing is left of another launch's that this one has not."""
+        if self._log is not None:
+            self._rows["profile_ranges"] = tables.fitting(self._rows["profile_ranges"], self._log)
+        there = ALWAYS | (OF_RANGES if self._log else {}) | (OF_LOGS if self._logged else {})
+        for name, rows in self._rows.items():
+            file = folder / f"{name}.parquet"
+            if name not in there:
+                file.unlink(missing_ok=True)
+                continue
+            writing: Callable[[Path], None] = partial(write_rows, rows, there[name])
+            replace(file, writing)
+
+    def _extend(self, name: str, rows: Iterable[dict[str, Any]]) -> None:
+        self._rows[name].extend(rows)

@@ -13,7 +13,7 @@ from statistics import median
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CachePart, Topology
-from castmates.runner.processes.evictor import Evictor
+from castmates.runner.processes.starts import Evictor
 from castmates.runner.rounds.stage import Stage
 from castmates.study.evictors import TIMES, are_needed
 from castmates.study.spec import Cohort, Share

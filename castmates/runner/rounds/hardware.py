@@ -1,21 +1,90 @@
 """The hardware side of a launch: one allocator, one monitor, several collectors and counters, used as one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from time import monotonic_ns
+from typing import Any, Protocol, runtime_checkable
 
 from castmates.counters.choose import choose_collectors, choose_counters
+from castmates.counters.edges import BetweenEdges
 from castmates.linux.marks import is_ours
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Collector, Count, Counter, Edges, Held, Monitor, Sample, Say
-from castmates.rdt.choose import CacheRequest, choose
-from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.protocols import (
+    Allocator,
+    Collector,
+    Count,
+    Counter,
+    Edges,
+    Held,
+    HeldOtherwise,
+    Monitor,
+    ReadsProcessor,
+    Sample,
+    Say,
+)
+from castmates.rdt.choose import CacheRequest, NoAllocator, NoMonitor, choose
 from castmates.rdt.resctrl.foreign_traffic import foreign_traffic
-from castmates.runner.rounds.mask_witness import MaskWitness
-from castmates.runner.rounds.surroundings import Surroundings, surroundings
-from castmates.study.spec import Counting, Share
+from castmates.rdt.resctrl.wanted_schemata import MASKS, is_decimal, parse
+from castmates.runner.rounds.ledger_load import Surroundings, surroundings
+from castmates.study.schedule import stretches
+from castmates.study.spec import UNMANAGED, Counting, Launch, Share
+
+# Proves that a window's masks are those that were given: read back at both edges, and every thread in its group.
+
+SOURCE = "masks"
+SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note
+Seen = tuple[dict[str, str], list[str]]  # masks in force, and threads in other groups
+
+
+def number_of_ways(schemata: str) -> int | None:
+    """Return how many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
+
+    With separate masks for code and data it is the ways of either, as it is in the effects' `lead_ways`.
+    """
+    masks = parse("\n".join(schemata.split()))
+    filled: dict[int, int] = {}
+    for line in MASKS:
+        for domain, mask in masks.get(line, {}).items():
+            filled[domain] = filled.get(domain, 0) | mask
+    return min((mask.bit_count() for mask in filled.values()), default=None)
+
+
+class MaskWitness(BetweenEdges[Seen]):
+    """A collector; outermost, so that its looks lie outside the measured time."""
+
+    name = SOURCE
+
+    def __init__(self, allocator: Allocator) -> None:
+        self._allocator = allocator
+        self._former: dict[str, str] = {}
+
+    def remember(self) -> None:
+        """Remember what is in force now: it has just been written and proved."""
+        self._former = self._allocator.read_back()
+
+    def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
+        """Remember what is in force at the begin."""
+        self.remember()
+
+    def _look(self) -> Seen:
+        return self._allocator.read_back(), self._allocator.misplaced()
+
+    def _between(self, opening: Seen, closing: Seen) -> list[Sample]:
+        """What is in force, and what differs from what was given."""
+        (opened, astray), (closed, still), now = opening, closing, monotonic_ns()
+        samples = [Sample(now, SOURCE, name, SCHEMATA, None, schemata) for name, schemata in closed.items()]
+        for name, former in self._former.items():
+            if strange := [f"'{seen.get(name, '')}'" for seen in (opened, closed) if seen.get(name) != former]:
+                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{former}' was {strange[-1]}"))
+        misplaced = dict.fromkeys([*astray, *still])
+        return samples + [Sample(now, SOURCE, "host", MISPLACED, 1.0, words) for words in misplaced]
+
+    def about(self) -> dict[str, str]:
+        """Return how masks are proved."""
+        return {"masks": "read back at both edges of every window, and every thread looked for in its group"}
+
 
 LOOKS = 3  # of every series in a watched slice
 
@@ -190,3 +259,54 @@ class Hardware:
         """Return what each part is and does."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
         return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}
+
+
+# What a launch's record has of the processor: under which partitions its registers were read, and what they held.
+#
+# A difference rejects no window: what was measured is what these settings do on this machine. The analysis judges such
+# a partition by what the processor held.
+
+
+def processor_record(allocator: Allocator, launch: Launch) -> dict[str, Any]:
+    """Return how registers were read and, by partition, what differed; nothing where the allocator has none to ask.
+
+    A partition is listed only if they were read in every stretch of a round that has scenes under it.
+    """
+    readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
+    if readings is None or not (readings.how or readings.lacking or any(readings.shared.values())):
+        return {}
+    places = [(scene, stretch.shares) for stretch in stretches(launch, 1) for scene in stretch.scenes]
+    unread = {scene.partition for scene, shares in places if shares not in readings.under}
+    found: dict[str, list[HeldOtherwise]] = {}
+    shared: dict[str, dict[str, None]] = {}
+    for scene, shares in places:
+        if scene.partition != UNMANAGED and readings.shared.get(shares):
+            shared.setdefault(scene.partition, {}).update(dict.fromkeys(readings.shared[shares]))
+        if scene.partition != UNMANAGED and scene.partition not in unread:
+            own = {share.member for share in scene.shares}  # scenes with other shares may be in the same stretch
+            rows = found.setdefault(scene.partition, [])
+            rows += [each for each in readings.under[shares] if each.member in own]
+    return {
+        "registers": {"how": readings.how, "lacking": readings.lacking},
+        "partitions": {name: _once(rows) for name, rows in found.items()},
+        "caches": {name: list(caches) for name, caches in readings.caches.items()},
+        "shared": {partition: list(groups) for partition, groups in shared.items()},
+    }
+
+
+def _once(differences: Iterable[HeldOtherwise]) -> list[dict[str, Any]]:
+    return [
+        {
+            "member": each.member,
+            "line": each.line,
+            "domain": each.domain,
+            "asked": _digits(each.line, each.asked),
+            "held": _digits(each.line, each.held),
+        }
+        for each in dict.fromkeys(differences)
+    ]
+
+
+def _digits(line: str, value: int) -> str:
+    """Write a value as the kernel does."""
+    return str(value) if is_decimal(line) else f"{value:x}"

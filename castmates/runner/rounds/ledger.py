@@ -18,9 +18,8 @@ from statistics import median
 
 from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
-from castmates.runner.rounds.ledger_load import FORGIVEN, Load
-from castmates.runner.rounds.ledger_readings import Readings
-from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED
+from castmates.runner.rounds.hardware import CHANGED, MISPLACED
+from castmates.runner.rounds.ledger_load import FORGIVEN, Load, Readings
 from castmates.runner.rounds.prefetch_witness import CHANGED as PREFETCHERS_CHANGED
 from castmates.runner.rounds.quota_witness import CHANGED as QUOTA_CHANGED
 from castmates.runner.rounds.slices import Slice

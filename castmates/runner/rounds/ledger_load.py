@@ -1,13 +1,128 @@
 """What others took during a window: the hypervisor, programs on the launch's CPUs, and those around them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from castmates.runner.rounds.ledger_readings import Readings
-from castmates.runner.rounds.surroundings import Domain, Surroundings
+from castmates.machine.topology import Topology
+from castmates.protocols import Sample
 from castmates.study.budget_keys import Limits
 from castmates.study.cpus import format_cpu_list
 from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
+
+# The samples of a slice or of a window, as its ledger asks for them.
+
+
+class Readings:
+    """Samples by subject and metric."""
+
+    def __init__(self, samples: Sequence[Sample], seconds: float) -> None:
+        self.seconds = seconds
+        self.samples = samples
+        self._values = {(sample.subject, sample.metric): sample for sample in samples}
+
+    def get(self, subject: str, metric: str) -> float | None:
+        """Return the value, or None where there is none."""
+        sample = self._values.get((subject, metric))
+        return None if sample is None else sample.value
+
+    def note(self, subject: str, metric: str) -> str:
+        """Return what stands beside the value."""
+        sample = self._values.get((subject, metric))
+        return "" if sample is None else sample.note
+
+    def busy(self, cpus: Iterable[int]) -> float | None:
+        """Seconds that programs and interrupts took on these CPUs."""
+        return self._sum((f"cpu{cpu}", metric) for cpu in cpus for metric in ("user_s", "system_s", "irq_s"))
+
+    def interrupts(self, cpus: Iterable[int]) -> float:
+        """Seconds that interrupts took on these CPUs."""
+        return self._sum((f"cpu{cpu}", "irq_s") for cpu in cpus) or 0.0
+
+    def strays(self, places: Iterable[str]) -> float:
+        """Seconds that members' processes took that had left their family."""
+        return sum(self.get(place, "strays_s") or 0.0 for place in places)
+
+    def last_cpus(self, member: str) -> set[int]:
+        """Return the CPUs that some thread of the member ran on last, at either edge."""
+        return {
+            int(sample.value)
+            for sample in self.samples
+            if (sample.subject, sample.metric) == (member, "last_cpu") and sample.value is not None
+        }
+
+    def takers(self, places: Iterable[str]) -> list[tuple[float, str]]:
+        """Others who took time at these places: seconds and name, who took most first."""
+        wanted = set(places)
+        took: dict[str, float] = {}
+        for sample in self.samples:
+            if sample.metric == "foreign_s" and sample.subject in wanted and sample.value is not None:
+                took[sample.note] = took.get(sample.note, 0.0) + sample.value
+        return sorted(((seconds, who) for who, seconds in took.items()), reverse=True)
+
+    def _sum(self, keys: Iterable[tuple[str, str]]) -> float | None:
+        parts = [self.get(*key) for key in keys]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+
+# What surrounds the CPUs of a launch: siblings that should be quiet, and the other CPUs of its caches and packages.
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A last-level cache, or a package, that the launch uses."""
+
+    name: str  # "l3:0", "package0"
+    size: int  # online CPUs that share it
+    neighbours: tuple[int, ...]  # those of them that are neither the launch's nor siblings of the launch's
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The CPUs beside those of a launch."""
+
+    quiet: tuple[int, ...] = ()  # on a core of the launch, yet no member's
+    domains: tuple[Domain, ...] = ()  # caches; none where the launch holds the whole domain
+    packages: tuple[Domain, ...] = ()  # those with more neighbours than their caches have: a second ring
+    caches: tuple[int, ...] = ()  # the last-level caches of the launch's packages, by their ids
+
+    @property
+    def neighbours(self) -> dict[str, tuple[int, ...]]:
+        """The neighbouring CPUs by cache, and by package."""
+        return {domain.name: domain.neighbours for domain in (*self.domains, *self.packages)}
+
+
+def surroundings(topology: Topology, cpus: Collection[int]) -> Surroundings:
+    """Find what lies beside these CPUs."""
+    own = set(cpus)
+    on_cores = {sibling for cpu in topology.cpus if cpu.id in own for sibling in cpu.siblings} | own
+    domains = _with_neighbours(
+        Domain(f"l{llc.level}:{llc.id}", len(llc.cpus), tuple(cpu for cpu in llc.cpus if cpu not in on_cores))
+        for llc in topology.llcs
+        if own & set(llc.cpus)
+    )
+    first_ring = {cpu for domain in domains for cpu in domain.neighbours}
+    members: dict[int, list[int]] = {}
+    for cpu in topology.cpus:
+        if cpu.online and cpu.package is not None:
+            members.setdefault(cpu.package, []).append(cpu.id)
+    used = {number: there for number, there in members.items() if own & set(there)}
+    packages = _with_neighbours(
+        Domain(f"package{number}", len(there), tuple(cpu for cpu in there if cpu not in on_cores))
+        for number, there in sorted(used.items())
+    )
+    near = {cpu for there in used.values() for cpu in there}
+    return Surroundings(
+        tuple(sorted(on_cores - own)),
+        domains,
+        tuple(package for package in packages if set(package.neighbours) - first_ring),
+        tuple(llc.id for llc in topology.llcs if near & set(llc.cpus)),
+    )
+
+
+def _with_neighbours(domains: Iterable[Domain]) -> tuple[Domain, ...]:
+    return tuple(domain for domain in domains if domain.neighbours)
+
 
 TICK = 0.01  # seconds; the grain of /proc/stat
 FORGIVEN = 2 * TICK

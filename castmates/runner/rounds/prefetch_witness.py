@@ -4,7 +4,7 @@ from time import monotonic_ns
 
 from castmates.counters.edges import BetweenEdges
 from castmates.protocols import Sample
-from castmates.runner.processes.prefetchers import Prefetchers
+from castmates.runner.processes.isolation import Prefetchers
 
 SOURCE = "prefetchers"
 OFF, CHANGED = "prefetchers_off", "prefetchers_changed"  # metrics; a register stands in the note

@@ -2,25 +2,28 @@
 
 import gc
 import math
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from statistics import median
 
+from castmates.protocols import Say
+from castmates.runner import progress
 from castmates.runner.outcome import Measured
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
-from castmates.runner.rounds.pace import Pace, Steps, pace_of
+from castmates.runner.rounds.pace import STEPS, Pace, Steps, first_settle, pace_of
 from castmates.runner.rounds.settling import Settling
-from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched
+from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
 from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.schedule import Orders, Stretch, stretches
-from castmates.study.spec import Member, Scene
+from castmates.study.spec import UNMANAGED, Launch, Member, Scene
 
 MOST_LEFT_OUT = 0.5  # of a slice, where more is found to be unsteady after it was measured
 
@@ -205,3 +208,107 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+# Lets every scene run for a moment before the first round, and times steps and changes of scene.
+
+SHORTEST = 0.1  # seconds that a scene runs
+LOOK = 0.02  # seconds between two looks
+
+
+def warm_up(stage: Stage, launch: Launch) -> Steps:
+    """Run each scene without a partition until who ends its slices has made a few steps; report how long they took."""
+    members = {member.name: member for member in launch.cohort.members}
+    scenes = [scene for scene in launch.cohort.scenes if scene.partition == UNMANAGED]
+    random.Random(f"{launch.seed}/warm-up").shuffle(scenes)
+    of_scene: dict[str, float] = {}
+    of_member: dict[str, float] = {}
+    switches = []
+    for scene in scenes:
+        switches.append(_switch(stage, who_runs(scene)))
+        took = _run(stage, scene, members, launch.design.longest_window)
+        of_scene[scene.name] = took[scene.active[0]]
+        for name, step in took.items():
+            of_member[name] = max(step, of_member.get(name, 0.0))
+    stage.look_after()
+    return Steps(of_scene, of_member, median(switches))
+
+
+def _switch(stage: Stage, names: Sequence[str]) -> float:
+    """Change to a scene as between two slices, both edges included; return the seconds that this took."""
+    begin = stage.now_ns()
+    stage.hardware.open_slice(names)
+    stage.hardware.close_slice()
+    stage.exchange(names)
+    stage.forget_beats()
+    return (stage.now_ns() - begin) / 1e9
+
+
+def _run(stage: Stage, scene: Scene, members: Mapping[str, Member], longest: float) -> dict[str, float]:
+    """Run a scene for a moment; return how long a step of each member took, at least."""
+    begin = stage.now_ns()
+    first = stage.cast[scene.active[0]]
+    while True:
+        stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
+        passed = (stage.now_ns() - begin) / 1e9
+        enough = len(first.records) > STEPS + 1 and passed >= SHORTEST
+        if enough or passed >= longest:
+            break
+    # Who ends the slices was waited for as long as is ever waited; others may need any time.
+    unseen = {name: passed if name == scene.active[0] else math.inf for name in scene.active if name in members}
+    return {name: step_of(stage.cast[name].records, otherwise) for name, otherwise in unseen.items()}
+
+
+def step_of(records: Sequence[tuple[int, int]], otherwise: float) -> float:
+    """The usual time between two heartbeats, where it was seen."""
+    gaps = [after - before for (before, _), (after, _) in pairwise(records)]
+    return median(gaps) / 1e9 if gaps else otherwise
+
+
+# Measures rounds, each of which has every scene in many short slices, until enough of them are clean.
+
+
+def measure_rounds(outcome: Measured, stage: Stage, say: Say) -> None:
+    """Measure rounds until enough of them are clean, or the spare ones are used up."""
+    launch, design = outcome.launch, outcome.launch.design
+    progress.rounds_begin(outcome)
+    begin, lead = stage.now_ns(), launch.cohort.lead
+    steps = warm_up(stage, launch)
+    ready = stage.now_ns()
+    outcome.settling = Settling(first_settle(design, steps, lead.name, lead.requests), design.longest_settle, lead.name)
+    rounds = Rounds(outcome, stage, steps)
+    say(rounds.about())
+    number, last = 0, design.rounds + design.spare_rounds
+    while outcome.rounds < design.rounds and number < last:
+        number += 1
+        rounds.prepare()
+        windows = rounds.measure(number)
+        outcome.windows += windows
+        if too_short := rounds.learn(windows):
+            # What was measured in shorter slices does not count, and does not use up the rounds.
+            for window in outcome.windows:
+                window.reasons.insert(0, too_short)  # before what shorter slices may have caused
+            last = number + design.rounds + design.spare_rounds
+            rounds.prepare()
+            say(rounds.about())
+        outcome.rounds = _clean_rounds(outcome.windows)
+        say(f"round {number}: {_summary(windows)}")
+        progress.round_ended(outcome, number)
+    stage.switch([])
+    # What a round costs decides how many there are; warming up is part of the start, however many rounds follow.
+    outcome.warm_up_seconds, outcome.measure_seconds = (ready - begin) / 1e9, (stage.now_ns() - ready) / 1e9
+
+
+def _clean_rounds(windows: Sequence[Window]) -> int:
+    """How many rounds have no window that is rejected."""
+    every = {window.round for window in windows}
+    return len(every - {window.round for window in windows if window.reasons})
+
+
+def _summary(windows: Sequence[Window]) -> str:
+    """How many windows and slices a round had, and what was rejected in it."""
+    slices = [each for window in windows for each in window.all_slices]
+    parts = [f"{len(windows)} windows of {len(slices)} slices"]
+    if lost := sum(bool(each.reasons) for each in slices):
+        parts.append(f"{lost} slices rejected")
+    return ", ".join(filter(None, [*parts, progress.summary(windows)]))

@@ -2,10 +2,11 @@
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
 from castmates.runner.processes.starts import placebo_member
@@ -13,6 +14,7 @@ from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.stage import Stage
 from castmates.study.reasons import Reason
 from castmates.study.spec import Design, Member, Scene
+from castmates.study.topdown_tree import BY_NAME
 
 LONGEST_WAIT = 3.0  # slices that we wait at most for the step that ends one
 POLLS = 20  # looks for that step while one usually takes place
@@ -242,3 +244,35 @@ def _missing_s(stage: Stage, member: Member, design: Design, open_ns: int, open_
     last_ns = process.records[-1][0]
     step_s = (last_ns - open_ns) / 1e9 / beats
     return max((steps + 1 - beats) * step_s - (open_ns - last_ns) / 1e9 - open_s, step_s / 2)
+
+
+# Joins the Top-Down shares of intervals inside a watched slice to the phases of a member, by CLOCK_MONOTONIC.
+
+SERIES = "topdown"  # whose samples they are
+GROUP = "phases"
+
+
+def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], watched: Slice) -> Iterator[Count]:
+    """Yield the shares of each phase (name -> its times), as far as the intervals of the slice show them."""
+    for share in of_phases(_intervals(member, watched), spans):
+        yield Count(
+            member, share.metric, share.value, "scaled", "by time", "metric", GROUP, BY_NAME[share.metric].level,
+            phase=share.phase, note=share.note,
+        )  # fmt: skip
+
+
+def _intervals(member: str, watched: Slice) -> list[Interval]:
+    """Return the intervals between the slice's edges; each begins where the one before it ended."""
+    by_end: dict[int, dict[str, float]] = {}
+    for sample in watched.samples:
+        if sample.source == SERIES and sample.subject == member and sample.metric in BY_NAME:
+            shares = by_end.setdefault(sample.t_ns, {})
+            if sample.value is not None:
+                shares[sample.metric] = sample.value
+    intervals, begin_ns = [], watched.open_ns
+    for end_ns, shares in sorted(by_end.items()):
+        end = min(end_ns, watched.close_ns)
+        if shares and end > begin_ns:
+            intervals.append(Interval(begin_ns, end, shares))
+        begin_ns = max(begin_ns, end_ns)
+    return intervals

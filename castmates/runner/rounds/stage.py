@@ -8,8 +8,7 @@ from pathlib import Path
 
 from castmates.linux.processes import threads_of
 from castmates.protocols import Held
-from castmates.runner.processes.between_steps import let_go, let_stand
-from castmates.runner.processes.freezer import Freezer
+from castmates.runner.processes.freezer import Freezer, let_go, let_stand
 from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
 from castmates.study.spec import Share

@@ -1,16 +1,24 @@
 """What a round gives for a scene: all its slices in that round."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from castmates.counters.proc.cputime import CpuTime
 from castmates.protocols import Count, Sample
+from castmates.results.columns.launch import OF_SERVICES
 from castmates.runner.processes import restarts
+from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.slices import Progress, Slice
-from castmates.runner.rounds.sums import add_counts, add_samples
 from castmates.study.reasons import Reason
 from castmates.study.spec import Scene
+
+if TYPE_CHECKING:
+    from castmates.runner.rounds.requests import Recorded
+
 
 NEGLIGIBLE = 0.01  # of the time that slices were open
 
@@ -152,3 +160,98 @@ class Total:
 def _sum(values: Iterable[float]) -> float:
     known = list(values)
     return sum(known) if known else float("nan")
+
+
+# Adds up what was read and counted in the slices of a window.
+
+LONGEST = "longest_restart_gap_s"
+SUMMED = {restarts.SOURCE: ("restarts", "restart_gap_s", LONGEST)}  # of a source, the metrics that can be added up
+
+
+def add_samples(parts: Sequence[Sequence[Sample]], of_watched: Sequence[Sample]) -> list[Sample]:
+    """Sums of what every slice has, at the last one's time, and the rest of the watched slice as it is."""
+    sums: dict[tuple[str, str, str], Sample] = {}
+    every = [sample for part in parts for sample in part]
+    singles = [sample for sample in every if sample.source == restarts.SOURCE and not can_be_summed(sample)]
+    for sample in filter(can_be_summed, every):
+        key = (sample.source, sample.subject, sample.metric)
+        sums[key] = _sums_sum(sums[key], sample) if key in sums else sample
+    rest = [sample for sample in of_watched if not can_be_summed(sample) and sample.source != restarts.SOURCE]
+    return [*sums.values(), *singles, *(rest if parts else of_watched)]
+
+
+def can_be_summed(sample: Sample) -> bool:
+    """Check whether a sample is an amount of its slice, which every slice has."""
+    return sample.source == CpuTime.name or sample.metric in SUMMED.get(sample.source, ())
+
+
+def add_counts(parts: Sequence[Sequence[Count]]) -> list[Count]:
+    """The sum of each event over slices; a count that lacks a slice is none."""
+    sums: dict[tuple[str, str, str, str], Count] = {}
+    for count in (count for part in parts for count in part if count.kind == "event"):
+        key = (count.subject, count.name, count.group, count.phase)
+        sums[key] = _added(sums[key], count) if key in sums else count
+    return list(sums.values())
+
+
+def _sums_sum(one: Sample, other: Sample) -> Sample:
+    if one.value is None or other.value is None:
+        return replace(other, value=None, note=one.note if one.value is None else other.note)
+    value = max(one.value, other.value) if one.metric == LONGEST else one.value + other.value
+    return replace(other, value=value)
+
+
+def _added(one: Count, other: Count) -> Count:
+    if one.value is None or other.value is None:
+        return one if one.value is None else other
+    running = None if one.running is None or other.running is None else min(one.running, other.running)
+    status = "scaled" if "scaled" in (one.status, other.status) else one.status
+    return replace(other, value=one.value + other.value, running=running, status=status)
+
+
+# What windows and slices have of the requests to services; where there is no service, nothing is imported for it.
+
+NOT_A_SERVICE = dict.fromkeys(OF_SERVICES, math.nan)
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the services of a launch recorded, by the member's name; of one that lost something nothing is known."""
+
+    recorded: "Mapping[str, Recorded | None]"
+
+    @classmethod
+    def of(cls, cast: Sequence[Running]) -> "Services":
+        """Take what each of them recorded."""
+        logs = {process.name: process.requests for process in cast if process.requests is not None}
+        if not logs:
+            return cls({})
+        from castmates.runner.rounds.requests import Recorded
+
+        found: dict[str, Recorded | None] = {}
+        for name, log in logs.items():
+            records = log.records()  # before what is lost is looked at: it shows some of it
+            found[name] = None if log.lost or log.trouble else Recorded(records)
+        return cls(found)
+
+    def of_window(self, window: Window, name: str) -> dict[str, float]:
+        """A window's columns; of a service the rate and what is made of it are those of its speed.
+
+        Beside others the speed may be a bound, so that a loss is that or more. Of a baseline it must be known: else no
+        loss would be seen where both are bounds.
+        """
+        if name not in self.recorded:
+            return dict(NOT_A_SERVICE)
+        if (recorded := self.recorded[name]) is None:
+            return NOT_A_SERVICE | {"rate": math.nan, "later": math.nan}
+        slices = window.slices_of(name)
+        requests = recorded.of_slices(name, slices)
+        speed = requests.speed(at_most=window.scene.kind == "corun")
+        return NOT_A_SERVICE | requests.columns | {"rate": speed, "later": recorded.later(name, slices)}
+
+    def of_slice(self, each: Slice, name: str) -> dict[str, float]:
+        """A slice's columns: the speed of a service."""
+        if name not in self.recorded:
+            return {}
+        recorded = self.recorded[name]
+        return {"rate": recorded.of_slices(name, [each]).speed(at_most=True) if recorded else math.nan}

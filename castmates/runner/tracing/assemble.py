@@ -12,9 +12,8 @@ from castmates.runner.tracing.programs import (
     add_beats,
     add_profile,
 )
-from castmates.runner.tracing.readings import series
 from castmates.runner.tracing.recorded import Events, Recorded, Span, Traced
-from castmates.runner.tracing.recorders import PERF
+from castmates.runner.tracing.recorders import PERF, series
 from castmates.study.tracing_design import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.latencies import add_latencies

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from castmates.protocols import Say
-from castmates.runner.launch_kind import LaunchKind
+from castmates.runner.outcome import LaunchKind
 from castmates.runner.processes.launch import Start
 from castmates.runner.profiles import asking
 from castmates.runner.staging import LiveStage

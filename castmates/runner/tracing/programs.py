@@ -12,17 +12,16 @@ from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.analysis.explanations.layers import NO_THREAD
 from castmates.errors import CastmatesError
 from castmates.runner.processes.launch import Running
-from castmates.runner.processes.range_log import RangeLog
+from castmates.runner.processes.member_log import RangeLog
 from castmates.runner.profiles.tables import Aligned
-from castmates.runner.tracing.paths import traced_steps
-from castmates.runner.tracing.rates import checked
+from castmates.runner.tracing.paths import checked, traced_steps
 from castmates.runner.tracing.recorded import Recorded, Traced
 from castmates.study.spec import Member
 from castmates.timeline.model import Making, Registry
 from castmates.traces.devices import DeviceCall
 from castmates.traces.nesting import depths, in_order
 from castmates.traces.operations import OUTSIDE, Operation, Trace
-from castmates.traces.reading import FILES, read
+from castmates.traces.stages import FILES, read
 from castmates.traces.xspace import LARGEST_TID
 from castmates.workloads.phase_records import Range
 

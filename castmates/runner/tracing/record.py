@@ -19,11 +19,10 @@ from castmates.runner.cleanup.warden import guarded
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
 from castmates.runner.tracing.assemble import NUMBERS, Assembly, together
-from castmates.runner.tracing.numbers import NO_GHZ
+from castmates.runner.tracing.paths import rates
 from castmates.runner.tracing.programs import PROFILE, Source
-from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded, Traced
-from castmates.runner.tracing.recorders import PERF
+from castmates.runner.tracing.recorders import NO_GHZ, PERF
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by

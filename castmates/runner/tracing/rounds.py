@@ -13,23 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from castmates.english import by_reason
-from castmates.linux.processes import threads_of
-from castmates.linux.thread_blocks import tids_of
+from castmates.linux.processes import threads_of, tids_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample, Say
 from castmates.runner import progress
-from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, page_of, patience
+from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, Taken, page_of, patience
 from castmates.runner.profiles.rounds import first_steps, understood
-from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.pace import Steps, first_settle
+from castmates.runner.rounds.round import warm_up
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.tracing import recorders
-from castmates.runner.tracing.numbers import Numbers
-from castmates.runner.tracing.perf_recorder import PerfRecorder
-from castmates.runner.tracing.recorded import Recorded, Span, Traced
-from castmates.runner.tracing.remote import near_nodes, remote_sample
+from castmates.runner.tracing.recorded import PerfRecorder, Recorded, Span, Traced
+from castmates.runner.tracing.recorders import Numbers, near_nodes, remote_sample
 from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Launch, Scene
@@ -236,7 +232,7 @@ class _Recording:
 
     def _find_threads(self) -> None:
         """Which thread each line of the lead's profile is of, as long as these threads are there."""
-        from castmates.traces.reading import FILES  # not before: launches start without numpy
+        from castmates.traces.stages import FILES  # not before: launches start without numpy
         from castmates.traces.xspace import address_of, lines_of_host
 
         taken = self._out.profile

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from castmates.study.placement.layout import Layout
-from castmates.study.placement.nearness import SIBLINGS
-from castmates.study.placement.rules import Cpus, SeatRules, memory_of
-from castmates.study.placement.seats import Around, lead_places
+from castmates.study.placement.layout import SIBLINGS, Layout
+from castmates.study.placement.seats import Around, Cpus, SeatRules, lead_places, memory_of
 
 Cost = tuple[int, ...]
 

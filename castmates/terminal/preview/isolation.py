@@ -15,7 +15,7 @@ def line(plan: Plan, named: str | None) -> str:
 
 def _uncertain(plan: Plan, named: str | None) -> str:
     """Which partitions are left out because the processor may join ways, or that the named one is such a one."""
-    from castmates.analysis.partitions.isolated import separating
+    from castmates.analysis.partitions.attribution_parts import separating
 
     table = separating(plan)
     names = list(dict.fromkeys(table.loc[table["uncertain"], "partition"]))
@@ -29,7 +29,7 @@ def _uncertain(plan: Plan, named: str | None) -> str:
 
 
 def _division(plan: Plan, named: str | None) -> str:
-    from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
+    from castmates.analysis.partitions.attribution_parts import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
     from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 
     if not any(mix.partitions for mix in plan.mixes if mix.antagonists):

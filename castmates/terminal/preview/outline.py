@@ -6,25 +6,29 @@ from dataclasses import dataclass
 from castmates.english import listed
 from castmates.files import cache_folder
 from castmates.project import ENVIRONMENTS, Project
-from castmates.results.adaptive_looks import read_adaptive_looks
-from castmates.results.looks import precision_words
-from castmates.results.torn import torn_words
-from castmates.study.adaptive_words import summary
+from castmates.results.looks import precision_words, read_adaptive_looks
+from castmates.results.records import torn_words
+from castmates.study.adaptive import summary
 from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
 from castmates.study.remarks import Remark
+from castmates.study.services import load_of, service_members
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
-from castmates.terminal.preview import placing, rounds, services
-from castmates.terminal.preview.amounts import Amount, Amounts
-from castmates.terminal.preview.detectable import Chances, chances
-from castmates.terminal.preview.duration import seconds_between, still_to_measure
+from castmates.terminal.preview import duration, placing
+from castmates.terminal.preview.duration import (
+    Amount,
+    Amounts,
+    Chances,
+    antagonists,
+    chances,
+    seconds_between,
+    still_to_measure,
+)
 from castmates.terminal.preview.isolation import shared
-from castmates.terminal.preview.prediction import prediction_words
-from castmates.terminal.preview.profiles import profile_words
-from castmates.terminal.preview.traces import trace_words
-from castmates.terminal.preview.words import antagonists
+from castmates.terminal.preview.placing import prediction_words
+from castmates.terminal.preview.profiles import profile_words, trace_words
 from castmates.workloads.environments import place_of, ready_file
-from castmates.workloads.installed import lack_of
+from castmates.workloads.inputs import lack_of
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Outline:
 
 def outline(project: Project, planned: Plan) -> Outline:
     """The study as it is planned and measured now."""
-    plan, folder = rounds.expected(project, planned), project.results
+    plan, folder = duration.expected(project, planned), project.results
     torn, now = project.found().torn, project.shareable_cache()
     amounts = Amounts(folder, plan, torn)
     least, most = still_to_measure(project, plan, torn)
@@ -123,7 +127,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),
-        services=tuple(services.lines(project, plan)),
+        services=tuple(lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
         profiles=profile_words(project.study, planned, folder),
@@ -216,3 +220,28 @@ def _not_here(project: Project) -> Iterator[str]:
     cache = project.shareable_cache()
     if cache is None or not cache.groups:
         yield "cache partitions"
+
+
+# What `castmates plan` shows of open-loop services: their loads, what they are judged by, and limits on latencies.
+
+MANY = 6  # services that are named one by one
+
+
+def lines(project: Project, plan: Plan) -> list[str]:
+    """A sentence on the services, and one on each limit; none without a service."""
+    found = {member.workload: member for member in service_members(plan).values()}
+    if not found:
+        return []
+    ordered = sorted(found.items(), key=lambda one: load_of(one[1]) or 0.0)
+    names = [_with_load(name, load_of(member)) for name, member in ordered[:MANY]]
+    names += [f"{len(found) - MANY} more"] if len(found) > MANY else []
+    judged = f"{listed(names)}: judged by the p99 of request latency, not by rate"
+    sharing = [name for name, member in found.items() if len(member.cpus) == 1]
+    shared = ["server and load generator share a CPU where they have one (castmates help services)"] if sharing else []
+    limits = project.study.recommend.latency
+    keep = [f"which load keeps {listed([f'{name} below {time}' for name, time in limits.items()])}"] if limits else []
+    return [judged, *shared, *keep]
+
+
+def _with_load(name: str, load: float | None) -> str:
+    return name if load is None else f"{name} ({load:,.0f} a second)"

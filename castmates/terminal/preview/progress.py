@@ -7,17 +7,22 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from castmates.pipeline.lock import Running, running_sweep
+from castmates.pipeline.snakemake import Running, running_sweep
 from castmates.project import Project
-from castmates.results.adaptive_looks import Look, read_adaptive_looks
+from castmates.results.looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
-from castmates.results.torn import torn_words
-from castmates.study.adaptive_words import sentences, summary
+from castmates.results.records import torn_words
+from castmates.study.adaptive import sentences, summary
 from castmates.study.changed_design import changed_words
-from castmates.terminal.preview import rounds
-from castmates.terminal.preview.amounts import Amount, Amounts
-from castmates.terminal.preview.duration import seconds_between, still_to_measure
-from castmates.terminal.preview.words import between, minutes_between
+from castmates.terminal.preview import duration
+from castmates.terminal.preview.duration import (
+    Amount,
+    Amounts,
+    between,
+    minutes_between,
+    seconds_between,
+    still_to_measure,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Progress:
 def progress(project: Project) -> Progress:
     """How far it is now."""
     folder, found = project.results, project.found()
-    plan, torn = rounds.expected(project, project.plan(found)), found.torn
+    plan, torn = duration.expected(project, project.plan(found)), found.torn
     least, most = still_to_measure(project, plan, torn)
     page = folder.page_file
     written = page.stat().st_mtime if page.is_file() else None

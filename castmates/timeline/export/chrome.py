@@ -16,8 +16,7 @@ import pandas as pd
 
 from castmates.files import replace, writing
 from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup
-from castmates.timeline.model import Timeline
-from castmates.timeline.span import clock_of, start
+from castmates.timeline.model import Timeline, clock_of, start
 
 ROWS = 200_000  # that are text at once
 FIRST_MADE_UP = 1 << 23  # Linux numbers processes and threads up to 2**22

@@ -20,8 +20,7 @@ from castmates.timeline.export.ctf_kernel import CONTEXT as KERNEL_CONTEXT
 from castmates.timeline.export.ctf_kernel import LATER, kernel_streams
 from castmates.timeline.export.ctf_placed import NAME, Placed, names_of, numbers_of, placed
 from castmates.timeline.export.ctf_streams import NONE, Array, Labels, Lost, Records, Shape, Trace, metadata
-from castmates.timeline.model import Timeline
-from castmates.timeline.span import MONOTONIC, REALTIME, UNKNOWN, clock_of, pairs_of
+from castmates.timeline.model import MONOTONIC, REALTIME, UNKNOWN, Timeline, clock_of, pairs_of
 
 PROGRAM_CONTEXT = (("vpid", "<i4"), ("vtid", "<i4"), ("procname", f"S{NAME}"))
 PROVIDER = "castmates"

@@ -9,8 +9,7 @@ import pandas as pd
 
 from castmates.timeline.export.ctf_placed import IDLE, NAME, Placed, numbers_of
 from castmates.timeline.export.ctf_streams import Array, Records, Shape
-from castmates.timeline.model import Timeline
-from castmates.timeline.span import start
+from castmates.timeline.model import Timeline, start
 from castmates.timeline.syscalls import SOFT
 
 CONTEXT = (("tid", "<i4"), ("pid", "<i4"), ("procname", f"S{NAME}"))

@@ -18,8 +18,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 
 from castmates.timeline.export.layout import LAUNCH, ON_CPU, WAKES, Layout, Node, Numbers
-from castmates.timeline.model import Timeline
-from castmates.timeline.span import clock_of, pairs_of, start
+from castmates.timeline.model import Timeline, clock_of, pairs_of, start
 
 ANNOTATIONS = {"detail": 1, "value": 2, "cpu": 3}  # what Perfetto calls debug annotations: their numbers
 UNKNOWN_FILE = 1  # the one mapping that all frames lie in: which file a function is from is not recorded

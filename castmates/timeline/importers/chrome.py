@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers.account import Account, record
+from castmates.timeline.importers.kernel import Account, record
 from castmates.timeline.importers.lines import Columns, Progress, Words
 from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.json_events import Event, Events

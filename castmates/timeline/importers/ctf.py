@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers.account import record
 from castmates.timeline.importers.kernel import (
     BEGIN,
     END,
@@ -31,6 +30,7 @@ from castmates.timeline.importers.kernel import (
     KernelEvents,
     Named,
     Rows,
+    record,
 )
 from castmates.timeline.importers.kernel_timeline import KernelTimeline
 from castmates.timeline.importers.lines import (

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers.account import record
 from castmates.timeline.importers.ftrace_events import MACHINE, Rows, add
-from castmates.timeline.importers.kernel import KernelEvents
+from castmates.timeline.importers.kernel import KernelEvents, record
 from castmates.timeline.importers.kernel_timeline import KernelTimeline
 from castmates.timeline.importers.lines import (
     Progress,

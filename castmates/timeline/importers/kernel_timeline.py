@@ -13,14 +13,17 @@ from castmates.timeline.importers.kernel import (
     COUNTER,
     DEAD,
     END,
+    IDLE,
     IRQ,
     NOTE,
     STARTED,
     WAKEUP,
     WAKING,
     KernelEvents,
+    States,
+    gaps_of,
+    states_of,
 )
-from castmates.timeline.importers.kernel_states import IDLE, States, gaps_of, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.model import Making, Registry, categories, or_none
 from castmates.timeline.states import BLOCKED, NAMES, UNWOKEN, is_last, joined, rows_of

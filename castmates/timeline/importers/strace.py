@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers.account import Account, record
+from castmates.timeline.importers.kernel import Account, record
 from castmates.timeline.importers.lines import (
     Columns,
     Ints,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import RUNTIME
 from castmates.errors import CastmatesError
-from castmates.timeline.importers.account import Account, record
+from castmates.timeline.importers.kernel import Account, record
 from castmates.timeline.importers.lines import Ints, Progress
 from castmates.timeline.model import Making, Timeline, categories
 from castmates.timeline.states import rows_of

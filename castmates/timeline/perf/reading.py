@@ -12,8 +12,11 @@ import numpy.typing as npt
 from castmates.errors import CastmatesError
 from castmates.timeline.perf.header import SAMPLE_ID_ALL, Event, Header, damaged, read_header
 from castmates.timeline.perf.records import (
+    Latest,
     Piece,
     Places,
+    Sure,
+    Tasks,
     Torn,
     gather,
     gather_text,
@@ -24,7 +27,6 @@ from castmates.timeline.perf.records import (
     sample_places,
     trailer_places,
 )
-from castmates.timeline.perf.tasks import Latest, Sure, Tasks
 from castmates.timeline.states import joined, rows_of
 
 Array = npt.NDArray[Any]

@@ -13,8 +13,8 @@ from castmates.results.columns.trace import PATHS, PATHS_FILE, TRACE_RECORD, TRA
 from castmates.results.find import find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import is_whole, trace_of, traces_there
+from castmates.timeline.model import extent
 from castmates.timeline.queries.asking import views
-from castmates.timeline.span import extent
 from castmates.timeline.tables import read_about
 
 if TYPE_CHECKING:

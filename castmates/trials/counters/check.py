@@ -11,14 +11,22 @@ from castmates.errors import CastmatesError
 from castmates.inside import papi
 from castmates.linux.host import memory_bytes
 from castmates.machine import trial_records
-from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
+from castmates.machine.probes import platform_here
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.trials.counters import by_papi, methods
-from castmates.trials.counters.program import CannotHere, quiet_cpu
-from castmates.trials.counters.tasks import MIB, Trial, too_large, trials
-from castmates.trials.counters.verdict import Judged, combined, judge
+from castmates.trials.counters import methods
+from castmates.trials.counters.program import (
+    MIB,
+    CannotHere,
+    Judged,
+    Trial,
+    combined,
+    judge,
+    quiet_cpu,
+    too_large,
+    trials,
+)
 from castmates.workloads import environments
 
 WHAT = "castmates doctor --verify-counters"
@@ -72,8 +80,8 @@ def try_one(
     except CannotHere as why:
         return Outcome(trial, Judged("not checked", why=str(why)))
     theirs = judge(longer, *second) if second else None
-    has_papi = by_papi.suits(trial) and not papi.why_not()
-    third = by_papi.try_by_papi(trial, program, directory, cpu) if has_papi else None
+    has_papi = methods.suits(trial) and not papi.why_not()
+    third = methods.try_by_papi(trial, program, directory, cpu) if has_papi else None
     return Outcome(trial, combined(ours, theirs), theirs, third)
 
 
@@ -92,7 +100,7 @@ def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
         "events": {
             event: _of_event(event, outcomes) for event in dict.fromkeys(outcome.trial.event for outcome in outcomes)
         },
-        "papi": by_papi.summary([(one.trial, one.papi) for one in outcomes if one.papi is not None]),
+        "papi": methods.summary([(one.trial, one.papi) for one in outcomes if one.papi is not None]),
         "trials": [_row(outcome) for outcome in outcomes],
     }
 

@@ -10,9 +10,8 @@ from typing import Any
 import castmates
 from castmates.errors import CastmatesError
 from castmates.machine import trial_records
-from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
-from castmates.machine.memory import usable_memory
+from castmates.machine.probes import platform_here, usable_memory
 from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded

@@ -17,7 +17,7 @@ from scipy import stats
 
 from castmates.study.cache import Cache
 from castmates.study.partitions.io_ways import cuts
-from castmates.trials.way_masks.experiment import ROUNDS, SEED, Subject, fewest, mask_of
+from castmates.trials.way_masks.verdict import ROUNDS, SEED, Subject, fewest, mask_of
 
 TIED, SEPARATE, UNDECIDED = "tied", "separate", "undecided"
 

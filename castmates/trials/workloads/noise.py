@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from castmates.analysis.design.wandering import Wandering, wandering
+from castmates.analysis.design.pilot import Wandering, wandering
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Say
@@ -13,7 +13,7 @@ from castmates.study.model import Workload
 from castmates.trials.workloads.alone import launched
 from castmates.trials.workloads.check import Places, starter
 from castmates.workloads import environments
-from castmates.workloads.installed import lack_of
+from castmates.workloads.inputs import lack_of
 
 WHAT = "castmates workloads noise"
 WARM_UP = 2.0  # seconds that are left out

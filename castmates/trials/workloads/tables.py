@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates.study.model import Workload
-from castmates.workloads.installed import lack_of
+from castmates.workloads.inputs import lack_of
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from castmates.analysis.design.wandering import Wandering
+    from castmates.analysis.design.pilot import Wandering
     from castmates.trials.workloads.check import Result
 
 STYLES = {"kept": "green", "broken": "red", "not here": "yellow"}
@@ -56,7 +56,7 @@ def noise_table(rows: Sequence["Wandering"]) -> "Table":
 
 def noise_columns() -> tuple[str, ...]:
     """The heads of that table."""
-    from castmates.analysis.design.wandering import BUDGET
+    from castmates.analysis.design.pilot import BUDGET
 
     resolved = f"±points after {BUDGET:.0f} s, if pairs were independent"
     return ("workload", "window", "pairs", "neighbours differ by", resolved)
@@ -74,7 +74,7 @@ def results_table(results: Sequence["Result"]) -> "Group":
     """Return the results of a check; below them, in sentences, what is broken or not here."""
     from rich.console import Group
 
-    from castmates.trials.workloads.promises import NAMES
+    from castmates.trials.workloads.alone import NAMES
 
     table = _table(("workload", *NAMES), wrapped=("progress",))
     for result in results:

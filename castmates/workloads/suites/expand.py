@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
-from castmates.study.suites_keys import Npb, Parsec, Spec2017, SuiteKeys
+from castmates.study.variant_keys import Npb, Parsec, Spec2017, SuiteKeys
 from castmates.workloads.suites import added, find
 from castmates.workloads.suites.find import Installed
 from castmates.workloads.suites.job import SuiteError

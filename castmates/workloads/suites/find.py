@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.study.reading import did_you_mean
-from castmates.study.suites_keys import Npb, Parsec, Spec2017
+from castmates.study.variant_keys import Npb, Parsec, Spec2017
 from castmates.workloads.suites import npb, parsec, spec2017
 from castmates.workloads.suites.job import Job, SuiteError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from castmates import CastmatesError
 from castmates.protocols import Held, Say
-from castmates.rdt.added import Driver
+from castmates.rdt.choose import Driver
 from castmates.study.cache import Cache
 from castmates.study.spec import Share
 

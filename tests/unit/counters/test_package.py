@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
-from castmates.counters.package import busy_clock, sources, uncore_clock
+from castmates.counters.package import busy_clock, sources
+from castmates.counters.package import collector as uncore_clock
 from castmates.counters.package.busy_clock import BusyClock
 from castmates.counters.package.collector import Packages
-from castmates.counters.package.powercap import zones
-from castmates.counters.package.units import package_of, package_units, parse_terms
+from castmates.counters.package.sources import package_of, package_units, parse_terms, zones
 from castmates.errors import CastmatesError
 from castmates.linux import uncore_frequency
 from castmates.linux.perf_event import PERF_DEVICES, Attr

@@ -3,11 +3,10 @@
 import pytest
 
 from castmates.counters.events.budget import Tried, probe
-from castmates.counters.events.choosing import NO_PERF, NONE_LISTED, choose, list_names, names_in
 from castmates.counters.events.counting import _instead
-from castmates.counters.events.resolving import resolve
+from castmates.counters.events.resolving import NO_PERF, NONE_LISTED, choose, list_names, names_in, resolve
 from castmates.counters.topdown.probe import Known, wanted_groups
-from castmates.study.event_sets import KERNEL_SETS, LAST_LEVEL, PROCESSOR_SETS, SETS, is_miss, is_stall, names_of
+from castmates.study.counter_keys import KERNEL_SETS, LAST_LEVEL, PROCESSOR_SETS, SETS, is_miss, is_stall, names_of
 from castmates.study.topdown_tree import MEMORY_PART, TREE, category, children
 from tests.unit.counters.processors import NAMES, processor
 

@@ -5,7 +5,7 @@ import pytest
 from castmates.counters.events.resolving import ask_perf, attributes, resolve
 from castmates.linux.event_names import look_up
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
-from castmates.study.event_sets import KERNEL_SETS
+from castmates.study.counter_keys import KERNEL_SETS
 from tests.needs import lacks
 
 RULE = "------------------------------------------------------------\n"

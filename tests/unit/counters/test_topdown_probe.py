@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from castmates.counters.topdown.probe import Known, probe, read_json_list, read_text_list, wanted_groups
-from castmates.counters.topdown.scope import group_for_perf, kind_of, scope_of
+from castmates.counters.topdown.topdown import group_for_perf, kind_of, scope_of
 from castmates.linux.processes import Family
 from castmates.protocols import Held
 from tests.unit.counters.perf_prints import read

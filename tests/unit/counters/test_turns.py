@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.events.turns import ANCHORS, Rota, split
+from castmates.counters.events.budget import ANCHORS, Rota, split
 
 EVENTS = [*ANCHORS, *(f"event-{number}" for number in range(10))]
 

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.events.groups import Reading, add_up
-from castmates.counters.events.values import FULL, between, without
+from castmates.counters.events.groups import FULL, Reading, add_up, between, without
 from castmates.linux.perf_event import Target
 from castmates.protocols import Refusal
 

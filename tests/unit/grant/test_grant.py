@@ -8,7 +8,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import grant, perf, resctrl
-from castmates.grant.steps import Grantee, Granting, find_grantee, granted, lines_of, record, take_back
+from castmates.grant.perf import Grantee, Granting, find_grantee, granted, lines_of, record, take_back
 from castmates.linux.owner import boot_id
 from castmates.runner.cleanup.restore import Restored
 from tests.needs import lacks

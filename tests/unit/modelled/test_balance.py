@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.runner.modelled.balance import Actor, Grant, balance, speeds, waiting
-from castmates.runner.modelled.contents import filled, run
+from castmates.runner.modelled.world import filled, run
 from castmates.study.modelled import LINE, MachineModel, WorkingSet, WorkloadModel
 
 MACHINE = MachineModel(domains=1, ways=12, way_size="1.5 MiB", bandwidth="24 GB")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from castmates.runner.modelled.balance import Actor, Grant, balance
-from castmates.runner.modelled.cpu_time import cpu_time
+from castmates.runner.modelled.balance import Actor, Grant, balance, cpu_time
 from castmates.study.modelled import MachineModel, WorkloadModel, layout_of
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
 from tests.unit.modelled.test_balance import LEAD, MACHINE, SPIN, STREAM

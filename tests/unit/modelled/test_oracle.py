@@ -11,7 +11,7 @@ from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.results.columns.launch import WINDOWS
-from castmates.runner.modelled import cast as casting
+from castmates.runner.modelled import launch as casting
 from castmates.runner.modelled.hardware import grant_of
 from castmates.runner.modelled.launch import truth
 from castmates.runner.modelled.world import NANO, World

@@ -12,7 +12,7 @@ from castmates.pipeline.measure_launch import measure_launch
 from castmates.project import load
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.comparison.words import sentences
-from castmates.report.text.slices import in_words, lengths, much_longer
+from castmates.report.text.design import in_words, lengths, much_longer
 from castmates.results import launch_tables
 from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.runner.modelled.cast import processes
+from castmates.runner.modelled.launch import processes
 from castmates.runner.modelled.world import NANO, World
 from castmates.study.modelled import Noise
 from tests.unit.modelled.makers import STUDY, project_of

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from castmates.analysis.explanations.phase_counts import counts_by_phase
-from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
+from castmates.analysis.explanations.phases import PhaseTimes, counts_by_phase, losses_by_phase
 
 
 def phase_losses(steps, windows):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.runner.processes.phase_log import PhaseLog
+from castmates.runner.processes.member_log import PhaseLog
 from castmates.workloads import phase_file, phase_layout
 from castmates.workloads.phase_file import PhasesError, Reader, wanted_counters
 from castmates.workloads.phase_layout import COUNTER_SLOT, COUNTER_TABLE, record_bytes

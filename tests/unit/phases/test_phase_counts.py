@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
-from castmates.analysis.explanations.phase_counts import PHASE_COUNTS, better_source
+from castmates.analysis.explanations.phases import PHASE_COUNTS, better_source
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 from tests.unit.phases.by_phase import phase_counts

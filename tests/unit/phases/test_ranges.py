@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 
-from castmates.runner.processes.range_log import RangeLog
-from castmates.runner.rounds.ranges import share_out
+from castmates.runner.processes.member_log import RangeLog
+from castmates.runner.rounds.phases import share_out
 from castmates.workloads import phase_file, phases
 from castmates.workloads.phase_file import Reader
 from castmates.workloads.phase_writer import Writer

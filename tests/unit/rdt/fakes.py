@@ -6,10 +6,10 @@ from pathlib import Path
 from castmates.protocols import Held
 from castmates.rdt.fake import LAB, V6_1, FakeResctrl
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.foreign import Place, parse_place
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.tasks import Place, parse_place
+from castmates.rdt.resctrl.mounting import Mounted
 
 
 class FakeTasks:

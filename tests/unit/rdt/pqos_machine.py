@@ -1,7 +1,7 @@
 """Answers like pqos for an invented machine: what it prints is in the form that was recorded, what it takes is kept."""
 
 from castmates.errors import CastmatesError
-from castmates.machine.pqos_text import State, parse_state
+from castmates.machine.pqos_tool import State, parse_state
 from castmates.machine.topology import parse_cpu_list
 
 

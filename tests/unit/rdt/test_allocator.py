@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.linux.owned_names import resctrl_group_name
+from castmates.linux.owner import resctrl_group_name
 from castmates.machine.resctrl_state import UNTHROTTLED_MIBPS
 from castmates.protocols import Held
 from castmates.rdt.fake import (
@@ -28,7 +28,7 @@ from castmates.rdt.fake import (
     Shape,
 )
 from castmates.rdt.resctrl import groups
-from castmates.rdt.resctrl.schemata import parse
+from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study.spec import REST, Share
 from tests.unit.rdt.fakes import Bench
 

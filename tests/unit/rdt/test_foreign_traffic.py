@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake import LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, SetNumbers
-from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.foreign_traffic import METRIC, foreign_traffic
 from tests.unit.rdt.fakes import Bench
 from tests.unit.test_ledger import Case

@@ -3,10 +3,9 @@
 import pytest
 
 from castmates.rdt.fake import AMD_CHIPLETS, V6_1_90, V7_2, SetNumbers
-from castmates.rdt.resctrl import event_file, series
-from castmates.rdt.resctrl.event_file import EventFile, Reading
+from castmates.rdt.resctrl import tree
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.series import MOST, Series
+from castmates.rdt.resctrl.tree import MOST, EventFile, Reading, Series
 from tests.unit.rdt.fakes import Bench
 
 LEAD = "lead@0"
@@ -53,7 +52,7 @@ def watched(request):
 def test_while_the_hardware_does_not_count_there_is_no_value(watched):
     watched.bench.fake.lose(watched.path, 0)
     watched.move()
-    assert watched.look() == (None, event_file.WORDS["Unavailable"])
+    assert watched.look() == (None, tree.WORDS["Unavailable"])
     watched.bench.fake.track(watched.path, 0)
     watched.move()
     assert watched.look() is None  # the first count of a new series
@@ -66,7 +65,7 @@ def test_a_loss_between_two_looks_begins_a_new_series(watched):
     watched.bench.fake.lose(watched.path, 0)
     watched.bench.fake.track(watched.path, 0)
     watched.move()
-    assert watched.look() == (None, series.RESUMED)
+    assert watched.look() == (None, tree.RESUMED)
     watched.move()
     assert watched.look() == (1e9, "")
 

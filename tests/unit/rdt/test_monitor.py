@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
-from castmates.rdt.resctrl import event_file, groups
-from castmates.rdt.resctrl.event_file import EventFile, Reading
-from castmates.rdt.resctrl.series import Series
-from castmates.rdt.resctrl.tree import KernelTree
+from castmates.rdt.resctrl import groups
+from castmates.rdt.resctrl import tree as event_file
+from castmates.rdt.resctrl.tree import EventFile, KernelTree, Reading, Series
 from tests.unit.rdt import trees
 from tests.unit.rdt.fakes import Bench
 from tests.unit.rdt.test_allocator import Meddled, as_user, delegate

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from castmates.machine import resctrl_state
-from castmates.machine.doctor.doctor import as_json, examine
+from castmates.machine.doctor.memory import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
 from castmates.project import layout_of
 from castmates.rdt.fake import GRANITE_RAPIDS_SNC3, SAPPHIRE_RAPIDS, V6_1, FakeResctrl, SetNumbers
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
-from castmates.rdt.resctrl.schemata import parse
+from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study import mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share

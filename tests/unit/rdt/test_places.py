@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.rdt.resctrl.tasks import UNMOUNTED, Place, parse_place
+from castmates.rdt.resctrl.foreign import UNMOUNTED, Place, parse_place
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.linux.owner import myself
 from castmates.machine import journal as journals
-from castmates.machine import pqos_state
+from castmates.machine import resctrl_state
 from castmates.machine.journal import Journal
 from castmates.protocols import Held
 from castmates.rdt.pqos import session
-from castmates.rdt.pqos.allocator import PqosAllocator
-from castmates.rdt.pqos.session import PqosSession, choose_interface, refuse_beside_others
+from castmates.rdt.pqos.session import PqosAllocator, PqosSession, choose_interface, refuse_beside_others
 from castmates.study.spec import REST, Share
 from tests.unit import sysfs
 from tests.unit.rdt.pqos_machine import Tool
@@ -36,7 +35,7 @@ class Tasks:
 @pytest.fixture
 def tool(monkeypatch):
     one = Tool()
-    monkeypatch.setattr(pqos_state, "tool_of", lambda _: one)
+    monkeypatch.setattr(resctrl_state, "tool_of", lambda _: one)
     monkeypatch.setattr(session, "refuse_beside_others", lambda: None)
     return one
 
@@ -187,7 +186,7 @@ def test_shares_that_do_not_fit_are_refused(driver, tool, shares, sentence):
 
 def test_more_shares_than_classes_are_refused(tmp_path, monkeypatch):
     small = Tool(classes=2, sockets=1)
-    monkeypatch.setattr(pqos_state, "tool_of", lambda _: small)
+    monkeypatch.setattr(resctrl_state, "tool_of", lambda _: small)
     monkeypatch.setattr(session, "refuse_beside_others", lambda: None)
     one = made(small, tmp_path, {LEAD: Held(1, (0,)), STREAM: Held(2, (1,))})
     with pytest.raises(CastmatesError, match="more than the 2 classes"):
@@ -250,8 +249,8 @@ def test_whatever_is_given_is_there_and_whatever_was_there_comes_back(tmp_path_f
     kind = journals.KINDS["pqos"]
     journals.KINDS["pqos"] = replace(
         kind,
-        read=lambda _: pqos_state.as_text(tool.state),
-        write=lambda _, text: pqos_state.set_all(tool, text, pqos_state.as_text(tool.state)),
+        read=lambda _: resctrl_state.as_text(tool.state),
+        write=lambda _, text: resctrl_state.set_all(tool, text, resctrl_state.as_text(tool.state)),
     )
     refuse, session.refuse_beside_others = session.refuse_beside_others, lambda: None
     try:

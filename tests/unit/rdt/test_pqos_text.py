@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from castmates.machine import pqos_state
-from castmates.machine.pqos_text import complaint, parse_readings, parse_state, parse_version
+from castmates.machine import resctrl_state
+from castmates.machine.pqos_tool import complaint, parse_readings, parse_state, parse_version
 from castmates.machine.topology import read_topology
-from castmates.rdt.pqos.capabilities import expected, parse_capabilities
+from castmates.rdt.pqos.classes import expected, parse_capabilities
 from tests.unit import machines, sysfs
 
 RECORDED = Path(__file__).resolve().parents[2] / "data/pqos"
@@ -33,7 +33,7 @@ def test_classes_and_cores_of_the_kernels_interface():
 
 
 def test_a_state_is_the_words_that_set_it():
-    words = pqos_state.as_text(parse_state(recorded("show-os-classes"))).split()
+    words = resctrl_state.as_text(parse_state(recorded("show-os-classes"))).split()
     assert words[1] == "llc@0:1=0xf"
     assert "mba@0:3=50" in words
     assert words[-2:] == ["core:0=0-1", "core:1=2-3"]
@@ -74,7 +74,7 @@ def test_other_processors_and_versions(text, masks, unit, cores):
 
 def test_code_and_data_are_set_one_after_the_other():
     state = parse_state("L3CA COS definitions for Socket 0:\n L3CA COS1 => DATA 0xf0, CODE 0xf\n")
-    assert pqos_state.class_words(state) == ["llc@0:1d=0xf0", "llc@0:1c=0xf"]
+    assert resctrl_state.class_words(state) == ["llc@0:1d=0xf0", "llc@0:1c=0xf"]
 
 
 def test_capabilities():

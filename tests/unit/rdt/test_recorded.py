@@ -24,7 +24,7 @@ from castmates.rdt.fake import (
 )
 from castmates.rdt.fake.recorded import replay
 from castmates.rdt.resctrl.capabilities import capabilities
-from castmates.rdt.resctrl.schemata import is_decimal, parse
+from castmates.rdt.resctrl.wanted_schemata import is_decimal, parse
 from tests.unit import sysfs
 from tests.unit.rdt import owned, trees
 

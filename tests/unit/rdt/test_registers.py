@@ -20,9 +20,9 @@ from castmates.rdt.fake import (
     Shape,
     Throttle,
 )
-from castmates.rdt.fake.processor import SECOND_MASKS_FROM, SLOW_LIMITS_FROM
+from castmates.rdt.fake.machine import SECOND_MASKS_FROM, SLOW_LIMITS_FROM
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.registers import DELAYS_FROM, LIMITS_FROM, MASKS_FROM, Registers
+from castmates.rdt.resctrl.mounting import DELAYS_FROM, LIMITS_FROM, MASKS_FROM, Registers
 from castmates.study.spec import REST, Share
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.machine.resctrl_state import ALSO, UNTHROTTLED_MIBPS, same_schemata
-from castmates.rdt.resctrl.schemata import is_decimal, one_line, parse, to_write
+from castmates.rdt.resctrl.wanted_schemata import is_decimal, one_line, parse, to_write
 
 DOMAINS = st.dictionaries(st.integers(0, 255), st.integers(0, 2**32 - 1), min_size=1, max_size=24)
 THROTTLES = st.dictionaries(st.integers(0, 255), st.integers(0, UNTHROTTLED_MIBPS - 1), min_size=1, max_size=24)

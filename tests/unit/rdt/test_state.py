@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
-from castmates.linux.owner import myself
+from castmates.linux.owner import delegated_to, maker_of_resctrl_group, myself, resctrl_group_name
 from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
 from castmates.rdt.resctrl import leftovers, mounting
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.runner.cleanup import restore
 from castmates.study.spec import REST, Share

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.rdt.fake import AMD_CHIPLETS, V6_12, V7_2, FakeResctrl
-from castmates.rdt.resctrl.event_file import WORDS
-from castmates.rdt.resctrl.traffic_counters import TrafficCounters
+from castmates.rdt.resctrl.tree import WORDS, TrafficCounters
 from tests.unit.rdt.fakes import Bench
 from tests.unit.rdt.refused import refused
 from tests.unit.rdt.test_monitor import LEAD, OTHER, Steady, series, values, watching

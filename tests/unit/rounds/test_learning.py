@@ -4,16 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.runner.modelled.cast import Played, processes
 from castmates.runner.modelled.hardware import modelled_hardware
-from castmates.runner.modelled.stage import ModelledStage
+from castmates.runner.modelled.launch import ModelledStage, Played, processes
 from castmates.runner.modelled.world import World
 from castmates.runner.outcome import Measured
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import STEPS
-from castmates.runner.rounds.round import Rounds
+from castmates.runner.rounds.round import Rounds, warm_up
 from castmates.runner.rounds.settling import Settling
-from castmates.runner.rounds.warm_up import warm_up
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 

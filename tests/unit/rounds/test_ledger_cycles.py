@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.protocols import Sample
-from castmates.report.launch_facts import LedgerFacts
+from castmates.report.launch_record import LedgerFacts
 from castmates.report.text.health import stretches_sentence
 from castmates.runner.rounds.ledger import Ledger, summary
-from castmates.runner.rounds.surroundings import Surroundings
+from castmates.runner.rounds.ledger_load import Surroundings
 from castmates.study.budget_keys import Limits
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, beats, cpu_time, scene_of, slice_of, window_of
 from tests.unit.windows_maker import DESIGN, member

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.runner.modelled.cast import Played, processes
 from castmates.runner.modelled.hardware import modelled_hardware
-from castmates.runner.modelled.stage import ModelledStage
+from castmates.runner.modelled.launch import ModelledStage, Played, processes
 from castmates.runner.modelled.world import World
 from castmates.runner.rounds.pace import Pace, Steps
 from castmates.runner.rounds.slices import LONGEST_WAIT, POLLS, Progress, _closed, measure_slice, measure_watched

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.protocols import Count, Sample
-from castmates.runner.rounds.sums import add_counts, add_samples, can_be_summed
+from castmates.runner.rounds.window import add_counts, add_samples, can_be_summed
 
 
 def cpu_s(t_ns, seconds, subject="lead@0", note=""):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from castmates.runner.rounds.warm_up import step_of
+from castmates.runner.rounds.round import step_of
 from tests.unit.rounds.makers import beats
 
 

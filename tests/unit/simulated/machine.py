@@ -14,24 +14,23 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from castmates.protocols import Collector, Sample
+from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake import FakeResctrl, Shape
-from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
-from castmates.rdt.resctrl.mounted import Mounted
+from castmates.rdt.resctrl.groups import ResctrlJournal
+from castmates.rdt.resctrl.mounting import Mounted
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.modelled.hardware import KernelsTasks
-from castmates.runner.modelled.stage import Freezing
+from castmates.runner.modelled.launch import Freezing
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed
 from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds import stage as stages
-from castmates.runner.rounds.hardware import Hardware
-from castmates.runner.rounds.mask_witness import MaskWitness
-from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.hardware import Hardware, MaskWitness
+from castmates.runner.rounds.ledger_load import Surroundings
+from castmates.runner.rounds.round import measure_rounds
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.surroundings import Surroundings
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import REST, Launch, Mix, Partition, Share
 from castmates.workloads import heartbeat

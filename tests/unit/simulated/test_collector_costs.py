@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from castmates.study.after_rounds import cost_windows
+from castmates.study.profile_launches import cost_windows
 from castmates.study.spec import Counting
 from tests.unit.simulated.machine import LEAD, MS, Machine, Script, launch_of
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from castmates.rdt.fake import LAB, LAB_TWO_SOCKETS
-from castmates.rdt.resctrl.schemata import parse
+from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study.spec import REST, Share
 from tests.unit.rdt.fakes import Bench
 

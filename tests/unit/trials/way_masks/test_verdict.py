@@ -9,17 +9,22 @@ from hypothesis import strategies as st
 
 from castmates.analysis.effects.mask_stamp import WORKS
 from castmates.study.cache import Cache
-from castmates.trials.way_masks.experiment import ROUNDS, fewest, mask_of, plateaus, steps_of, times
 from castmates.trials.way_masks.verdict import (
     NO_EFFECT,
     NOT_FOLLOWING,
+    ROUNDS,
     RULE,
     UNDECIDED,
     Plateau,
+    fewest,
     follows,
     in_words,
     judge,
+    mask_of,
+    plateaus,
     slowdown,
+    steps_of,
+    times,
 )
 
 WAY = 1 << 20
