@@ -33,7 +33,7 @@ def test_changes_of_counts_by_phase(launches):
     for name, truth in (("ratio", EFFECT), ("within", moved)):
         share = covers(found[f"{name}_low"], found[f"{name}_high"], np.exp(truth))
         assert 0.915 <= share <= 0.985
-        assert_told("phase_counts", f"{name}_low", share)
+        assert_told("phases.phase_counts", f"{name}_low", share)
 
 
 @pytest.mark.parametrize("launches", LAUNCHES)
@@ -50,9 +50,9 @@ def test_counts_by_round_and_their_drift(launches):
         own = alone[alone["round"] == number]
         share = covers(own["low"], own["high"], 1.0)
         assert 0.915 <= share <= 0.985
-        assert_told("counter_rounds.by_round", "low", share)
+        assert_told("counters.by_round", "low", share)
     for kind in ("alone", "corun"):
         own = drifts[drifts["kind"] == kind]
         share = covers(own["drift_low"], own["drift_high"], 1.0)
         assert 0.915 <= share <= 0.985
-        assert_told("counter_rounds.drifts", "drift_low", share)
+        assert_told("counters.drifts", "drift_low", share)

@@ -110,11 +110,11 @@ def test_shares_and_changes_of_top_down(launches):
         own = shares[shares["kind"] == kind]
         share = covers(own["low"], own["high"], 100 * truth)
         assert 0.915 <= share <= 0.985
-        assert_told("topdown.shares", "low", share)
+        assert_told("counted_metrics.shares", "low", share)
     for name, here in (("points", 100 * POINTS), ("within", 100 * moved)):
         share = covers(changes[f"{name}_low"], changes[f"{name}_high"], here)
         assert 0.915 <= share <= 0.985
-        assert_told("topdown.changes", f"{name}_low", share)
+        assert_told("counted_metrics.changes", f"{name}_low", share)
 
 
 @pytest.mark.parametrize("launches", LAUNCHES)

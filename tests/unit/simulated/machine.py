@@ -22,7 +22,7 @@ from castmates.rdt.resctrl.mounting import Mounted
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.modelled.hardware import KernelsTasks
 from castmates.runner.modelled.launch import Freezing
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed
 from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.starts import placebo_member
@@ -223,7 +223,7 @@ class Machine:
         cast = [self._running(job) for job in self.jobs.values()]
         self.stage = _Stage(cast, self.freezer, self.hardware, lambda: self.check())
         self.stage.machine = self
-        self.outcome = Outcome(self.launch, freezer="simulated", cast=cast)
+        self.outcome = Measured(self.launch, freezer="simulated", cast=cast)
         self.said: list[str] = []
 
     @property
@@ -265,7 +265,7 @@ class Machine:
         """Hear what the runner says."""
         self.said.append(words)
 
-    def measure(self) -> Outcome:
+    def measure(self) -> Measured:
         """Measure the launch as the runner does, once everybody is ready; nothing is left, however it ends."""
         members = [member.name for member in self.launch.cohort.members]
         with self.clock():

@@ -21,7 +21,7 @@ from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.columns.ranges import RANGES
 from castmates.results.records import BROKEN, record_or_why, table_digests
 from castmates.runner import record
-from castmates.runner.outcome import Outcome
+from castmates.runner.outcome import Measured
 from tests.unit.simulated.machine import BESIDE, LEAD, MS, SECOND, Machine, Script, launch_of
 
 TABLES = {table_file(name) for name in LAUNCH_TABLES}
@@ -34,7 +34,7 @@ class Killed(BaseException):
 
 
 @cache
-def outcome_of(number: int) -> Outcome:
+def outcome_of(number: int) -> Measured:
     """The same launch, measured again: once it fails."""
     dies = 1.3 * SECOND if number == 2 else float("inf")
     scripts = {LEAD: Script(step=(1 + number) * MS, dies=dies), BESIDE: Script(step=3 * MS)}
