@@ -11,7 +11,7 @@ from tests.house import ROOT
 from tests.kinds import kind_of
 from tests.seeds import SEED
 
-PLUGINS = ("unsteady", "order", "simulations", "sigterm")
+PLUGINS = ("unsteady", "order", "unchanged", "sigterm")
 pytest_plugins = ["pytester", *(f"tests.plugins.{name}" for name in PLUGINS)]
 
 with suppress(ImportError):  # a guest that runs some of the tests may lack it

@@ -1,11 +1,13 @@
-"""A simulation at full length that passed does not run again with the same sources: its outcome cannot change.
+"""A long test that passed does not run again while its sources are the same: simulations, and those of the lab.
 
-The sources are those of every module that the test can import, the YAML that ships, and the locked versions. What has
-passed is remembered in .cache/tests/simulated.
+The sources are every module that the test and its conftest.py can import, the YAML that ships, and the locked versions.
+What has passed is remembered in .cache/tests/passed. What draws at random, or runs the whole workflow, runs each time;
+so do the lab's tests with CASTMATES_LAB=all.
 """
 
 import ast
 import hashlib
+import os
 import platform
 import re
 from collections.abc import Iterator
@@ -16,15 +18,17 @@ import pytest
 
 from tests.house import ROOT
 
-PASSED = ROOT / ".cache" / "tests" / "simulated"
+PASSED = ROOT / ".cache" / "tests" / "passed"
 OURS = ("castmates", "tests", "benchmarks")
-SHARED = [*sorted((ROOT / "config").rglob("*.yaml")), ROOT / "envs" / "dev.lock", ROOT / "tests" / "conftest.py"]
+SHARED = [*sorted((ROOT / "config").rglob("*.yaml")), ROOT / "envs" / "dev.lock"]
+INSIDE = "CASTMATES_INSIDE_LAB"  # as tests/lab/inside.py has it
+EACH_TIME = ("test_sweep", "test_crashes")  # of the lab
 
 
 @pytest.hookimpl(trylast=True)  # after those that deselect
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    again = [item for item in items if item.get_closest_marker("simulation") and _note_of(item).exists()]
-    if len(again) < len(items):  # who names a simulation alone wants to see it run
+    again = [item for item in items if _is_remembered(item) and _note_of(item).exists()]
+    if len(again) < len(items):  # who names one alone wants to see it run
         config.hook.pytest_deselected(items=again)
         items[:] = [item for item in items if item not in again]
 
@@ -32,10 +36,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
-    if report.when == "call" and report.passed and item.get_closest_marker("simulation"):
+    if report.when == "call" and report.passed and _is_remembered(item):
         PASSED.mkdir(parents=True, exist_ok=True)
         _note_of(item).touch()
     return report
+
+
+def _is_remembered(item: pytest.Item) -> bool:
+    if INSIDE in os.environ:  # in a guest, which was asked for these tests
+        return False
+    if item.get_closest_marker("lab"):
+        return item.path.stem not in EACH_TIME and os.environ.get("CASTMATES_LAB") != "all"
+    return item.get_closest_marker("simulation") is not None
 
 
 def _note_of(item: pytest.Item) -> Path:
@@ -52,8 +64,9 @@ def digest_of(file: Path) -> str:
 
 
 def sources_of(file: Path) -> set[Path]:
-    """Return a file and all modules of ours that it imports, directly or not."""
-    found, left = set[Path](), [file]
+    """Return a file, the conftest.py above it, and all modules of ours that they import, directly or not."""
+    above = [folder / "conftest.py" for folder in file.parents if folder.is_relative_to(ROOT)]
+    found, left = set[Path](), [file, *(each for each in above if each.is_file())]
     while left:
         if (one := left.pop()) not in found:
             found.add(one)

@@ -1,11 +1,11 @@
-"""A simulation that passed is not run again until one of its sources changes."""
+"""A long test that passed is not run again until one of its sources changes."""
 
 from tests.house import ROOT
-from tests.plugins import simulations
+from tests.plugins import unchanged
 
 
 def test_the_sources_are_what_is_imported_also_by_name():
-    sources = simulations.sources_of(ROOT / "tests" / "unit" / "test_dataflow.py")
+    sources = unchanged.sources_of(ROOT / "tests" / "unit" / "test_dataflow.py")
     assert ROOT / "castmates/analysis/dataflow/effects.py" in sources
     assert ROOT / "castmates/analysis/tables/thread_pools.py" in sources  # which estimates.py imports by its name
 
@@ -15,13 +15,13 @@ def test_another_source_is_another_digest(tmp_path, monkeypatch):
     for file, text in ((test, "from castmates import one"), (module, "A = 1"), (other, "B = 1")):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
-    monkeypatch.setattr(simulations, "ROOT", tmp_path)
-    monkeypatch.setattr(simulations, "SHARED", [])
+    monkeypatch.setattr(unchanged, "ROOT", tmp_path)
+    monkeypatch.setattr(unchanged, "SHARED", [])
 
     def digest():
-        for cached in (simulations.digest_of, simulations._imported_by, simulations._contents):
+        for cached in (unchanged.digest_of, unchanged._imported_by, unchanged._contents):
             cached.cache_clear()
-        return simulations.digest_of(test)
+        return unchanged.digest_of(test)
 
     first = digest()
     other.write_text("B = 2")
