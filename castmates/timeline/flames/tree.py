@@ -78,7 +78,7 @@ class Frame:
     before: Side = field(default_factory=Side)  # alone; empty where there is one profile
     after: Side = field(default_factory=Side)
     calls: dict[str, "Frame"] = field(default_factory=dict)
-    root: float = 0.0  # of the deviance, see noise.py
+    root: float = 0.0  # of the deviance, see `is_noise`
     noise: bool = True
 
     def below(self) -> Iterator["Frame"]:
