@@ -26,7 +26,7 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, written_text
 from castmates.pipeline.confirm import confirmed_rows
-from castmates.pipeline.estimate_operations import Estimates, write
+from castmates.pipeline.estimates import Estimates, write
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.export.graph_svg import write_graphs
 from castmates.report.figures.page_svg import draw_figures

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from castmates.analysis.timeline.seen import Trace
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_operations import Estimates, write
+from castmates.pipeline.estimates import Estimates, write
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
 from castmates.timeline.model import extent

@@ -7,8 +7,8 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from castmates.pipeline import estimate_operations
-from castmates.pipeline.estimate_operations import Estimates
+from castmates.pipeline import estimates
+from castmates.pipeline.estimates import Estimates
 from castmates.report.page.page import environment
 from castmates.results.columns.contract import Table, col
 from castmates.results.columns.registry import TABLES
@@ -25,7 +25,7 @@ MADE = {name: table for name, table in TABLES.items() if table.rule and name != 
 
 @pytest.mark.parametrize("table", MADE.values(), ids=list(MADE))
 def test_every_table_has_an_estimate_whose_needs_are_facts_or_tables_of_its_rule(table):
-    needs = {each.name for each in estimate_operations.parameters(table) if each.default is each.empty}
+    needs = {each.name for each in estimates.parameters(table) if each.default is each.empty}
     assert needs <= {*FACTS[table.rule].split()} | {name for name in MADE if MADE[name].rule == table.rule}
 
 
@@ -57,7 +57,7 @@ def known(beside, monkeypatch):
     monkeypatch.setitem(sys.modules, beside.__name__, beside)
     for name, table in beside.tables.items():
         monkeypatch.setitem(TABLES, name, table)
-    monkeypatch.setattr(estimate_operations, "written_by", lambda _: beside.tables)
+    monkeypatch.setattr(estimates, "written_by", lambda _: beside.tables)
     return beside
 
 

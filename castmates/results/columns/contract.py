@@ -44,7 +44,7 @@ class Table(Columns):
 
         With a heading it is on the page as it is; other tables have templates, or only their files.
         The estimate is a function in `castmates.analysis` ("module:function"), imported where the table is made. Its
-        parameters name the facts and the other tables that it needs (castmates/pipeline/estimate_operations.py).
+        parameters name the facts and the other tables that it needs (castmates/pipeline/estimates.py).
         """
         self.name, self.about, self.columns, self.rule, self.asked = name, about, columns, rule, asked
         self.estimate, self.heading = estimate, heading
