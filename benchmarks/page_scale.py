@@ -6,7 +6,7 @@ from statistics import median
 
 from benchmarks.common import Report, run, say, scratch
 from castmates.errors import CastmatesError
-from castmates.report.figures.page_svg import draw_figure
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from tests.browser import chromium

@@ -17,7 +17,7 @@ from benchmarks.verdicts import Aim, Finding
 from castmates.runner.profiles import tables
 from castmates.runner.profiles.asking import Taken
 from castmates.study.spec import UNMANAGED, Scene
-from castmates.traces.stages import read as read_any
+from castmates.traces.reading import read as read_any
 from castmates.workloads.tfmodels.xspace import STEP
 from tests.unit.trace_maker import event_names, field, plane
 

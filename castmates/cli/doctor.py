@@ -124,8 +124,8 @@ def _examine(everything: bool, as_json: bool) -> None:
     from castmates import plugins
     from castmates.files import cache_folder
     from castmates.machine import trial_records
-    from castmates.machine.doctor.memory import as_json as text_of
-    from castmates.machine.doctor.memory import as_table, examine
+    from castmates.machine.doctor.examine import as_json as text_of
+    from castmates.machine.doctor.examine import as_table, examine
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
     from castmates.workloads import packages

@@ -110,7 +110,7 @@ def _export(study: Path, form: str) -> None:
         place, tables = write_tables(folder)
         typer.echo(f"{place}: {tables} tables as JSON")
     elif form in ("pdf", "png"):
-        from castmates.report.figures.page_svg import print_figure
+        from castmates.report.figures.drawing import print_figure
         from castmates.report.page.page import shown
 
         results = read_results(folder.path, file)

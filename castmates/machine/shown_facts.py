@@ -6,7 +6,7 @@ from typing import Any
 
 from castmates.linux.owner import boot_id
 from castmates.machine import trial_records
-from castmates.machine.doctor.memory import examine
+from castmates.machine.doctor.examine import examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 

@@ -29,7 +29,7 @@ from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimates import Estimates, write
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.export.graph_svg import write_graphs
-from castmates.report.figures.page_svg import draw_figures
+from castmates.report.figures.drawing import draw_figures
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from castmates.results import launch_tables

@@ -12,7 +12,7 @@ import pytest
 
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.comparison.page import write
-from castmates.report.figures.page_svg import draw_figure
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.page.page import page, shown, write_page
 from castmates.report.results import read_results
 from tests.browser import chromium

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from castmates.linux.msr import read_msr
-from castmates.machine.doctor.memory import examine
+from castmates.machine.doctor.examine import examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held, HeldOtherwise

@@ -13,7 +13,7 @@ import pytest
 from castmates import project
 from castmates.files import cache_folder
 from castmates.runner.cleanup.warden import guarded
-from castmates.traces.stages import FILES, read
+from castmates.traces.reading import FILES, read
 from castmates.trials.workloads.check import Places, check_one
 from castmates.workloads import environments, phase_file
 from castmates.workloads.heartbeat import Reader, State, create

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.index import FIGURES
-from castmates.report.figures.page_svg import draw_figure
 from castmates.report.results import read_results
 from tests.unit.results_maker import make
 

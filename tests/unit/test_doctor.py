@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from castmates.machine.doctor import memory
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.memory import as_json, as_table, examine
+from castmates.machine.doctor.examine import as_json, as_table, examine, huge_pages, peak, permission
 from castmates.machine.doctor.screen import screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
@@ -373,7 +372,7 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
 
 def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
     resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
-    assert memory.permission({"resctrl": resctrl}).state == "yes"
+    assert permission({"resctrl": resctrl}).state == "yes"
 
 
 @pytest.mark.parametrize(
@@ -476,16 +475,16 @@ def test_memory_that_a_limit_leaves_is_held_against_the_cache(server, facts, sta
     ],
 )
 def test_huge_pages_can_be_had_or_not(facts, state, words):
-    check = memory.huge_pages(facts)
+    check = huge_pages(facts)
     assert (check.state, words in check.finding) == (state, True)
     assert ("echo madvise" in check.change) is (state == "no")
 
 
 def test_a_peak_is_partly_known_where_bandwidth_still_grew():
     grows = {"at": "t", "curve": [{"cores": n, "read": n * 1e9, "triad": n * 1e9} for n in (1, 2)]}
-    assert memory.peak({"memory_peak": grows}).state == "partly"
-    assert memory.peak(TRIED).state == "yes"
-    unknown = memory.peak({"memory_peak": None})
+    assert peak({"memory_peak": grows}).state == "partly"
+    assert peak(TRIED).state == "yes"
+    unknown = peak({"memory_peak": None})
     assert (unknown.state, unknown.change) == ("unknown", "castmates doctor --memory-peak")
 
 

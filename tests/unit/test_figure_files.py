@@ -12,7 +12,7 @@ import pytest
 from matplotlib import style as styles
 from matplotlib.colors import to_hex
 
-from castmates.report.figures.page_svg import PRINTED, draw_figure
+from castmates.report.figures.drawing import PRINTED, draw_figure
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, INK, SHADES, SMALL, styled
 from castmates.report.results import read_results
 from tests.unit.results_maker import make
@@ -28,7 +28,7 @@ def drawn(tmp_path_factory):
     here, there = folder / "here", folder / "there"
     draw_figure("heatmap", read_results(folder), here / "heatmap", PRINTED)
     code = (
-        "import sys; from pathlib import Path; from castmates.report.figures.page_svg import PRINTED, draw_figure; "
+        "import sys; from pathlib import Path; from castmates.report.figures.drawing import PRINTED, draw_figure; "
         "from castmates.report.results import read_results; "
         "draw_figure('heatmap', read_results(Path(sys.argv[1])), Path(sys.argv[2]) / 'heatmap', PRINTED)"
     )

@@ -14,7 +14,7 @@ from castmates.analysis.explanations.framework_layers import decisive_kind, torc
 from castmates.errors import CastmatesError
 from castmates.traces import json_events
 from castmates.traces.operations import OUTSIDE
-from castmates.traces.stages import read
+from castmates.traces.reading import read
 from castmates.traces.thunks import path_of
 from castmates.workloads.jobs.tracing import STEP
 from tests.unit.test_traces import as_the_job_reads, rolled_by_type

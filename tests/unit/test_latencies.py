@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.machine.doctor.memory import memory_latencies
+from castmates.machine.doctor.examine import memory_latencies
 from castmates.machine.quirks import latency_source
 from castmates.runner.tracing.latencies import arguments
 from castmates.timeline.latencies import EVENT, latencies, loads, served

@@ -10,8 +10,8 @@ import pytest
 from castmates.pipeline.analyse import Terms, write_tables
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.answer.cards import rejected_card, remedy, thrown_away
+from castmates.report.figures.drawing import draw_figures
 from castmates.report.figures.index import all_figures
-from castmates.report.figures.page_svg import draw_figures
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from castmates.results.folder import StudyFolder

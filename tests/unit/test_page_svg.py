@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from castmates.report.figures import heatmap, windows
+from castmates.report.figures.drawing import NAMED, SVG, draw_figure, key_of, page_svg
 from castmates.report.figures.marks import values_of, with_value
-from castmates.report.figures.page_svg import NAMED, SVG, draw_figure, key_of, page_svg
 from castmates.report.figures.style import PREFIX
 from castmates.report.figures.texts import texts_of
 from castmates.report.results import read_results

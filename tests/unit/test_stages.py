@@ -7,7 +7,7 @@ import pytest
 
 from castmates.analysis.tables.input_stages import INPUT_STAGES, input_stages
 from castmates.traces.operations import read_trace
-from castmates.traces.stages import read_stages
+from castmates.traces.reading import read_stages
 from castmates.workloads.tfmodels.xspace import STEP
 from tests.unit.operations_maker import COMMON, STEPS
 from tests.unit.space_maker import Event, space

@@ -1,9 +1,9 @@
 """What operations reach of what the lead's CPUs can do: 10^9 operations in a second, under measured roofs.
 
-Work is nominal and bytes are a lower bound (instructions.py), so the intensity, operations per byte, is an upper bound: a point
-may lie further to the left. What works from caches may lie above the roof of the memory. Where primitives show the work
-of an operation, it is theirs, in their time under oneDNN's log. Of others it is estimated from the graph, and the time
-is that of the operation in launches without the log; `source` names which.
+Work is nominal and bytes are a lower bound (instructions.py), so the intensity, operations per byte, is an upper bound:
+a point may lie further to the left. What works from caches may lie above the roof of the memory. Where primitives show
+the work of an operation, it is theirs, in their time under oneDNN's log. Of others it is estimated from the graph, and
+the time is that of the operation in launches without the log; `source` names which.
 """
 
 import math

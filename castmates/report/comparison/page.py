@@ -21,8 +21,8 @@ from castmates.report.comparison.compared import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures import style
 from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.drawing import page_svg
 from castmates.report.figures.marks import bar, dot, with_ends
-from castmates.report.figures.page_svg import page_svg
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.page.common_parts import common_parts, first_words, folded, inline_svg

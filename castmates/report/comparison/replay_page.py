@@ -10,7 +10,7 @@ from castmates.report.comparison import figure
 from castmates.report.comparison.page import drawn
 from castmates.report.comparison.replay import Replayed, rows, sentences, stamp
 from castmates.report.figures import style
-from castmates.report.figures.page_svg import page_svg
+from castmates.report.figures.drawing import page_svg
 from castmates.report.page.common_parts import common_parts, first_words, folded
 from castmates.report.page.page import environment
 from castmates.results.tables import write_table

@@ -13,8 +13,8 @@ import castmates
 from castmates.analysis.grouping.advice import ALONE, RANKS
 from castmates.files import replace_text, writing
 from castmates.report.figures import style
+from castmates.report.figures.drawing import key_of, page_svg
 from castmates.report.figures.marks import bar, dot, legend_key, with_value
-from castmates.report.figures.page_svg import key_of, page_svg
 from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, rows_of
 from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, broken, styled
 from castmates.report.grouping.words import Shown, fresh_words, limit_words, loss_words, schemata, sentences, task

@@ -10,7 +10,7 @@ import yaml
 import castmates
 from castmates.errors import CastmatesError
 from castmates.project import load
-from castmates.report.figures.page_svg import PRINTED, draw_figure
+from castmates.report.figures.drawing import PRINTED, draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.launch_record import LaunchRecord

@@ -17,7 +17,7 @@ from castmates.runner.profiles.asking import Taken
 from castmates.runner.rounds.phases import columns_of, share_out
 from castmates.traces.devices import DeviceCall, Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of
-from castmates.traces.stages import Stage
+from castmates.traces.reading import Stage
 from castmates.workloads.phase_records import Range
 
 AT_ONCE = 500_000  # rows that are in memory as a table

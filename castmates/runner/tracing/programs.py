@@ -21,7 +21,7 @@ from castmates.timeline.model import Making, Registry
 from castmates.traces.devices import DeviceCall
 from castmates.traces.nesting import depths, in_order
 from castmates.traces.operations import OUTSIDE, Operation, Trace
-from castmates.traces.stages import FILES, read
+from castmates.traces.reading import FILES, read
 from castmates.traces.xspace import LARGEST_TID
 from castmates.workloads.phase_records import Range
 

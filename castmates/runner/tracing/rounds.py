@@ -232,7 +232,7 @@ class _Recording:
 
     def _find_threads(self) -> None:
         """Which thread each line of the lead's profile is of, as long as these threads are there."""
-        from castmates.traces.stages import FILES  # not before: launches start without numpy
+        from castmates.traces.reading import FILES  # not before: launches start without numpy
         from castmates.traces.xspace import address_of, lines_of_host
 
         taken = self._out.profile

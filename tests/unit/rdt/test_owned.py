@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from castmates.machine import resctrl_state
-from castmates.machine.doctor.memory import as_json, examine
+from castmates.machine.doctor.examine import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
 from castmates.project import layout_of

@@ -1,5 +1,6 @@
-"""What each stage of tf.data does in the steps of a trace: its own work, the functions that it runs, and its waits.
+"""Reads a trace, whichever framework wrote it.
 
+Of TensorFlow's also what each stage of tf.data does in a step: its own work, the functions that it runs, and its waits.
 TensorFlow marks each call of a stage (Iterator::Root::Prefetch::Map, the last one is the stage) on the thread that asks
 for an element. A stage that has its elements made on other threads, such as Prefetch, waits there: its input never runs
 inside of it. Functions that such a stage runs are known by their numbers.
@@ -151,10 +152,9 @@ def _is_marked(name: str) -> bool:
     return name.startswith((STAGE, FUNCTION)) or name.endswith(PRODUCES) or name == RUNS
 
 
-# Reads a trace, whichever framework wrote it.
+# All that a trace shows.
 
 FILES = ("*.xplane.pb", "*.pt.trace.json.gz")  # what profilers write: TensorFlow's and JAX's, PyTorch's
-
 JSON = ".json"
 
 

@@ -1,6 +1,7 @@
-"""A figure for the page: letters that are text, the page's own ink and ground, values under the pointer.
+"""Draws figures into a folder, each with its source data and its texts, and as it is on the page.
 
-What only a file needs that travels alone (the badge, the small print) is left out: the page has both elsewhere.
+There its letters are text, ink and ground are the page's own, and values are under the pointer. What only a file needs
+that travels alone (the badge, the small print) is left out: the page has both elsewhere.
 """
 
 import io
@@ -230,7 +231,7 @@ def _named_grounds(figure: Figure) -> Iterator[None]:
             ground.set_gid(None)
 
 
-# Draws figures into a folder, each with its source data and its texts.
+# The figures of a study.
 
 # Figures that are made of the same tables: one process makes these once. They take longest, so they come first.
 TOGETHER = ("phases", "phase_counts", "topdown_phases", "topdown")

@@ -1,4 +1,4 @@
-"""The doctor's rows on pages and on memory bandwidth; pure functions of facts."""
+"""What this machine offers a study, what each lack costs, and how to change it; pure functions of facts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def peak(facts: Mapping[str, Any]) -> Check:
     return Check(name, "yes", f"{finding}; {found.saturating} saturate it")
 
 
-# The doctor's rows on what is special about some machines' caches; each is there only where its thing is.
+# What is special about some machines' caches; each row is there only where its thing is.
 
 MIB = 2**20
 OURS = ("L3", "L3CODE", "L3DATA", "MB", "L3_MON", "PERF_PKG_MON")  # what is used, or controls nothing
@@ -123,7 +123,7 @@ def _other_controls(info: Mapping[str, Mapping[str, str | None]]) -> list[Check]
     return [Check("other controls", "yes", f"{what}; a study leaves them as they are")]
 
 
-# Shows what this machine offers a study, what each lack costs, and how to change it.
+# All rows, and how they are shown.
 
 STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unknown": "dim"}
 
@@ -207,7 +207,7 @@ def _known_quirks(facts: Mapping[str, Any]) -> list[Check]:
     return [Check(f"known quirks: {one.name}", "partly", one.heading(facts), one.happens, one.do) for one in shown]
 
 
-# The doctor's row on the source of memory latencies.
+# The source of memory latencies.
 
 NAME = "memory latencies"
 COST = "Where loads were served from, and how long they took, is not in traces."
@@ -225,7 +225,7 @@ def memory_latencies(facts: Mapping[str, Any]) -> Check:
     return Check(NAME, "no", "no PEBS, IBS or SPE", COST, "Use a processor that has one, with its kernel driver.")
 
 
-# The doctor's rows on the file system resctrl itself: kernel, mount, permission, trial; pure functions of facts.
+# The file system resctrl itself: kernel, mount, permission, trial.
 
 DEGRADES = "The study goes on without partitions and without the occupancy of the cache."
 
