@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from castmates.cli.arguments import Cores, Format, StudiedOrDefault
 from castmates.cli.command import INSTEAD, RESULTS, command, only_with, option
-from castmates.cli.place import Placing, Solver, place_jobs
+from castmates.cli.place import Change, Placing, Solver, place_jobs, try_advice
 from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
@@ -120,8 +120,6 @@ def advice(
     file = study_file(study)
     refuse_strangers(file)
     if finding:
-        from castmates.cli.place import Change, try_advice
-
         try_advice(file, finding, Change(options or [], variables or [], cpus), launches, cores, only_write)
     else:
         place_jobs(file, Placing(jobs, machine, confirm, launches, only_write, solver, seconds), cores, form == "json")

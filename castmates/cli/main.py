@@ -9,7 +9,7 @@ import typer
 
 from castmates import __version__
 from castmates.cli.command import DECLARED, GROUPS, Declared, Group, example
-from castmates.cli.screen import let_print_anything
+from castmates.cli.screen import excerpt, let_print_anything
 from castmates.errors import CastmatesError
 
 QUESTION = "How much does a program lose beside others, why, and what gives it back?"
@@ -62,7 +62,6 @@ def main() -> None:
     try:
         app()
     except CastmatesError as problem:
-        from castmates.cli.screen import excerpt
         from castmates.english import printable
 
         sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))

@@ -12,7 +12,7 @@ from castmates.grant.perf import Grantee, Granting, Step, granted
 from castmates.linux import cgroups
 from castmates.linux.kernel_files import below
 from castmates.linux.owner import delegated_group_name
-from castmates.machine import facts as facts_rdt
+from castmates.machine.facts import resctrl as resctrl_facts
 from castmates.machine.journal import Change
 from castmates.machine.resctrl_state import ANYTHING, POINT, read_schemata
 
@@ -22,7 +22,7 @@ ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the proc
 
 def give(granting: Granting, groups: int, default_group: bool, root: Path = Path("/")) -> None:
     """Mount resctrl unless it is, make the groups, and hand their files over."""
-    facts = facts_rdt.resctrl(root)
+    facts = resctrl_facts(root)
     if not facts["kernel"]:
         granting.leave("nothing to give: the kernel has no resctrl for this processor, so there are no partitions")
         return
@@ -38,7 +38,7 @@ def give(granting: Granting, groups: int, default_group: bool, root: Path = Path
 
 def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
     """Describe what partitions lack as long as the default group's masks are root's, or ""."""
-    mounted = facts_rdt.resctrl(root)["mounted"]
+    mounted = resctrl_facts(root)["mounted"]
     if mounted is None or (below(root, mounted) / "schemata").stat().st_uid == grantee.uid:
         return ""
     return (

@@ -1,8 +1,8 @@
-"""One launch of a cohort, in which every scene is measured in several rounds."""
+"""One launch of a cohort, of any kind, from the machine's lock to what it came to."""
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,10 @@ from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
-from castmates.runner.outcome import LaunchKind, Measured, Outcome
+from castmates.runner.kinds import kind_of
+from castmates.runner.outcome import LaunchKind, Outcome
 from castmates.runner.processes import isolation, starts
-from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
@@ -33,8 +34,6 @@ from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_to
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Launch
 from castmates.workloads.heartbeat import HeartbeatError
-
-NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
 
 
 def run_launch(
@@ -179,60 +178,3 @@ def _cpus(launch: Launch) -> set[int]:
 
 def _purpose(launch: Launch) -> str:
     return f"launch {launch.path} of study {launch.study}"
-
-
-# The kinds of launches: one that measures, one that profiles, one that traces.
-
-
-class Measure(LaunchKind[Measured]):
-    """Rounds of scenes are measured."""
-
-    Outcome = Measured
-
-    def prepare(self, members: Sequence[Start], channels: Path) -> None:
-        """Give the lead its page."""
-        if self.launch.design.counters.profile:
-            from castmates.runner.profiles import asking
-
-            asking.offer(members[0], channels)
-
-    def observe(self, stage: LiveStage, say: Say) -> None:
-        """Do what the launch is for."""
-        from castmates.runner.after_rounds.measure import measure_after_rounds
-        from castmates.runner.rounds.hardware import processor_record
-        from castmates.runner.rounds.round import measure_rounds
-
-        measure_rounds(self.outcome, stage, say)
-        self.outcome.processor = processor_record(stage.hardware.allocator, self.launch)
-        measure_after_rounds(self.outcome, stage, say)
-
-    @staticmethod
-    def write(outcome: Measured, folder: Path) -> None:
-        """Write the files of the launch."""
-        from castmates.runner import record
-
-        record.write(outcome, folder)
-
-    @staticmethod
-    def words(outcome: Measured) -> str:
-        """Say what it came to."""
-        if not outcome.rounds:
-            return (
-                "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
-                "this again"
-            )
-        rejected = sum(bool(window.reasons) for window in outcome.windows)
-        return f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s"
-
-
-def kind_of(launch: Launch) -> type[LaunchKind[Any]]:
-    """Return the kind of a launch; one that measures need not import what traces."""
-    if launch.design.profiling is not None:
-        from castmates.runner.profiles.kind import Profile
-
-        return Profile
-    if launch.design.tracing is not None:
-        from castmates.runner.tracing.kind import Trace
-
-        return Trace
-    return Measure

@@ -32,10 +32,9 @@ from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Measured, Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds import eviction, lead_in
-from castmates.runner.rounds import phases as ranges
 from castmates.runner.rounds.hardware import SCHEMATA, number_of_ways
 from castmates.runner.rounds.ledger import summary
-from castmates.runner.rounds.phases import Joined, join
+from castmates.runner.rounds.phases import Joined, join, range_rows, ranges_are_kept
 from castmates.runner.rounds.window import Services
 from castmates.study.adaptive import scenes_measured
 from castmates.study.reasons import reason_columns
@@ -77,8 +76,8 @@ def _write(outcome: Measured, folder: Path) -> None:
 
 def _write_ranges(outcome: Measured, file: Path) -> None:
     """Write what members annotated, one by one, where that is kept; nothing is left of another launch's."""
-    if ranges.are_kept(outcome.cast):
-        rows = ranges.launch_rows(outcome.cast, outcome.windows)
+    if ranges_are_kept(outcome.cast):
+        rows = range_rows(outcome.cast, outcome.windows)
         _parquet([_key(outcome) | row for row in rows], RANGES, file)
     else:
         file.unlink(missing_ok=True)

@@ -22,12 +22,10 @@ from castmates.results.looks import read_adaptive_looks
 from castmates.study.adaptive import sentences
 from castmates.study.spec import Launch, Plan
 from castmates.terminal import words
-from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Apart, Failures, Job, Recording
-from castmates.terminal.jobs import RULE as RECORDING
+from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, RECORDING, Apart, Failures, Job, Recording
 from castmates.terminal.preview import duration
 from castmates.terminal.preview.duration import seconds_of_launch, seconds_of_sweep, still_to_measure
-from castmates.terminal.screens import RULE as TRACING
-from castmates.terminal.screens import LogLines, Screen, Tracing, clock_time, screen
+from castmates.terminal.screens import TRACING, LogLines, Screen, Tracing, clock_time, screen
 from castmates.terminal.sweep import Inbox, Sweep, recorded
 from castmates.workloads import environments, inputs
 

@@ -170,7 +170,7 @@ class Failures:
 
 # The launches of a sweep in which everything that happens is recorded: when one runs, and what it came to.
 
-RULE = "trace_launch"
+RECORDING = "trace_launch"
 
 
 class Recording(Apart):

@@ -105,7 +105,7 @@ class LogLines:
 
 # The launches of a sweep in which steps are traced: when one runs, and what they came to.
 
-RULE = "profile_launch"
+TRACING = "profile_launch"
 
 
 class Tracing(Apart):

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.workloads import python_environment as building
-from castmates.workloads import sources
+from castmates.workloads import python_environment, sources
 from castmates.workloads.attached.functions import VARIABLE
 from castmates.workloads.native import build as native_build
 
@@ -105,19 +104,19 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
     if ready.is_file():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    with building.alone(place.with_name(f".{place.name}.lock")) as held:
+    with python_environment.alone(place.with_name(f".{place.name}.lock")) as held:
         if ready.is_file():  # another builder was faster
             return place
         # Several nodes may build kernels at once; a Python environment has its path in it, and is built there.
-        draft = building.draft_of(place) if name == NATIVE else place
+        draft = python_environment.draft_of(place) if name == NATIVE else place
         shutil.rmtree(draft, ignore_errors=True)  # what a killed builder left
         begun = time.monotonic()
         facts = _build_native(draft, envs_dir, cache) if name == NATIVE else _build_python(name, envs_dir, draft, held)
         facts = {"name": name, "key": key(name, envs_dir), "seconds": round(time.monotonic() - begun, 1)} | facts
-        facts["bytes"] = building.bytes_on_disk(draft)
+        facts["bytes"] = python_environment.bytes_on_disk(draft)
         replace_text(ready_file(draft), json.dumps(facts, indent=1) + "\n")
         if name == NATIVE:
-            building.put(draft, place, ready)
+            python_environment.put(draft, place, ready)
     return place
 
 
@@ -150,8 +149,6 @@ def import_folder(cache: Path) -> Path:
 
 
 def _build_python(name: str, envs_dir: Path, place: Path, held: int) -> dict[str, object]:
-    from castmates.workloads import python_environment
-
     return python_environment.build(name, _lock_file(name, envs_dir), python_range(name, envs_dir), place, held)
 
 

@@ -203,7 +203,7 @@ def test_of_two_nodes_that_build_kernels_at_once_the_faster_one_stays(cache, mon
             monkeypatch.setattr(platform, "node", lambda: "slow")
         built.append(node)
 
-    monkeypatch.setattr(environments.building, "alone", lambda _file: contextlib.nullcontext(-1))
+    monkeypatch.setattr(environments.python_environment, "alone", lambda _file: contextlib.nullcontext(-1))
     monkeypatch.setattr(environments.native_build, "find_compiler", lambda: ["true"])
     monkeypatch.setattr(environments.native_build, "build", build)
     monkeypatch.setattr(platform, "node", lambda: "slow")

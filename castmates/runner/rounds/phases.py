@@ -227,12 +227,12 @@ LONG = ("range", "epoch")  # what may last longer than a window, and is kept whe
 Numbered = tuple[Slice, int]  # a slice, and the number of its window
 
 
-def are_kept(cast: Sequence[Running]) -> bool:
+def ranges_are_kept(cast: Sequence[Running]) -> bool:
     """Whether some member was to report ranges."""
     return any(isinstance(process.phases, RangeLog) for process in cast)
 
 
-def launch_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
+def range_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
     """Yield a row for each range of each member, as far as they fit its limit; how many do not is noted in its log."""
     for process in cast:
         if not isinstance(log := process.phases, RangeLog):

@@ -132,8 +132,6 @@ class Lines:
 
     def parsed(self, path: str) -> Parsed:
         """All lines; times that are written as differences or without a date are made to grow."""
-        from castmates.errors import CastmatesError
-
         columns = dict(self._columns.whole())
         if len(columns["t"]) and (columns["t"] == NO_TIME).any():
             raise CastmatesError(
