@@ -189,7 +189,10 @@ def to_change(asked: Schemata, there: Schemata) -> Schemata:
 
 
 def order_of_writes(wanted: Mapping[str, Schemata], before: Mapping[str, Schemata]) -> list[str]:
-    """Who loses ways comes before who gets them: shares that do not overlap then never do meanwhile."""
+    """Who loses ways comes before who gets them, so that shares that do not overlap never do meanwhile.
+
+    Where groups swap their ways, no order is free of that.
+    """
     order: list[str] = []
     while left := [name for name in wanted if name not in order]:
         order.append(min(left, key=lambda name: _taken(wanted[name], before, name, left)))
