@@ -122,9 +122,8 @@ def _chained(scope: Scope, switches: Array, wakes: Array) -> list[Array]:
     out, left, group = switches["out"], switches["left"], switches["group"]
     dead = is_last(group) & out & (left & _DEAD != 0)
     state = np.select([~out, dead, left == 0], [RUNNING, GONE, PREEMPTED], BLOCKED)
-    until = np.full(
-        len(scope.ends), NONE
-    )  # nothing shows that a thread without switches slept, or that a dead one woke
+    # Nothing shows that a thread without switches slept, or that a dead one woke.
+    until = np.full(len(scope.ends), NONE)
     last = is_last(group)
     until[group[last]] = np.where(dead, switches["t"], np.maximum(scope.ends[group], switches["t"]))[last]
     counted = np.flatnonzero(wakes["t"] <= until[wakes["group"]])
