@@ -12,7 +12,7 @@ from castmates.linux.owner import Owner, boot_id, born_of, myself
 from castmates.machine.journal import KINDS, Change, Entry, Journal, Undone
 from castmates.protocols import Say
 
-# Gives one thing after the other, written down before it is given, and shows what was done and how to undo it.
+# One thing is given after the other, and written down before; what was done, and how to undo it, is shown.
 
 FOLDER = Path("/var/lib/castmates/grants")
 INIT = 1

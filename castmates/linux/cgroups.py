@@ -279,7 +279,7 @@ def write_controller(path: Path, state: str) -> None:
     write_kernel(path, f"{'+' if state == ON else '-'}{CONTROLLER}")
 
 
-# Makes and removes a group that is a folder of the kernel's: resctrl's or a control group.
+# Making and removing a group that is a folder of the kernel's: resctrl's or a control group.
 
 THERE, ABSENT = "there", "absent"
 OWN = "castmates"  # what the names begin with that no other program gives

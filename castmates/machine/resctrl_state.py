@@ -131,7 +131,7 @@ def _is_full(point: Path) -> bool:
     return all(int(value, 16) == int(full, 16) for (resource, _), value in masks if (full := widest[resource]))
 
 
-# Reads and puts back what pqos has set, as text for the journal: every class, and every CPU that is in one.
+# What pqos has set, as text for the journal: every class, and every CPU that is in one.
 #
 # The target is the interface's name. A run may set several states in turn; the journal then names them all, ALSO
 # between.

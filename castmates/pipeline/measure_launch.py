@@ -208,7 +208,7 @@ def _with_native(member: Member, key: str) -> Member:
     return member.model_copy(update={"environment_key": key}) if is_native else member
 
 
-# Refuses a launch on a node that is not of its class, and notes what the next attempt has to know.
+# A launch is refused on a node that is not of its class; what the next attempt has to know is noted.
 
 
 def refuse_wrong_node(folder: StudyFolder, task: Task, path: str) -> None:

@@ -59,7 +59,7 @@ def _there(plan: Plan, folder: StudyFolder) -> Iterator[Look]:
         yield read_look(file)
 
 
-# Reads what the looks of an adaptive study decided, and fills in what its launches leave out by that.
+# What the looks of an adaptive study decided, and what its launches leave out by that.
 
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
 WORDS = ("mix", "partition", "answer", "added", "why", "is_news")
@@ -136,7 +136,7 @@ def decided_task(task: Task, looks: Sequence[Collection[str]], later: Collection
     return task._replace(launch=launch.model_copy(update={"skipped": skipped}))
 
 
-# Reads what was decided on the rounds of a study's cohorts.
+# What was decided on the rounds of a study's cohorts.
 
 
 def read_decisions(folder: StudyFolder) -> list[Decision]:

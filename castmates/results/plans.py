@@ -107,7 +107,7 @@ def remembered_draw(plan_file: Path) -> Drawn | None:
         return None
 
 
-# Reads what the pilot of a study left: in a folder beside the study's.
+# What the pilot of a study left: in a folder beside the study's.
 
 
 def pilot_name(study: Study) -> str:

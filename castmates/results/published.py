@@ -131,7 +131,7 @@ def _digests(metadata: Path, named: Path) -> dict[str, str]:
     return files
 
 
-# Reads what a published study measured, as a comparison takes it, and the study that it came from.
+# What a published study measured, as a comparison takes it, and the study that it came from.
 
 
 def read_published(published: Published) -> Measured:

@@ -150,7 +150,7 @@ def _shared(record: Record, known: dict[str, Any]) -> Record:
     }
 
 
-# Refuses links in the folder of a study: Castmates makes none, and what is written through one lands elsewhere.
+# Links in the folder of a study are refused: Castmates makes none, and what is written through one lands elsewhere.
 
 
 def refuse_links(results: StudyFolder) -> None:

@@ -190,7 +190,7 @@ def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
         yield Path(path)
 
 
-# Refuses a launch that the kernel would end for want of memory: it might kill anybody, and says so nowhere.
+# A launch that the kernel would end for want of memory is refused: it might kill anybody, and says so nowhere.
 
 
 def refuse_too_little(
@@ -216,7 +216,7 @@ def refuse_too_little(
     )
 
 
-# Holds a node against the class that a launch was planned for, before anything is started on it.
+# A node is held against the class that a launch was planned for, before anything is started on it.
 
 
 class OtherNode(CastmatesError):

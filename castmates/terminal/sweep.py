@@ -18,7 +18,7 @@ from castmates.runner.progress import VARIABLE
 from castmates.study.spec import Launch
 from castmates.terminal.preview.duration import ANALYSIS
 
-# Receives the notes that launches send between their rounds (castmates/runner/progress.py).
+# The notes that launches send between their rounds (castmates/runner/progress.py).
 
 LONGEST = 65536  # bytes
 

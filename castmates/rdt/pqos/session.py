@@ -168,7 +168,7 @@ def open_session(purpose: str, say: Say = print_progress) -> PqosSession:
     return PqosSession(Pqos(choose_interface()), purpose=purpose, say=say)
 
 
-# Gives members cache ways and memory bandwidth through Intel's pqos, where resctrl cannot be used.
+# Cache ways and memory bandwidth through Intel's pqos, where resctrl cannot be used.
 
 
 class PqosAllocator:

@@ -16,7 +16,7 @@ from castmates.rdt.resctrl.capabilities import io_has_a_class
 from castmates.rdt.resctrl.foreign import Tasks, control_groups, foreign_groups, listed, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.tree import Tree, refusal
 
-# Writes down in the machine's journal what of resctrl is about to be changed, and strikes out what was put back.
+# What of resctrl is about to be changed, in the machine's journal; what was put back is struck out.
 
 GROUP, SCHEMATA = "group", "resctrl-schemata"
 

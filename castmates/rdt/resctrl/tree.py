@@ -104,7 +104,7 @@ def in_words(holder: int | None) -> str:
     return f"process {holder} ({name_of(holder) or 'which has ended'})"
 
 
-# Reads one monitoring file again and again: a number of bytes, or why there is none.
+# One monitoring file, read again and again: a number of bytes, or why there is none.
 
 NOT_READY = "Unavailable"  # of an id that was given out or taken over a moment ago
 
@@ -174,7 +174,7 @@ GONE = {
 }
 
 
-# Explains in a sentence what resctrl refused and why: the error number first, the kernel's own words beside it.
+# What resctrl refused and why, in a sentence: the error number first, the kernel's own words beside it.
 
 STATUS = "info/last_cmd_status"
 

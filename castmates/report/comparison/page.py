@@ -113,7 +113,7 @@ def caption(compared: Compared) -> str:
     )
 
 
-# Writes a comparison into a folder: its tables, its figures and its page.
+# The folder of a comparison: its tables, its figures and its page.
 
 TABLE = "comparison.csv"
 

@@ -190,7 +190,7 @@ def _between(ramp: Sequence[str], share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-# Writes a lead's graph as a file: SVG to look at, GraphML and JSON for other programs.
+# The files of a lead's graph: SVG to look at, GraphML and JSON for other programs.
 
 SVG, GRAPHML, JSON = "svg", "graphml", "json"
 FORMATS = (SVG, GRAPHML, JSON)

@@ -24,7 +24,7 @@ from castmates.files import make_folder, replace, writing
 from castmates.report.results import Results, records
 from castmates.results.folder import StudyFolder
 
-# Writes scalars as TensorBoard reads them: an event file, which is TFRecords of Event messages (event.proto); pure.
+# Scalars as TensorBoard reads them: an event file, which is TFRecords of Event messages (event.proto); pure.
 #
 # A record is its length, the length's checksum, the message and its checksum. A message has a time, a step and a
 # summary; the field simple_value of a summary is a scalar. TensorBoard keeps a description where the metadata beside it
@@ -187,7 +187,7 @@ def _starts(results: Results) -> dict[tuple[str, int], float]:
     return found
 
 
-# Writes the scalars of a study for TensorBoard, and its tables as JSON.
+# The scalars of a study for TensorBoard, and its tables as JSON.
 
 EVENTS = "events.out.tfevents.0000000000.castmates"  # TensorBoard knows its files by the beginning of their names
 ROWS = 10_000  # of a table, at a time

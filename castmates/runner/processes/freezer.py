@@ -230,7 +230,7 @@ def choose_freezer(name_hint: str, for_quotas: bool = False) -> Freezer:
     return CgroupFreezer(home, name_hint) if home else SignalFreezer()
 
 
-# Has members stand between two steps before they are frozen, so that nothing is queued on a device meanwhile.
+# Members stand between two steps before they are frozen, so that nothing is queued on a device meanwhile.
 
 LONGEST_WAIT = 60.0  # seconds that a step may take
 _BETWEEN_STEPS_PAUSE_S = 0.0001

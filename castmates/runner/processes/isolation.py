@@ -88,7 +88,7 @@ def _impossible(why: str) -> CastmatesError:
     return CastmatesError(f"{KNOB} cannot be 'isolated' here: {why}; {LEAVE_OUT}.")
 
 
-# Switches the hardware prefetchers of a launch's cores off in the scenes whose shares say so.
+# The hardware prefetchers of a launch's cores are switched off in the scenes whose shares say so.
 #
 # Registers belong to cores, so everybody's are switched together: a sibling's would be switched with them anyway.
 

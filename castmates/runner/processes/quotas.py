@@ -11,7 +11,7 @@ from castmates.linux.owner import group_name
 from castmates.machine.journal import Change, Journal
 from castmates.study.spec import Cohort, Share
 
-# Sees to it that control groups change nobody's share of a CPU: of members against each other, or against the runner.
+# Control groups are to change nobody's share of a CPU: of members against each other, or against the runner.
 #
 # The groups are the launch's, and go with their weights.
 

@@ -160,7 +160,7 @@ def _built(name: str, key: str, cache: Path) -> Path:
     return place
 
 
-# Fills in what is known only when a command is started, such as `{inputs}`.
+# What is known only when a command is started, such as `{inputs}`.
 
 PYTHON = "{python}"
 

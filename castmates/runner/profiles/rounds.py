@@ -27,7 +27,7 @@ from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Launch, Member, Profiling
 from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page, PageError
 
-# Measures what the lead's CPUs can do at most: the roofs under which its operations are drawn.
+# What the lead's CPUs can do at most: the roofs under which its operations are drawn.
 #
 # Two kernels of ours stand still beside the members, and run alone on the lead's CPUs before its first trace: one
 # streams through four times the last-level cache, the other multiplies and adds in registers.

@@ -31,7 +31,7 @@ from castmates.runner.rounds.ledger_load import Surroundings, surroundings
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED, Counting, Launch, Share
 
-# Proves that a window's masks are those that were given: read back at both edges, and every thread in its group.
+# The proof that a window's masks are those that were given: read back at both edges, and every thread in its group.
 
 SOURCE = "masks"
 SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note

@@ -210,7 +210,7 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-# Lets every scene run for a moment before the first round, and times steps and changes of scene.
+# Before the first round every scene runs for a moment, and steps and changes of scene are timed.
 
 SHORTEST = 0.1  # seconds that a scene runs
 LOOK = 0.02  # seconds between two looks
@@ -265,7 +265,7 @@ def step_of(records: Sequence[tuple[int, int]], otherwise: float) -> float:
     return median(gaps) / 1e9 if gaps else otherwise
 
 
-# Measures rounds, each of which has every scene in many short slices, until enough of them are clean.
+# Rounds, each of which has every scene in many short slices, are measured until enough of them are clean.
 
 
 def measure_rounds(outcome: Measured, stage: Stage, say: Say) -> None:

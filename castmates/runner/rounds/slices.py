@@ -246,7 +246,7 @@ def _missing_s(stage: Stage, member: Member, design: Design, open_ns: int, open_
     return max((steps + 1 - beats) * step_s - (open_ns - last_ns) / 1e9 - open_s, step_s / 2)
 
 
-# Joins the Top-Down shares of intervals inside a watched slice to the phases of a member, by CLOCK_MONOTONIC.
+# The Top-Down shares of intervals inside a watched slice, joined to the phases of a member by CLOCK_MONOTONIC.
 
 SERIES = "topdown"  # whose samples they are
 GROUP = "phases"

@@ -162,7 +162,7 @@ def _sum(values: Iterable[float]) -> float:
     return sum(known) if known else float("nan")
 
 
-# Adds up what was read and counted in the slices of a window.
+# The sums of what was read and counted in the slices of a window.
 
 LONGEST = "longest_restart_gap_s"
 SUMMED = {restarts.SOURCE: ("restarts", "restart_gap_s", LONGEST)}  # of a source, the metrics that can be added up

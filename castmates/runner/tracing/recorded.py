@@ -74,7 +74,7 @@ class Traced(Outcome):
         self.recorded.clear()
 
 
-# Runs `perf record` on the members of a scene: started before, switched on and off at moments that it confirms.
+# `perf record` on the members of a scene: started before, switched on and off at moments that it confirms.
 
 ANSWER = 20.0  # seconds that perf may take to open its events, and to answer
 WRITE = 60.0  # seconds that it may take to write the rest of its file

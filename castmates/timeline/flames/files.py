@@ -167,7 +167,7 @@ def write(flame: Flame, file: Path, title: str, source: str) -> None:
         replace_text(file, text)
 
 
-# Draws a flame graph as one SVG: callers above, what they call below; it is searched and zoomed in a browser.
+# A flame graph as one SVG: callers above, what they call below; it is searched and zoomed in a browser.
 
 WIDTH, ROW, MARGIN, TOOLS = 1200.0, 17.0, 12.0, 600.0
 LETTER = 7.0  # as wide as a letter of a frame's name is taken to be; flame.js has it too

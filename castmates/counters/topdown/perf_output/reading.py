@@ -25,7 +25,7 @@ def parse(text: str) -> Report:
     return parse_json(text) if rows[0].startswith(("{", "[")) else parse_csv(text)
 
 
-# Read `perf stat -j`.
+# What `perf stat -j` prints.
 #
 # What perf prints is not always JSON: a comma before the closing brace (6.13), `nan` and decimal commas outside of
 # quotes (to 6.2), several objects on a line (metrics only, 6.1). So it is scanned for pairs, and between them may be
