@@ -1,7 +1,7 @@
 """Runs the tests of a tier, and shows how long each part took by the clock: `python -m tests.tiers all`.
 
-Parts of one step run side by side. Tests that need a quiet machine run last, alone, one after the other. pytest leaves
-the seconds of each test in .cache/tests/PART.xml; a tier has a budget for all that it starts.
+Most tests run beside others; those that need a quiet machine run last, alone, one after the other. pytest leaves the
+seconds of each test in .cache/tests/PART.xml; a tier has a budget for all that it starts.
 """
 
 import argparse
@@ -9,12 +9,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".cache" / "tests"
@@ -72,64 +71,45 @@ LINT = Part("lint", command=("make", "--no-print-directory", "lint"))
 ALL = "not quiet and not nightly and not slurm and not lab"
 TEST = f"({QUICK} or (real or core) and not quiet and not landing and not tensorflow and not nightly)"
 LONG = ("-o", "faulthandler_timeout=7200")
-STEPS: dict[str, list[list[Part]]] = {
-    "check": [[LINT], [Part("pure", QUICK, ("unit", "golden"), CPUS)]],
+TIERS: dict[str, list[Part]] = {
+    "check": [LINT, Part("pure", QUICK, ("unit", "golden"), CPUS)],
     "test": [
-        [Part("most", TEST, (*PROCESSES, "unit", "golden"), CPUS + 1)],
-        [Part("quiet", "quiet and not landing and not tensorflow and not nightly", PROCESSES)],
+        Part("most", TEST, (*PROCESSES, "unit", "golden"), CPUS + 1),
+        Part("quiet", "quiet and (real or core) and not landing and not tensorflow and not nightly", PROCESSES),
     ],
     "all": [
-        [LINT],
-        [Part("lab", "lab and not nightly", ("lab",)), Part("most", ALL, (*PROCESSES, "unit", "golden"), CPUS + 1)],
-        [Part("quiet", "quiet and not nightly", PROCESSES)],
+        LINT,
+        Part("most", ALL, (*PROCESSES, "unit", "golden"), CPUS + 1),
+        Part("lab", "lab and not nightly", ("lab",)),  # two guests at a time
+        Part("quiet", "quiet and not nightly", PROCESSES),
     ],
     "nightly": [
-        [Part("pure", "pure", ("unit", "golden"), CPUS)],
-        [Part("nightly", "nightly and not pure or lab or chaos", (*PROCESSES, "lab"), options=LONG)],
+        Part("pure", "pure", ("unit", "golden"), CPUS),
+        Part("nightly", "nightly and not pure or lab or chaos", (*PROCESSES, "lab"), options=LONG),
     ],
 }
 
 
 def run(tier: str) -> int:
-    """Run all parts, the next step also where one failed, and return 1 where any did."""
+    """Run all parts, the next one also where one failed, and return 1 where any did."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     if tier in EXAMPLES:
         seed = os.environ.setdefault("CASTMATES_SEED", str(time.time_ns() // 10**9))
         os.environ.setdefault("CASTMATES_RANDOM", str(EXAMPLES[tier]))
         print(f"CASTMATES_SEED={seed}", flush=True)
     began, took = time.monotonic(), list[Took]()
-    for step in STEPS[tier]:
-        took += _side_by_side(step)
+    for part in TIERS[tier]:
+        part.report.unlink(missing_ok=True)
+        started = time.monotonic()
+        with subprocess.Popen(part.words(), cwd=ROOT) as process:
+            try:
+                status = process.wait()
+            except BaseException:
+                process.terminate()
+                raise
+        took.append(Took(part, status, time.monotonic() - started))
     _tell(tier, took, time.monotonic() - began)
     return int(any(one.status for one in took))
-
-
-def _side_by_side(parts: list[Part]) -> list[Took]:
-    """Run the parts of a step; the last one's output is seen at once, that of the others when they have ended."""
-    began, took = time.monotonic(), list[Took]()
-    running = [(part, *_start(part, seen=part is parts[-1])) for part in parts]
-    try:
-        while running:
-            time.sleep(0.2)
-            for one in [one for one in running if one[1].poll() is not None]:
-                running.remove(one)
-                part, process, output = one
-                took.append(Took(part, process.returncode, time.monotonic() - began))
-                if output:
-                    output.seek(0)
-                    print(f"\n{part.name}:\n{output.read()}", flush=True)
-    finally:
-        for _, process, _ in running:
-            process.terminate()
-        for _, process, _ in running:
-            process.wait()
-    return took
-
-
-def _start(part: Part, seen: bool) -> tuple[subprocess.Popen[str], IO[str] | None]:
-    part.report.unlink(missing_ok=True)
-    output = None if seen else tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
-    return subprocess.Popen(part.words(), cwd=ROOT, stdout=output, stderr=output, text=True), output
 
 
 def _tell(tier: str, took: list[Took], seconds: float) -> None:
@@ -160,5 +140,5 @@ def _stop(signum: int, frame: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(description="Run the tests of a tier.")
-    parser.add_argument("tier", choices=STEPS)
+    parser.add_argument("tier", choices=TIERS)
     sys.exit(run(parser.parse_args().tier))

@@ -7,7 +7,7 @@ import pytest
 from _pytest.mark.expression import Expression
 
 from tests.kinds import KINDS, kind_of
-from tests.tiers import STEPS
+from tests.tiers import TIERS
 
 HERE = Path(__file__).parents[1]
 
@@ -30,12 +30,12 @@ def test_every_folder_with_tests_has_a_kind():
 
 
 def test_every_folder_is_part_of_a_landing():
-    folders = {folder for step in STEPS["all"] for part in step for folder in part.folders}
+    folders = {folder for part in TIERS["all"] for folder in part.folders}
     assert folders == set(KINDS) - {"slurm"}  # make test-slurm
 
 
 def test_no_test_is_lost_between_the_parts_of_a_landing():
-    parts = [Expression.compile(part.marks) for step in STEPS["all"] for part in step if part.marks]
+    parts = [Expression.compile(part.marks) for part in TIERS["all"] if part.marks]
     for quiet, nightly, lab in itertools.product([False, True], repeat=3):
         given = {"quiet": quiet, "nightly": nightly, "lab": lab}
         run = [marks for marks in parts if marks.evaluate(lambda name, given=given, **_: given.get(name, False))]

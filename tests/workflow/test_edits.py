@@ -13,6 +13,7 @@ from castmates.workloads import inputs
 from tests.unit.caches import cache as cache_of
 from tests.workflow.sweeps import ROOT, STUDY, TABLES, Sweeps
 
+pytestmark = pytest.mark.quiet
 READER = {"command": ["sh", "-c", "cat {inputs}/* > /dev/null"], "inputs": "xml"}
 WIDE = {
     "title": "Another <title>",

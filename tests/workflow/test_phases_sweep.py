@@ -8,6 +8,7 @@ from tests.needs import insist
 from tests.runner.stage import JOB, PYTHON
 from tests.workflow.sweeps import STUDY, Sweeps
 
+pytestmark = pytest.mark.quiet
 LEAD = {
     "command": [PYTHON, "-c", JOB],
     "progress": "heartbeat",

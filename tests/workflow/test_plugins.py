@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from castmates.report.results import read_results
 from tests.workflow.sweeps import ROOT, STUDY, Sweeps
 
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -66,9 +67,7 @@ def test_figure_and_metric_are_on_the_page_and_in_the_tables(sweeps):
 def test_without_the_package_its_metric_is_still_read(sweeps):
     if not sweeps.launches():
         sweeps.sweep(*CHOSEN)
-    (sweeps.results / "report/index.html").unlink()
-    Sweeps(sweeps.folder, sweeps.cache).sweep(*CHOSEN)
-    assert "least progress" in (sweeps.results / "report/index.html").read_text()
+    assert "least progress" in set(read_results(sweeps.results).system["metric"])
 
 
 def test_the_doctor_lists_what_is_added(sweeps):

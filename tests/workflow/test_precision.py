@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
+
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
+pytestmark = pytest.mark.quiet
 QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest_settle": 0.01}
 
 
