@@ -17,12 +17,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".cache" / "tests"
-BUDGETS = {
-    "check": 180,
-    "test": 360,
-    "all": 1500,
-    "nightly": 3 * 3600,
-}  # seconds on two quiet cores, all builds in the cache
+# Seconds on two quiet cores, where everything is built.
+BUDGETS = {"check": 180, "test": 360, "all": 1500, "nightly": 3 * 3600}
 EXAMPLES = {"all": 50, "nightly": 500}  # of each property, drawn at random; in the other tiers they are always the same
 CPUS = len(os.sched_getaffinity(0))
 PROCESSES = ("workflow", "chaos", "browser", "runner", "real")  # what takes longest comes first
@@ -65,7 +61,6 @@ class Took(NamedTuple):
     seconds: float
 
 
-PURE = "pure and not nightly"
 QUICK = "pure and not simulation and not landing and not nightly"
 LINT = Part("lint", command=("make", "--no-print-directory", "lint"))
 ALL = "not quiet and not nightly and not slurm and not lab"

@@ -118,7 +118,8 @@ class Writer:
         if not self.listened_to:
             return
         counts, now = self._read() if self._read else (), monotonic_ns()
-        stack = self._stack_of(domain) if domain else self._stack()
+        # A thread that has begun nothing is not the first that writes.
+        stack: list[Begun] = self._stack_of(domain) if domain else getattr(self._threads, "stack", [])
         while stack:
             ended = stack.pop()
             self._write(ended, now, counts)

@@ -38,6 +38,7 @@ def started(monkeypatch):
         process.wait()
 
 
+@pytest.mark.own_sigterm
 @pytest.mark.parametrize("patience", [0, 10])
 def test_a_signal_amid_the_start_leaves_no_child(listening, started, tmp_path, patience):
     with (tmp_path / "log").open("wb") as log, pytest.raises(child.Stopped):
