@@ -42,7 +42,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
     paths = usual_profiles(plan, folder)
     logged, graphs = facts_of_logged(folder, logged_profiles(plan, folder)), facts_of_graphs(folder, paths)
-    facts = {"margin": margin, "level": _level(paths, folder, output), "work": work_of(logged, graphs)}
+    facts = {"margin": margin, "level": _level(paths, folder), "work": work_of(logged, graphs)}
     facts |= _usual(folder, paths) | _epochs(folder, first_epoch_profiles(plan, folder)) | logged | graphs
     write(Estimates(RULE, facts), written_by(RULE, tables_of(plan, folder)), output)
 
@@ -118,20 +118,11 @@ def _profiles(folder: StudyFolder, paths: Iterable[str]) -> Iterator[tuple[str, 
             yield path, profile
 
 
-def _level(paths: Sequence[str], folder: StudyFolder, output: Path) -> float:
+def _level(paths: Sequence[str], folder: StudyFolder) -> float:
     """The level of verdicts: stricter where launches were added after their results were there."""
     cohorts = Counter(path.rpartition("/")[0] for path in paths)
-    remember_profile_look(folder, _launches_before(output), max(cohorts.values(), default=0))
+    remember_profile_look(folder, max(cohorts.values(), default=0))
     return effect_level([*looks_before(folder), *profile_looks_before(folder)])
-
-
-def _launches_before(output: Path) -> int:
-    """How many launches the table has that is about to be replaced; 0 where there is none."""
-    try:
-        launches = pd.read_parquet(output / "operation_effects.parquet", columns=["launches"])["launches"]
-    except (OSError, ValueError):
-        return 0
-    return int(launches.max()) if len(launches) else 0
 
 
 def _roofs(steps: pd.DataFrame, records: Sequence[Mapping[str, object]]) -> Mapping[str, Roofs]:

@@ -58,11 +58,16 @@ def profile_looks_before(folder: StudyFolder) -> tuple[int, ...]:
     return tuple(look for look in looks if isinstance(look, int)) if isinstance(looks, list) else ()
 
 
-def remember_profile_look(folder: StudyFolder, had: int, now: int) -> None:
-    """Keep that there were results of so many profile launches of a lead, where there are more now."""
-    looks = profile_looks_before(folder)
-    if 0 < had < now and had not in looks:
-        _keep(folder, profile_looks=[*looks, had])
+def remember_profile_look(folder: StudyFolder, now: int) -> None:
+    """Keep how many profile launches of a lead have results now; where it had fewer before, that was a look.
+
+    The tables do not show it: Snakemake removes them before they are made again.
+    """
+    had, looks = read_json(folder.asked_file).get("profile_launches"), profile_looks_before(folder)
+    if isinstance(had, int) and 0 < had < now and had not in looks:
+        looks = (*looks, had)
+    if had != now:
+        _keep(folder, profile_launches=now, profile_looks=list(looks))
 
 
 def _launches(plan: Plan) -> Counter[str]:

@@ -15,7 +15,14 @@ from castmates.errors import CastmatesError
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.answer.cards import cards
 from castmates.report.results import read_results
-from castmates.results.asked import asked_launches, looks_before, remember_launches, remember_look
+from castmates.results.asked import (
+    asked_launches,
+    looks_before,
+    profile_looks_before,
+    remember_launches,
+    remember_look,
+    remember_profile_look,
+)
 from castmates.results.folder import StudyFolder
 from castmates.study.looks import checked_launches
 from tests.unit.makers import plan
@@ -187,6 +194,13 @@ def test_a_look_is_kept_when_launches_are_added_to_results(tmp_path):
     assert looks_before(folder) == (5,)
     assert asked_launches(folder) == 15
     assert json.loads(folder.asked_file.read_text()) == {"launches": 15, "looks": [5]}
+
+
+def test_a_look_at_operations_is_kept_whether_or_not_their_tables_are_there(tmp_path):
+    (folder := StudyFolder(tmp_path / "new")).path.mkdir()
+    for launches, looks in ((3, ()), (3, ()), (6, (3,)), (6, (3,)), (12, (3, 6)), (3, (3, 6)), (6, (3, 6))):
+        remember_profile_look(folder, launches)
+        assert profile_looks_before(folder) == looks
 
 
 def test_a_narrow_terminal_gets_short_lines_and_notes_below_their_rows(study):
