@@ -1,5 +1,6 @@
 """What a launch comes to, collected while it runs; the record of its kind writes it down."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class Measured(Outcome):
 Kept = TypeVar("Kept", bound=Outcome)
 
 
-class LaunchKind(Generic[Kept]):
+class LaunchKind(ABC, Generic[Kept]):
     """One launch of a kind, from its members' start to its end."""
 
     Outcome: ClassVar[type[Outcome]]
@@ -117,9 +118,9 @@ class LaunchKind(Generic[Kept]):
     def started(self, stage: LiveStage, name: str) -> None:
         """A member or a helper has been started."""
 
+    @abstractmethod
     def observe(self, stage: LiveStage, say: Say) -> None:
         """Do what the launch is for; all are ready, and frozen."""
-        raise NotImplementedError
 
     @contextmanager
     def guarded(self, stage: LiveStage) -> Iterator[None]:  # noqa: ARG002
@@ -130,11 +131,11 @@ class LaunchKind(Generic[Kept]):
         """Nothing will be written: remove what members left for it."""
 
     @staticmethod
+    @abstractmethod
     def write(outcome: Kept, folder: Path) -> None:
         """Write what the launch leaves into its folder."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def words(outcome: Kept) -> str:
         """Say in a line what a launch that did not fail came to."""
-        raise NotImplementedError

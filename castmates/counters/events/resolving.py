@@ -64,20 +64,8 @@ def list_names() -> frozenset[str] | None:
     perf = shutil.which("perf")
     if perf is None:
         return None
-    try:
-        done = subprocess.run(
-            [perf, "list", "--raw-dump"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=os.environ | {"LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return names_in(done.stdout) if done.returncode == 0 else None
+    done = _done(perf, "list", "--raw-dump")
+    return names_in(done.stdout) if done is not None and done.returncode == 0 else None
 
 
 def names_in(output: str) -> frozenset[str]:
@@ -176,18 +164,8 @@ def ask_perf(words: Sequence[str]) -> str | None:
     perf = shutil.which("perf")
     if perf is None:
         return None
-    try:
-        done = subprocess.run(
-            [perf, "stat", "-vv", *(word for event in words for word in ("-e", event)), "true"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=os.environ | {"LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    done = _done(perf, "stat", "-vv", *(word for event in words for word in ("-e", event)), "true")
+    if done is None:
         return None
     output = done.stderr + done.stdout
     # Some distributions install a wrapper that only reports that this kernel's perf is missing.
@@ -241,3 +219,20 @@ def _complaint(output: str) -> str:
     lines = [line.strip(" \\_") for line in output.splitlines()]
     wrong = [line for line in lines if line.startswith(("event syntax", "Cannot", "Unable", "Bad", "unknown"))]
     return "; ".join(dict.fromkeys(wrong[:2])) or "it gave no reason"
+
+
+def _done(*words: str) -> "subprocess.CompletedProcess[str] | None":
+    """What a program printed, in plain English; None where it cannot be started or does not end."""
+    try:
+        return subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
