@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.examine import as_json, as_table, examine, huge_pages, peak, permission
+from castmates.machine.doctor.examine import as_json, as_table, examine, permission
 from castmates.machine.doctor.screen import screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
@@ -205,13 +205,6 @@ def test_groups_of_others_are_named_and_our_own_are_not(server):
     assert check.remedy.endswith("sudo rmdir /sys/fs/resctrl/COS1")
 
 
-def test_a_read_only_resctrl_is_a_no(server):
-    mount(server)
-    assert rows(server)["resctrl permission"].state == "yes"
-    (server / "sys/fs/resctrl/schemata").unlink()  # root may write everywhere, but not to what is not there
-    assert rows(server)["resctrl permission"].state == "no"
-
-
 @pytest.mark.parametrize(
     ("output", "status", "verdict"),
     [
@@ -230,31 +223,6 @@ def test_a_read_only_resctrl_is_a_no(server):
 )
 def test_what_perf_answers(output, status, verdict):
     assert parse_perf_stat("instructions", status, "", output) == verdict
-
-
-@pytest.mark.parametrize(
-    ("level", "root", "state"),
-    [(-1, False, "yes"), (2, False, "partly"), (4, False, "no"), (4, True, "yes"), (None, False, "no")],
-)
-def test_perf_event_paranoid(server, level, root, state):
-    assert rows(server, perf_event_paranoid=level, root=root)["perf_event_paranoid"].state == state
-
-
-@pytest.mark.parametrize(
-    ("scopes", "frozen", "state", "found"),
-    [
-        ({}, True, "yes", "by control group (and by thread and cpu)"),
-        ({}, False, "yes", "by thread, inherited by all that they start; not by control group: programs have no"),
-        ({"cgroup": "Access is limited. Consider more."}, True, "yes", "not by control group: Access is limited"),
-        (dict.fromkeys(PERF["scopes"], "Access is limited."), True, "no", "Access is limited"),
-        (None, True, "unknown", "not tried"),
-    ],
-)
-def test_how_members_can_be_counted(server, scopes, frozen, state, found):
-    perf = PERF | {"scopes": None if scopes is None else PERF["scopes"] | scopes}
-    check = rows(server, perf=perf, freezing={"works": frozen, "why": None})["counting members"]
-    assert check.state == state
-    assert found in check.finding
 
 
 def test_knobs_and_steal(server):
@@ -370,60 +338,6 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
     assert ("--default-group" in check.remedy) == (given == 2)
 
 
-def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
-    resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
-    assert permission({"resctrl": resctrl}).state == "yes"
-
-
-@pytest.mark.parametrize(
-    ("record", "state"),
-    [
-        (None, "unknown"),
-        ({"verdict": "works", "at": "today", "said": "Masks work."}, "yes"),
-        ({"verdict": "no effect on time", "at": "today", "said": "Masks do nothing."}, "no"),
-    ],
-)
-def test_masks_that_nobody_tried_are_not_verified(server, record, state):
-    mount(server)
-    check = rows(server, way_masks=record)["masks verified"]
-    assert check.state == state
-    assert state == "yes" or "unverified" in check.cost
-    assert state != "unknown" or "castmates doctor --verify-cat" in check.remedy
-
-
-@pytest.mark.parametrize(
-    ("events", "state", "said"),
-    [
-        (None, "unknown", "not tried"),
-        ({"page-faults": "verified", "cycles": "verified"}, "yes", "page-faults, cycles verified"),
-        ({"page-faults": "verified", "cycles": "not checked"}, "partly", "1 others could not be checked"),
-        ({"cycles": "not checked"}, "partly", "nothing verified"),
-        ({"page-faults": "verified", "cycles": "wrong"}, "no", "wrong: cycles"),
-    ],
-)
-def test_counts_are_believed_as_far_as_they_were_tried(server, events, state, said):
-    check = rows(server, counts=events and {"at": "today", "events": events})["counts verified"]
-    assert check.state == state
-    assert said in check.finding
-    assert state == "yes" or check.cost
-
-
-@pytest.mark.parametrize(
-    ("missing", "state", "said"),
-    [
-        ({}, "yes", ""),
-        (None, "unknown", "in a project's folder"),
-        ({"xz-utils": ["xz"], "x264": ["x264", "x264-slow"]}, "partly", "sudo apt-get install xz-utils x264"),
-    ],
-)
-def test_packages_of_the_catalogue(server, missing, state, said):
-    row = rows(server, packages=missing)["packages"]
-    assert (row.state, said in row.remedy) == (state, True)
-    if missing:
-        assert "3 workloads" in row.cost
-        assert "x264-slow" in row.cost
-
-
 def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
     (tmp_path / "one.yaml").write_text(
         "workloads:\n"
@@ -439,79 +353,91 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
     assert packages.missing(tmp_path) is None
 
 
-def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
-    assert rows(server)["plug-ins"].finding == "none installed"
-    good = {"what": "metric 'm' of the package p 1", "broken": ""}
-    row = rows(server, plugins=[good])["plug-ins"]
-    assert (row.state, row.finding) == ("yes", "metric 'm' of the package p 1")
-    row = rows(server, plugins=[good, {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}])[
-        "plug-ins"
-    ]
-    assert row.state == "no"
-    assert row.cost == "Sweeps stop at it: It cannot be loaded."
-
-
-@pytest.mark.parametrize(
-    ("facts", "state", "words"),
-    [
-        ({}, "yes", "68.7 GB"),
-        ({"memory_limit": 4 << 30}, "yes", "4.29 GB of 68.7 GB, which a control group allows"),
-        ({"memory_limit": 1 << 27}, "partly", "0.134 GB of 68.7 GB, which a control group allows"),
-        ({"memory_bytes": None}, "unknown", "the kernel does not show it"),
-    ],
-)
-def test_memory_that_a_limit_leaves_is_held_against_the_cache(server, facts, state, words):
-    row = rows(server, **facts)["memory"]
-    assert (row.state, row.finding) == (state, words)
-
-
-@pytest.mark.parametrize(
-    ("facts", "state", "words"),
-    [
-        ({"transparent_hugepages": "always"}, "yes", "also where it does not ask"),
-        ({"transparent_hugepages": "madvise"}, "yes", "where it asks"),
-        ({"transparent_hugepages": "never"}, "no", "transparent_hugepage is never"),
-        ({}, "unknown", "does not show"),
-    ],
-)
-def test_huge_pages_can_be_had_or_not(facts, state, words):
-    check = huge_pages(facts)
-    assert (check.state, words in check.finding) == (state, True)
-    assert ("echo madvise" in check.change) is (state == "no")
-
-
-def test_a_peak_is_partly_known_where_bandwidth_still_grew():
-    grows = {"at": "t", "curve": [{"cores": n, "read": n * 1e9, "triad": n * 1e9} for n in (1, 2)]}
-    assert peak({"memory_peak": grows}).state == "partly"
-    assert peak(TRIED).state == "yes"
-    unknown = peak({"memory_peak": None})
-    assert (unknown.state, unknown.change) == ("unknown", "castmates doctor --memory-peak")
-
-
-@pytest.mark.parametrize(
-    ("level", "state", "change"),
-    [
-        ("everything", "yes", ""),
-        ("switches and system calls", "partly", "sudo castmates doctor --grant --tracing"),
-        ("switches only", "partly", "sudo castmates doctor --grant"),
-        ("nothing", "partly", "sudo castmates doctor --grant"),
-    ],
-)
-def test_what_a_trace_can_show_is_a_row(server, level, state, change):
-    lacking = [] if level == "everything" else ["this takes more rights"]
-    found = rows(server, **TRIED | {"traces": {"level": level, "families": [], "lacking": lacking}})["tracing"]
-    assert (found.state, found.change) == (state, change)
-    assert found.remedy == ("" if state == "yes" else "This takes more rights.")
-
-
-def test_without_perf_there_are_traces_of_what_needs_no_perf(server):
-    nothing = {"level": "nothing", "families": [], "lacking": ["there is no perf"]}
-    found = rows(server, **TRIED | {"traces": nothing, "perf": None})["tracing"]
-    assert (found.state, found.remedy) == ("partly", "See perf.")
-    assert "operations" in found.cost
-
-
 def test_without_a_compiler_losses_are_measured_because_one_is_fetched(server):
     assert rows(server, **TRIED | {"compiler": None})["C compiler"].state == "partly"
     measuring = summary(server, **TRIED | {"compiler": None}).verdicts[0]
     assert (measuring.state, measuring.why) == ("yes", "ready")
+
+
+GROWS = {"at": "t", "curve": [{"cores": n, "read": n * 1e9, "triad": n * 1e9} for n in (1, 2)]}
+
+NO_EFFECT = {"verdict": "no effect on time", "at": "today", "said": "Masks do nothing."}
+PLUGIN = {"what": "metric 'm' of the package p 1", "broken": ""}
+BROKEN = {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}
+LACKING = {"xz-utils": ["xz"], "x264": ["x264", "x264-slow"]}
+NO_COUNTING = dict.fromkeys(PERF["scopes"], "Access is limited.")
+
+
+def counting(scopes, frozen=True):
+    return {"perf": PERF | {"scopes": scopes}, "freezing": {"works": frozen, "why": None}}
+
+
+def counted(**events):
+    return {"counts": {"at": "today", "events": {name.replace("_", "-"): how for name, how in events.items()}}}
+
+
+def traces(level):
+    lacking = [] if level == "everything" else ["this takes more rights"]
+    return {"traces": {"level": level, "families": [], "lacking": lacking}}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "state", "words"),
+    [
+        ("perf_event_paranoid", {"perf_event_paranoid": -1, "root": False}, "yes", []),
+        ("perf_event_paranoid", {"perf_event_paranoid": 2, "root": False}, "partly", []),
+        ("perf_event_paranoid", {"perf_event_paranoid": 4, "root": False}, "no", []),
+        ("perf_event_paranoid", {"perf_event_paranoid": 4, "root": True}, "yes", []),
+        ("perf_event_paranoid", {"perf_event_paranoid": None, "root": False}, "no", []),
+        ("counting members", counting(PERF["scopes"]), "yes", ["by control group (and by thread and cpu)"]),
+        ("counting members", counting(PERF["scopes"], frozen=False), "yes", ["by thread, inherited", "not by control"]),
+        ("counting members", counting(PERF["scopes"] | {"cgroup": "Limited. So."}), "yes", ["control group: Limited"]),
+        ("counting members", counting(NO_COUNTING), "no", ["Access is limited"]),
+        ("counting members", counting(None), "unknown", ["not tried"]),
+        ("masks verified", {"way_masks": None}, "unknown", ["unverified", "castmates doctor --verify-cat"]),
+        ("masks verified", {"way_masks": TRIED["way_masks"]}, "yes", []),
+        ("masks verified", {"way_masks": NO_EFFECT}, "no", ["unverified"]),
+        ("counts verified", {"counts": None}, "unknown", ["not tried"]),
+        ("counts verified", counted(page_faults="verified", cycles="verified"), "yes", ["page-faults, cycles verif"]),
+        ("counts verified", counted(page_faults="verified", cycles="not checked"), "partly", ["1 others could not be"]),
+        ("counts verified", counted(cycles="not checked"), "partly", ["nothing verified"]),
+        ("counts verified", counted(page_faults="verified", cycles="wrong"), "no", ["wrong: cycles"]),
+        ("packages", {"packages": {}}, "yes", []),
+        ("packages", {"packages": None}, "unknown", ["in a project's folder"]),
+        ("packages", {"packages": LACKING}, "partly", ["3 workloads", "x264-slow", "apt-get install xz-utils x264"]),
+        ("plug-ins", {}, "yes", ["none installed"]),
+        ("plug-ins", {"plugins": [PLUGIN]}, "yes", ["metric 'm' of the package p 1"]),
+        ("plug-ins", {"plugins": [PLUGIN, BROKEN]}, "no", ["Sweeps stop at it: It cannot be loaded."]),
+        ("memory", {}, "yes", ["68.7 GB"]),
+        ("memory", {"memory_limit": 4 << 30}, "yes", ["4.29 GB of 68.7 GB"]),
+        ("memory", {"memory_limit": 1 << 27}, "partly", ["0.134 GB of 68.7 GB"]),
+        ("memory", {"memory_bytes": None}, "unknown", ["does not show it"]),
+        ("huge pages", {"transparent_hugepages": "always"}, "yes", ["also where it does not ask"]),
+        ("huge pages", {"transparent_hugepages": "madvise"}, "yes", ["where it asks"]),
+        ("huge pages", {"transparent_hugepages": "never"}, "no", ["is never", "echo madvise"]),
+        ("huge pages", {"transparent_hugepages": None}, "unknown", ["does not show"]),
+        ("memory peak", {"memory_peak": GROWS}, "partly", []),
+        ("memory peak", {"memory_peak": TRIED["memory_peak"]}, "yes", []),
+        ("memory peak", {"memory_peak": None}, "unknown", ["castmates doctor --memory-peak"]),
+        ("tracing", traces("everything"), "yes", []),
+        (
+            "tracing",
+            traces("switches and system calls"),
+            "partly",
+            ["--grant --tracing", "This takes more rights."],
+        ),
+        ("tracing", traces("switches only"), "partly", ["sudo castmates doctor --grant"]),
+        ("tracing", traces("nothing") | {"perf": None}, "partly", ["See perf.", "operations"]),
+        ("C compiler", {"compiler": None}, "partly", []),
+    ],
+)
+def test_what_is_known_of_a_thing_decides_its_row(server, name, facts, state, words):
+    mount(server)
+    check = rows(server, **TRIED | facts)[name]
+    said = " ".join((check.finding, check.cost, check.remedy, check.change))
+    assert (check.state, [each for each in words if each not in said]) == (state, [])
+
+
+def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
+    resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
+    assert permission({"resctrl": resctrl}).state == "yes"

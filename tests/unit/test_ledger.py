@@ -151,27 +151,124 @@ class Case:
         return [*ledger.judge(each, self.slow), *(ledger.proofs(each) if self.watched else [])]
 
 
-def test_a_clean_window_counts():
-    assert Case().reasons() == []
-    assert Case(active=(LEAD, PLACEBO)).reasons() == []
+NO_STEP = "too few steps: lead@0 completed none in 2.00 s (raise budget.slice, or budget.longest_window)"
+OTHERS = "foreign load: others took 49% of CPU 3 (limit 5%)"
+ALL = (LEAD, BESIDE, FROZEN)
+NOBODYS = {
+    ("cpu4", metric): seconds for metric, seconds in (("steal_s", 2), ("user_s", 2), ("system_s", 0), ("irq_s", 0))
+}
+EVICTING = {(f"cpu{EVICTORS_CPU}", metric): 0.5 * SECONDS for metric in ("user_s", "steal_s")}
+TWO = {("cpu2", "user_s"): 1.5, ("cpu3", "user_s"): 1.0, (FROZEN, "cpu_s"): 1.5}
+MAKE, MORE = ("cpu3", 0.3, "make (pid 7)"), (("cpu2", 0.3, "make (pid 7)"), ("cpu3", 0.4, "ld (pid 8)"))
+UNSEEN = {("cpu0", "irq_s"): None, ("cpu0", "user_s"): 2.0, ("cpu3", "user_s"): 2.0, ("cpu1", "steal_s"): None}
+NEIGHBOURS = ("l3:0", "neighbours_busy_s")
+AROUND_ALLOWED = DESIGN.limits.neighbours * AROUND.size * SECONDS
+MASKS = (BESIDE, "schemata_changed")
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "reasons"),
+    [
+        ({}, []),
+        ({"active": (LEAD, PLACEBO)}, []),
+        ({"beats": {LEAD: 0}}, [NO_STEP]),
+        ({"beats": {LEAD: 1}}, [NO_STEP]),
+        ({"steps": {BESIDE: [(OPEN_NS + int(0.1 * SECONDS * 1e9), 1)]}}, []),  # few long steps are no silence
+        ({"lost": {BESIDE: 0}}, []),
+        ({"lost": {BESIDE: 1}}, ["lost heartbeats: 1 of beside@1 were overwritten before they were read"]),
+        (
+            {"lost": {LEAD: 1}, "beats": {LEAD: 0}},
+            ["lost heartbeats: 1 of lead@0 were overwritten before they were read"],
+        ),
+        ({"ended": (BESIDE,)}, ["no progress: beside@1 reports that it is at its end"]),
+        ({"ended": (BESIDE,), "watched": False}, ["no progress: beside@1 reports that it is at its end"]),
+        ({"crept": {FROZEN: 1}}, ["not frozen: frozen@2,3 made 1 steps"]),
+        ({"crept": {FROZEN: 1}, "watched": False}, ["not frozen: frozen@2,3 made 1 steps"]),
+        ({"unfrozen": (FROZEN,)}, ["not frozen: frozen@2,3"]),
+        ({"unfrozen": (FROZEN,), "crept": {FROZEN: 2}}, ["not frozen: frozen@2,3 made 2 steps"]),
+        ({"unfrozen": (PLACEBO,)}, ["not frozen: placebo:1"]),
+        ({"samples": False}, []),
+        ({"samples": False, "unfrozen": (FROZEN,)}, ["not frozen: frozen@2,3"]),
+        ({"strays": {LEAD: set()}}, []),
+        ({"strays": {LEAD: {0, 3, 1}}}, ["off its CPUs: a thread of lead@0 may run on 1, 3"]),
+        ({"strays": {FROZEN: {0}}}, []),  # a frozen one runs nowhere
+        ({"active": ALL, "strays": {FROZEN: {2}}}, []),  # one of its CPUs is enough
+        ({"last": {LEAD: {0, 2}}}, ["off its CPUs: a thread of lead@0 ran on 2"]),
+        ({"last": {FROZEN: {2, 0, 1}}}, ["off its CPUs: a thread of frozen@2,3 ran on 0, 1"]),  # frozen ones too
+        ({"last": {FROZEN: {3}, BESIDE: set()}}, []),
+        ({"last": {LEAD: {2}}, "strays": {LEAD: {0, 2}}}, ["off its CPUs: a thread of lead@0 may run on 2"]),  # once
+        ({"active": ALL, "values": {(FROZEN, "cpu_migrations"): 40.0}}, []),
+        ({"values": {(LEAD, "cpu_migrations"): 0.0}}, []),
+        (
+            {"values": {(LEAD, "cpu_migrations"): 2}},
+            ["off its CPUs: threads of lead@0 left its only CPU (2 migrations)"],
+        ),
+        ({"values": NOBODYS}, []),
+        ({"values": EVICTING, "evictors": {"evictor:9": 1}}, []),
+        ({"values": {("host", "pswpin"): 8, ("host", "pswpout"): 0}}, []),
+        ({"values": {("host", "pswpin"): 4, ("host", "pswpout"): 4}}, []),
+        ({"values": {("host", "pswpin"): 4, ("host", "pswpout"): 5}}, ["swapping: 9 pages"]),
+        ({"values": {("host", "pswpin"): 0, ("host", "pswpout"): 9}}, ["swapping: 9 pages"]),
+        ({"values": {("host", "slept_s"): 3.21}}, ["the machine slept: for 3.2 s of this window"]),
+        ({"values": {MASKS: 1.0}, "notes": {MASKS: "'f' was '3'"}}, ["masks changed: of beside@1, 'f' was '3'"]),
+        ({"values": {NEIGHBOURS: AROUND_ALLOWED - A_LITTLE}}, []),
+        (
+            {"values": {NEIGHBOURS: 4.0}, "takers": (("l3:0", 3.0, "make (pid 7)"),)},
+            ["neighbours: others took 25% of the CPU time around cache l3:0 (limit 10%), mostly make (pid 7)"],
+        ),
+        (
+            {"takers": (("cpu0", 2.0, "make (pid 7)"), ("l3:0", 9.0, "make (pid 7)"))},
+            [],
+        ),  # naming somebody is no reason
+        ({"values": {("cpu3", "user_s"): 1.0}}, [f"{OTHERS}, by a process that is not visible here"]),
+        (
+            {"values": {("cpu3", "user_s"): 1.0}, "takers": (("cpu2", 0.9, "elsewhere (pid 1)"),)},
+            [f"{OTHERS}, by a process that is not visible here"],
+        ),
+        (
+            {"values": {("cpu3", "user_s"): 1.0}, "takers": (("cpu3", 0.6, "snakemake (pid 123)"), MAKE)},
+            [f"{OTHERS}, mostly snakemake (pid 123)"],
+        ),
+        (
+            {"values": {("cpu3", "user_s"): 1.0}, "takers": (("cpu3", 0.4, "snakemake (pid 123)"), MAKE)},
+            [f"{OTHERS}, among them snakemake (pid 123)"],
+        ),
+        (
+            {"active": ALL, "values": TWO, "takers": (*MORE, MAKE)},  # a culprit on several CPUs is added up
+            ["foreign load: others took 24% of CPUs 2-3 (limit 5%), mostly make (pid 7)"],
+        ),
+        (
+            {"values": UNSEEN},  # a missing part does not hide the other CPUs
+            ["foreign load: others took 99% of CPU 3 (limit 5%), by a process that is not visible here"],
+        ),
+    ],
+)
+def test_what_spoils_a_slice_and_what_does_not(spoilt, reasons):
+    assert Case(**spoilt).reasons() == reasons
+
+
+@pytest.mark.parametrize(("metric", "reason"), [("settings_changed", "governor changed"), ("cpus_offline", "offline")])
+def test_the_machine_must_be_as_it_was(metric, reason):
+    notes = {("host", metric): "CPU 3 was 0 and is 1"}
+    assert Case(values={("host", metric): 2.0}, notes=notes).reasons() == [f"{reason}: CPU 3 was 0 and is 1"]
+    assert Case(values={("host", metric): 0.0}).reasons() == []
+
+
+def test_a_member_of_several_cpus_is_judged_by_their_mean():
+    over = 2 * DESIGN.limits.foreign * SECONDS + FORGIVEN
+    for user_s, count in ((over - A_LITTLE, 0), (over + A_LITTLE, 1)):
+        assert len(Case(active=ALL, values=TWO | {("cpu3", "user_s"): user_s}).reasons()) == count
+
+
+def test_the_runner_is_no_neighbour_where_it_runs():
+    values = {NEIGHBOURS: AROUND_ALLOWED + 0.4 - A_LITTLE}
+    for cpu, count in ((5, 0), (0, 1)):
+        assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({cpu})).reasons()) == count
 
 
 @pytest.mark.parametrize("count", range(2, 10))
 def test_two_records_of_the_lead_make_a_rate(count):
     assert Case(beats={LEAD: count}).reasons() == []
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_a_lead_without_a_whole_step_has_no_rate(count):
-    (reason,) = Case(beats={LEAD: count}).reasons()
-    assert reason == ("too few steps: lead@0 completed none in 2.00 s (raise budget.slice, or budget.longest_window)")
-
-
-def test_one_overwritten_heartbeat_is_one_too_many():
-    assert Case(lost={BESIDE: 0}).reasons() == []
-    (reason,) = Case(lost={BESIDE: 1}).reasons()
-    assert reason == "lost heartbeats: 1 of beside@1 were overwritten before they were read"
-    assert len(Case(lost={LEAD: 3}, beats={LEAD: 0}).reasons()) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,33 +291,12 @@ def test_who_runs_must_show_progress(monkeypatch, name, progress, beats, cpu_s, 
     assert all(name in reason for reason in case.reasons())
 
 
-def test_the_frozen_must_be_frozen():
-    assert Case(crept={FROZEN: 1}).reasons() == ["not frozen: frozen@2,3 made 1 steps"]
-    assert Case(crept={FROZEN: 1}, watched=False).reasons() == ["not frozen: frozen@2,3 made 1 steps"]
-    assert Case(unfrozen=(FROZEN,)).reasons() == ["not frozen: frozen@2,3"]
-    assert Case(unfrozen=(FROZEN,), crept={FROZEN: 2}).reasons() == ["not frozen: frozen@2,3 made 2 steps"]
-    assert Case(unfrozen=(PLACEBO,)).reasons() == ["not frozen: placebo:1"]
-
-
-def test_a_thread_that_may_leave_its_cpus_is_off_them():
-    assert Case(strays={LEAD: set()}).reasons() == []
-    assert Case(strays={LEAD: {0, 3, 1}}).reasons() == ["off its CPUs: a thread of lead@0 may run on 1, 3"]
-    assert Case(strays={FROZEN: {0}}).reasons() == []  # a frozen one runs nowhere
-    everyone = (LEAD, BESIDE, FROZEN)
-    assert Case(active=everyone, strays={FROZEN: {2}}).reasons() == []  # one of its CPUs is enough
-
-
 @pytest.mark.parametrize("cpu", CPUS)  # the lead runs on 0, an antagonist on 1, nobody on 2 and 3
 def test_stolen_time_counts_on_every_cpu_of_the_launch(cpu):
     limit = DESIGN.limits.steal * SECONDS
     assert Case(values={(f"cpu{cpu}", "steal_s"): limit}).reasons() == []
     (reason,) = Case(values={(f"cpu{cpu}", "steal_s"): limit + 0.01}).reasons()
     assert reason == f"steal: the hypervisor took 3.5% of CPU {cpu} (limit 3.0%)"
-
-
-def test_a_cpu_outside_the_launch_is_nobodys_business():
-    values = {("cpu4", "steal_s"): 2.0, ("cpu4", "user_s"): 2.0, ("cpu4", "system_s"): 0.0, ("cpu4", "irq_s"): 0.0}
-    assert Case(values=values).reasons() == []
 
 
 ALLOWED = DESIGN.limits.foreign * SECONDS + FORGIVEN
@@ -236,14 +312,6 @@ def test_others_time_beside_a_member_and_on_a_quiet_cpu(metric, cpu, own):
     assert reason == f"foreign load: others took 5% of CPU {cpu} (limit 5%), {by}"
 
 
-def test_a_member_of_several_cpus_is_judged_by_their_mean():
-    values = {("cpu2", "user_s"): 1.5, (FROZEN, "cpu_s"): 1.5}
-    over = 2 * DESIGN.limits.foreign * SECONDS + FORGIVEN
-    everyone = (LEAD, BESIDE, FROZEN)
-    assert Case(active=everyone, values=values | {("cpu3", "user_s"): over - A_LITTLE}).reasons() == []
-    assert len(Case(active=everyone, values=values | {("cpu3", "user_s"): over + A_LITTLE}).reasons()) == 1
-
-
 @pytest.mark.parametrize(("cpu", "own"), [(0, 1.5), (3, 0.0)])
 def test_the_runners_own_time_is_subtracted_only_where_it_runs(cpu, own):
     values = {(f"cpu{cpu}", "user_s"): own + 0.4 + ALLOWED - A_LITTLE}
@@ -251,83 +319,6 @@ def test_the_runners_own_time_is_subtracted_only_where_it_runs(cpu, own):
     assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({1})).reasons()) == 1
     assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({9})).reasons()) == 1
     assert len(Case(values=values, runner_s=0.39, runner_cpus=frozenset({cpu})).reasons()) == 1
-
-
-@pytest.mark.parametrize(("into", "out", "said"), [(8, 0, []), (4, 4, []), (4, 5, ["9"]), (0, 9, ["9"])])
-def test_swapped_pages_are_added_up(into, out, said):
-    reasons = Case(values={("host", "pswpin"): into, ("host", "pswpout"): out}).reasons()
-    assert reasons == [f"swapping: {pages} pages" for pages in said]
-
-
-def test_where_a_thread_was_counts_for_the_frozen_too():
-    assert Case(last={LEAD: {0, 2}}).reasons() == ["off its CPUs: a thread of lead@0 ran on 2"]
-    assert Case(last={FROZEN: {2, 0, 1}}).reasons() == ["off its CPUs: a thread of frozen@2,3 ran on 0, 1"]
-    assert Case(last={FROZEN: {3}, BESIDE: set()}).reasons() == []
-    assert len(Case(last={LEAD: {2}}, strays={LEAD: {0, 2}}).reasons()) == 1  # one mistake, one reason
-
-
-def test_a_migration_is_a_fault_only_where_there_is_one_cpu_to_be_on():
-    everyone = (LEAD, BESIDE, FROZEN)
-    assert Case(active=everyone, values={(FROZEN, "cpu_migrations"): 40.0}).reasons() == []
-    assert Case(values={(LEAD, "cpu_migrations"): 0.0}).reasons() == []
-    (reason,) = Case(values={(LEAD, "cpu_migrations"): 2.0}).reasons()
-    assert reason == "off its CPUs: threads of lead@0 left its only CPU (2 migrations)"
-
-
-NEIGHBOURS = DESIGN.limits.neighbours * AROUND.size * SECONDS
-
-
-def test_load_around_the_cache_is_a_share_of_the_whole_domain():
-    assert Case(values={("l3:0", "neighbours_busy_s"): NEIGHBOURS - A_LITTLE}).reasons() == []
-    (reason,) = Case(values={("l3:0", "neighbours_busy_s"): 4.0}, takers=(("l3:0", 3.0, "make (pid 7)"),)).reasons()
-    expected = "neighbours: others took 25% of the CPU time around cache l3:0 (limit 10%), mostly make (pid 7)"
-    assert reason == expected
-
-
-def test_the_runner_is_no_neighbour_where_it_runs():
-    values = {("l3:0", "neighbours_busy_s"): NEIGHBOURS + 0.4 - A_LITTLE}
-    assert Case(values=values, runner_s=0.4, runner_cpus=frozenset({5})).reasons() == []
-    assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({0})).reasons()) == 1
-
-
-@pytest.mark.parametrize(
-    ("takers", "by"),
-    [
-        ((("cpu3", 0.6, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "mostly snakemake (pid 123)"),
-        ((("cpu3", 0.4, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "among them snakemake (pid 123)"),
-        ((("cpu2", 0.9, "elsewhere (pid 1)"),), "by a process that is not visible here"),
-        ((), "by a process that is not visible here"),
-    ],
-)
-def test_the_culprit_is_named_where_it_was(takers, by):
-    (reason,) = Case(values={("cpu3", "user_s"): 1.0}, takers=takers).reasons()
-    assert reason == f"foreign load: others took 49% of CPU 3 (limit 5%), {by}"
-
-
-def test_a_culprit_on_several_cpus_of_a_member_is_added_up():
-    case = Case(
-        active=(LEAD, BESIDE, FROZEN),
-        values={("cpu2", "user_s"): 1.5, ("cpu3", "user_s"): 1.0, (FROZEN, "cpu_s"): 1.5},
-        takers=(("cpu2", 0.3, "make (pid 7)"), ("cpu3", 0.3, "make (pid 7)"), ("cpu3", 0.4, "ld (pid 8)")),
-    )
-    assert case.reasons() == ["foreign load: others took 24% of CPUs 2-3 (limit 5%), mostly make (pid 7)"]
-
-
-def test_naming_somebody_is_no_reason():
-    assert Case(takers=(("cpu0", 2.0, "make (pid 7)"), ("l3:0", 9.0, "make (pid 7)"))).reasons() == []
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "note", "reason"),
-    [
-        ("settings_changed", 2.0, "no_turbo was 0 and is 1", "governor changed: no_turbo was 0 and is 1"),
-        ("cpus_offline", 1.0, "CPU 3", "offline: CPU 3"),
-        ("slept_s", 3.21, "", "the machine slept: for 3.2 s of this window"),
-    ],
-)
-def test_the_machine_must_be_as_it_was(metric, value, note, reason):
-    assert Case(values={("host", metric): value}, notes={("host", metric): note}).reasons() == [reason]
-    assert Case(values={("host", metric): 0.0}).reasons() == []
 
 
 def test_the_summary_counts_a_window_and_a_slice_once_for_each_kind_of_reason():
@@ -379,16 +370,6 @@ def test_a_member_that_stalls_for_half_a_slice_spoils_it(name, begin, end, expec
     assert case.kinds() == expected
 
 
-def test_few_long_steps_are_no_silence():
-    assert Case(steps={BESIDE: [(OPEN_NS + int(0.1 * SECONDS * 1e9), 1)]}).reasons() == []
-
-
-@pytest.mark.parametrize("watched", [True, False])
-def test_a_member_that_is_at_its_end_spoils_the_slice(watched):
-    (reason,) = Case(ended=(BESIDE,), watched=watched).reasons()
-    assert reason == "no progress: beside@1 reports that it is at its end"
-
-
 @pytest.mark.parametrize(("silent", "expected"), [(0.52, []), (0.62, ["no progress"])])
 def test_a_gap_is_held_against_the_usual_step_before_it_is_a_silence(silent, expected):
     """Five gaps, the longest of them half the slice: a silence where it is more than five usual steps."""
@@ -404,18 +385,6 @@ def test_of_slow_members_a_usual_slice_proves_nothing_and_a_watched_one_does():
     assert reason.startswith(f"no progress: {BESIDE} made none")
     assert Case(**silent, watched=False, slow=frozenset({BESIDE})).reasons() == []
     assert Case(**silent, slow=frozenset({BESIDE})).reasons() == [reason]
-
-
-def test_without_any_sample_only_what_is_known_is_judged():
-    assert Case(samples=False).reasons() == []
-    (reason,) = Case(samples=False, unfrozen=(FROZEN,)).reasons()
-    assert reason == "not frozen: frozen@2,3"
-
-
-def test_a_missing_part_does_not_hide_the_other_cpus():
-    values = {("cpu0", "irq_s"): None, ("cpu0", "user_s"): 2.0, ("cpu3", "user_s"): 2.0, ("cpu1", "steal_s"): None}
-    (reason,) = Case(values=values).reasons()
-    assert reason == "foreign load: others took 99% of CPU 3 (limit 5%), by a process that is not visible here"
 
 
 def test_every_reason_is_given():
@@ -443,18 +412,6 @@ def test_every_reason_is_given():
         *("not frozen", "off its CPUs", "masks changed", "out of its group"),
         *("swapping", "foreign traffic", "governor changed", "offline", "the machine slept"),
     ]
-
-
-def test_what_happens_on_an_evictors_cpu_rejects_nothing():
-    busy = {(f"cpu{EVICTORS_CPU}", metric): 0.5 * SECONDS for metric in ("user_s", "steal_s")}
-    assert Case(values=busy, evictors={"evictor:9": 1}).reasons() == []
-
-
-def test_masks_that_changed_are_told_with_what_they_were():
-    (reason,) = Case(
-        values={(BESIDE, "schemata_changed"): 1.0}, notes={(BESIDE, "schemata_changed"): "'L3:0=f' was 'L3:0=3'"}
-    ).reasons()
-    assert reason == f"masks changed: of {BESIDE}, 'L3:0=f' was 'L3:0=3'"
 
 
 def test_the_documentation_lists_every_kind_of_reason_and_every_limit():
