@@ -28,6 +28,7 @@ from castmates.study.looks import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_answer import FEW, HOPED, LOSING, MISSING, NEARLY, OPEN, SAME, named, told
 
 CLOSE = ("unclear", 0.5, -1.5, 2.5)
@@ -74,15 +75,6 @@ def test_failed_launches_are_discarded_before_the_planned_ones_are_measured(tmp_
     assert f"`castmates sweep {quoted} --retry`" in card.text
 
 
-def test_a_program_that_failed_in_every_launch_is_named_below_the_headline(tmp_path):
-    results = read_results(make(tmp_path / "study", ["a", "b"], ["x"], launches=3))
-    launches = results.launches.assign(
-        status=["failed" if lead == "b" else "measured" for lead in results.launches["lead"]]
-    )
-    found = answer(replace(results, launches=launches))
-    assert found.below.endswith(" 3 of 6 launches failed: b failed in every launch.")
-
-
 def test_without_the_study_file_there_is_no_command_and_what_takes_it_is_named(study):
     found = answer(told(study, NEARLY, OPEN, SAME, SAME))
     assert found.command == ""
@@ -105,64 +97,41 @@ def judged(results, *changes):
     controls = results.controls.copy()
     for control, verdict, ratio in changes:
         chosen = controls.index[controls["control"] == control][0]
-        controls.loc[chosen, ["verdict", "ratio", "ratio_low", "ratio_high"]] = (
-            verdict,
-            ratio,
-            ratio - 0.01,
-            ratio + 0.01,
-        )
+        numbers = (verdict, ratio, ratio - 0.01, ratio + 0.01)
+        controls.loc[chosen, ["verdict", "ratio", "ratio_low", "ratio_high"]] = numbers
     return replace(results, controls=controls)
 
 
 def of_kinds(results):
-    controls = results.controls
-    extra = controls.iloc[[0, 0]].assign(
-        control=["negative", "positive"], mix="c@0+compute@1", lead="c", study_lead=False
-    )
-    kept = controls[~controls["control"].isin(["negative", "positive"])]
-    return replace(results, controls=pd.concat([kept, extra], ignore_index=True))
+    extra = {"control": ["negative", "positive"], "mix": "c@0+compute@1", "lead": "c", "study_lead": False}
+    kept = results.controls[~results.controls["control"].isin(["negative", "positive"])]
+    controls = pd.concat([kept, results.controls.iloc[[0, 0]].assign(**extra)], ignore_index=True)
+    return replace(results, controls=controls)
 
 
-def test_an_unsteady_negative_control_is_not_blamed_on_a_program(study):
-    results = judged(told(of_kinds(study), SAME, SAME, SAME, SAME), ("negative", "unstable", 1.05))
-    card = cards(results)[1]
-    assert card.state == "bad"
-    assert "c beside compute, which must not change, did by up to 5.0 %" in card.text
-    assert "(a)" not in card.text
-    assert "c beside compute, which must not change, did" in answer(results).below
-
-
-def test_an_unsteady_program_is_shown_where_no_other_noise_is_known(study):
-    results = told(study, SAME, SAME, SAME, SAME)
-    controls = results.controls.assign(ratio_low=math.nan, ratio_high=math.nan)
-    results = judged(replace(results, controls=controls), ("A/A", "unstable", 1.07))
-    assert "a measured twice differed" in answer(results).below
-    assert "by up to 7.0 % (a), more than chance explains" in cards(results)[1].text
-
-
-def test_a_missed_loss_is_in_the_headline_of_no_loss(study):
-    results = told(of_kinds(study), SAME, SAME, SAME, SAME)
-    results = judged(results, ("positive", "no sensitivity shown here", 1.001))
-    found = answer(results)
-    assert found.headline.startswith("No loss was seen, but nor was one that must be there: all four mixes")
-    assert "The loss of c beside compute must be there and was not found" in found.below
-
-
-def test_only_the_positive_control_that_missed_is_named_as_one_that_did(study):
-    results = of_kinds(study)
-    again = results.controls[results.controls["control"] == "positive"].assign(mix="d@0+stream@1", verdict="sensitive")
-    missed = judged(results, ("positive", "no sensitivity shown here", 1.001))
-    both = replace(missed, controls=pd.concat([missed.controls, again], ignore_index=True))
-    text = cards(told(both, SAME, SAME, SAME, SAME))[0].text
-    assert "c beside compute" in text
-    assert "d beside stream" not in text
-
-
-def test_the_noise_is_rounded_up(study):
-    again = study.controls["control"] == "A/A"
-    controls = study.controls[again].assign(ratio=1.0, ratio_low=0.99754, ratio_high=1.001, verdict="passes")
-    card = cards(replace(study, controls=controls))[1]
-    assert card.title == "Noise is below 0.3 %"
+def test_what_controls_and_failed_launches_make_of_an_answer(study, tmp_path):
+    """Who is blamed: the control that was off, and no program beside it."""
+    same = told(of_kinds(study), SAME, SAME, SAME, SAME)
+    missed = judged(same, ("positive", "no sensitivity shown here", 1.001))
+    again = same.controls[same.controls["control"] == "positive"].assign(mix="d@0+stream@1", verdict="sensitive")
+    bare = told(study, SAME, SAME, SAME, SAME)
+    unknown = replace(bare, controls=bare.controls.assign(ratio_low=math.nan, ratio_high=math.nan))
+    quiet = study.controls[study.controls["control"] == "A/A"].assign(ratio_low=0.99754, ratio_high=1.001, ratio=1.0)
+    failed = read_results(make(tmp_path / "study", ["a", "b"], ["x"], launches=3))
+    status = ["failed" if lead == "b" else "measured" for lead in failed.launches["lead"]]
+    studies = {
+        "a negative control is unstable": judged(same, ("negative", "unstable", 1.05)),
+        "a lead is unstable, and no other noise is known": judged(unknown, ("A/A", "unstable", 1.07)),
+        "a positive control was missed": missed,
+        "of two positive controls one was missed": replace(missed, controls=pd.concat([missed.controls, again])),
+        "noise is rounded up": replace(study, controls=quiet.assign(verdict="passes")),
+        "a program failed in every launch": replace(failed, launches=failed.launches.assign(status=status)),
+    }
+    said = {}
+    for name, results in studies.items():
+        found = answer(results)
+        said[name] = [found.headline, found.below, *(f"{c.state}: {c.title}. {c.text}" for c in cards(results))]
+    assert_as_before("answer-controls", said)
 
 
 def test_an_extended_study_proves_less_and_shows_why(study):

@@ -13,6 +13,7 @@ from castmates.analysis.effects.verdicts import CONTROL_LEVEL
 from castmates.analysis.statistics.intervals import estimate, more_than
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import CONTROLS, LAUNCHES, frame
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, written
 
 TWO = plan([cohort("a", mix("dlrm@0", "stream@1")), cohort("b", mix("bert@0", "stream@1"))], launches=3)
@@ -78,77 +79,40 @@ def judged(*verdicts):
     return pd.DataFrame(rows, columns=list(known("A/A", ""))).astype({"study_lead": bool})
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "word"),
-    [
-        (["passes", "passes"], "trustworthy"),
-        (["passes", "unstable"], "unstable"),
-        (["no data", "unstable"], "unstable"),
-        (["passes", "inconclusive"], "inconclusive"),
-        (["too few launches", "inconclusive"], "too few launches"),
-        (["no data", "passes"], "trustworthy"),
-        (["no data", "no data"], "no data"),
-        ([], "no data"),
-    ],
-)
-def test_word_for_the_study(verdicts, word):
-    table = judged(*verdicts)
-    found, sentence = study_verdict(table)
-    assert found == word
-    assert sentence.endswith(".")
+STUDIES = [
+    ["passes", "passes"], ["passes", "unstable"], ["no data", "unstable"], ["passes", "inconclusive"],
+    ["too few launches", "inconclusive"], ["no data", "passes"], ["no data", "no data"], [],
+    ["passes", "unstable", "no data"], ["passes", "passes", "no data"],
+]  # fmt: skip
+OTHERS = [  # beside leads that pass
+    ("A/A", "unstable", "chase"), ("negative", "unstable", "compute"),  # it is the same machine
+    ("A/A", "inconclusive", "chase"), ("A/A", "too few launches", "chase"),  # how coarse chase is shows nothing of them
+    ("negative", "inconclusive", "compute"),
+    ("positive", "no sensitivity shown here", "chase"),  # a separate word
+]  # fmt: skip
+POSITIVES = [
+    ["sensitive"], ["no sensitivity shown here"], ["sensitive", "no sensitivity shown here"], ["too few launches"],
+    ["no data"], [],
+]  # fmt: skip
 
 
-def test_the_sentence_names_the_lead():
-    assert "for bert:" in study_verdict(judged("passes", "unstable", "no data"))[1]
-    assert "no control for swim" in study_verdict(judged("passes", "passes", "no data"))[1]
-
-
-def test_what_passes_is_told_by_the_largest_difference_that_it_leaves_possible():
-    table = judged("passes", "passes")
-    table["ratio_low"], table["ratio_high"] = [0.9876, 0.999], [1.001, 1.008]
-    assert study_verdict(table)[1] == (
-        "The same scene was run twice: no difference larger than 1.3 % was seen for dlrm and bert."
-    )
+def test_what_controls_say_of_a_study():
+    """The word for the study, and the sentence that names who was off; the word for its sensitivity."""
+    said = {f"A/A: {verdicts}": study_verdict(judged(*verdicts)) for verdicts in STUDIES}
+    narrow = judged("passes", "passes")
+    narrow["ratio_low"], narrow["ratio_high"] = [0.9876, 0.999], [1.001, 1.008]
+    said["no difference larger than 1.3 %"] = study_verdict(narrow)
+    for row in OTHERS:
+        said[f"beside others: {row}"] = study_verdict(pd.concat([judged("passes"), pd.DataFrame([known(*row)])]))
+    for verdicts in POSITIVES:
+        rows = [pd.DataFrame([known("positive", verdict)]) for verdict in verdicts]
+        said[f"positive: {verdicts}"] = sensitivity(pd.concat([judged("passes"), *rows]))
+    assert_as_before("controls", said)
 
 
 def known(kind, verdict, lead="chase", study_lead=False):
     ends = {"ratio_low": 0.99, "ratio_high": 1.01}
     return {"lead": lead, "control": kind, "verdict": verdict, "study_lead": study_lead, "mix": f"{lead}+x"} | ends
-
-
-@pytest.mark.parametrize(
-    ("row", "word"),
-    [
-        (known("A/A", "unstable"), "unstable"),  # it is the same machine
-        (known("negative", "unstable", "compute"), "unstable"),
-        (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is shows nothing of the study's leads
-        (known("A/A", "too few launches"), "trustworthy"),
-        (known("negative", "inconclusive", "compute"), "trustworthy"),
-        (known("positive", "no sensitivity shown here"), "trustworthy"),  # a separate word
-    ],
-)
-def test_what_the_controls_of_a_study_say_of_it(row, word):
-    found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
-    assert found == word
-    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few launches"))
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "word"),
-    [
-        (["sensitive"], "sensitive"),
-        (["no sensitivity shown here"], "no sensitivity shown here"),
-        (["sensitive", "no sensitivity shown here"], "no sensitivity shown here"),
-        (["too few launches"], "too few launches"),
-        (["no data"], "not measured"),
-        ([], "not measured"),
-    ],
-)
-def test_word_for_the_sensitivity(verdicts, word):
-    rows = [pd.DataFrame([known("positive", verdict)]) for verdict in verdicts]
-    found, sentence = sensitivity(pd.concat([judged("passes"), *rows]))
-    assert found == word
-    assert sentence.endswith(".")
 
 
 POSITIVE, NEGATIVE = mix("chase@0", "stream@1"), mix("compute@0", "compute@1")
@@ -239,18 +203,10 @@ def test_controls_are_no_effects_and_count_in_no_family_of_theirs():
 
 
 def manifest(launch, **changes):
-    return {
-        "status": "measured",
-        "reason": "",
-        "spec": launch.model_dump(mode="json"),
-        "started": "2026-11-20T10:00:00+00:00",
-        "seconds": {"launch": 5.0, "measure": 20.0, "total": 26.5},
-        "rounds": 3,
-        "windows": 15,
-        "windows_rejected": 1,
-        "platform": "measured",
-        **changes,
-    }
+    seconds = {"launch": 5.0, "measure": 20.0, "total": 26.5}
+    usual = {"status": "measured", "reason": "", "started": "2026-11-20T10:00:00+00:00", "seconds": seconds}
+    counts = {"rounds": 3, "windows": 15, "windows_rejected": 1, "platform": "measured"}
+    return usual | counts | {"spec": launch.model_dump(mode="json")} | changes
 
 
 def test_launches_table():

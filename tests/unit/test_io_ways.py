@@ -37,6 +37,7 @@ from castmates.terminal.preview import isolation, schemata
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_figure_partitions import _launch, texts
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
@@ -137,7 +138,7 @@ def record(cohort, status="measured", **partitions):
 
 def test_ways_that_others_on_the_machine_have_isolate_nobody():
     plan = made(split(4), split(6), shareable=0)
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     mix = plan.mixes[0].name
     found = record(cohort, split_4=[], split_6=[])
     found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed"]}
@@ -156,7 +157,7 @@ JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3",
 
 def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
     plan = made(split(4), split(10))
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     mix = plan.mixes[0].name
     unread = held_by([record(cohort)])
     assert states(plan, unread) == {(mix, "split-4"): NOT_READ, (mix, "split-10"): UNCERTAIN}
@@ -176,7 +177,7 @@ def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
 
 def test_a_launch_that_could_not_read_leaves_the_mask_uncertain():
     plan = made(split(10))
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     some = held_by([record(cohort, split_10=[]), record(cohort)])
     assert set(states(plan, some).values()) == {UNCERTAIN}
     failed = held_by([record(cohort, split_10=[]), record(cohort, status="failed")])
@@ -200,7 +201,7 @@ def test_attribution_names_the_reason_where_only_such_masks_separate():
 
 def test_throttles_that_the_processor_makes_equal_are_one():
     plan = made(slow(70), slow(80), slow(90), slow(60))
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     found = held_by(
         [record(cohort, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")], mb90=[], mb60=[])]
     )
@@ -232,7 +233,7 @@ def on_two_caches(cohort, partition, rows, caches=(0, 1)):
 def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
     """Joined, masks seemed to overlap that never meet; and what only one cache held stood for all of them."""
     plan = made(split(10))
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     known = held_by([on_two_caches(cohort, "split-10", rows)])
     real = as_held(plan, known)
     assert bool(len(candidates(real, "split-10", states(plan, known)))) == isolates
@@ -242,7 +243,7 @@ def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
 
 def test_partitions_that_differ_on_one_cache_are_not_the_same():
     plan = made(split(9), split(10))
-    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    cohort = plan.cohorts[0].id
     same = [(LEAD, 0, "1ff", "3ff"), (STREAM, 0, "600", "400"), (REST, 0, "600", "400")]
     other = [(who, 1, asked, now) for who, _, asked, now in same]
     both = on_two_caches(cohort, "split-9", same + other)
@@ -272,41 +273,21 @@ def page_of(plan, *records):
 
 def marks(results):
     """The names of partitions with their mark, in the page's table of effects."""
-    return set(
-        re.findall(r"<td>(split-\d+(?: [‡§])?|mb\d+)</td>", page(results, dict.fromkeys(shown(results), "<svg></svg>")))
-    )
+    text = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
+    return set(re.findall(r"<td>(split-\d+(?: [‡§])?|mb\d+)</td>", text))
 
 
-def test_the_page_marks_uncertain_masks_and_reports_why():
-    plan = made(split(4), split(10))
+def test_the_page_marks_masks_and_reports_what_registers_held():
     unread = record("c1") | {"processor": {"registers": {"how": "", "lacking": "no module msr"}, "partitions": {}}}
-    results = page_of(plan, unread)
-    assert machine.sentences(results) == (
-        "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
-        "some but not all of the ways 0x600 that I/O fills too. Some processors give these ways together only, so lead "
-        "and antagonists may share ways there: no such partition is chosen as isolating."
-    )
-    assert marks(results) == {"split-4", "split-10 ‡"}
-
-
-def test_the_page_reports_what_registers_held():
-    plan = made(split(4), split(10), slow(70), slow(80))
-    found = record(
-        "c1", split_4=[], split_10=JOINED, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")]
-    )
-    results = page_of(plan, found)
-    assert machine.sentences(results) == (
-        "The processor's registers were read under 4 partitions and held 1 of them as asked. Under split-10, mb70, "
-        f"mb80 they held something else ({LEAD}: L3 7ff where 3ff was asked; {STREAM}: L3 600 where 400 was asked; the "
-        f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where "
-        "80 was asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 "
-        "are one partition: the processor held the same under each."
-    )
-    assert "split-10 §" in marks(results)
-
-
-def test_a_page_without_partitions_has_no_word_on_it():
-    assert machine.sentences(page_of(made(), record("c1"))) == ""
+    throttled = {"mb70": [(STREAM, "MB", "70", "90")], "mb80": [(STREAM, "MB", "80", "90")]}
+    read = record("c1", split_4=[], split_10=JOINED, **throttled)
+    pages = {
+        "unread": page_of(made(split(4), split(10)), unread),
+        "read": page_of(made(split(4), split(10), slow(70), slow(80)), read),
+        "without partitions": page_of(made(), record("c1")),
+    }
+    marked = {name: [machine.sentences(results), *sorted(marks(results))] for name, results in pages.items()}
+    assert_as_before("io-ways", marked)
 
 
 @pytest.mark.parametrize(
@@ -314,11 +295,10 @@ def test_a_page_without_partitions_has_no_word_on_it():
 )
 def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
     row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "curve": "split",
-           "lead_ways": 10,
-           "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
-           "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
-           "frontier": True, "launches": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
-           "held": state, "freedom": 4}  # fmt: skip
+           "lead_ways": 10, "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5,
+           "loss_high": 1.5, "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8,
+           "stp_high": 2.0, "frontier": True, "launches": 5, "refused": 0, "why_refused": "", "design": "",
+           "platform": "measured", "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
     said = sentence(advice, "castmates sweep s.yaml --confirm")
