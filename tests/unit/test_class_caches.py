@@ -25,6 +25,7 @@ from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
 from castmates.terminal.preview.screen import NOTHING_NOW, masks
 from tests.unit.partition_maker import loss
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_figure_partitions import texts
 from tests.unit.test_outlook import printed
 from tests.unit.windows_maker import written
@@ -55,9 +56,7 @@ def swept(tmp_path_factory):
     file.write_text(STUDY)
     loaded = project.load(file)
     plan = loaded.plan()
-    windows = written(
-        plan, lambda _b, _n, scene, member: 100 * math.exp(-loss(*map(without_class, (scene, member)))), 2
-    )
+    windows = written(plan, rate, 2)
     tables: dict[str, list] = {name: [] for name in ("effects", "controls", "curves", "knees", "mitigations")}
     for part in parts_of(plan):
         tables["effects"].append(estimate_effects(part, windows, 0.02))
@@ -101,57 +100,30 @@ def test_occupancy_has_its_figure(swept):
     assert sizes == {"small": 8 * 2**20, "large": 24 * 2**20}
 
 
-def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
-    found = {curve.place[0].partition("+")[0]: curve.with_most for curve in answer(swept[1]).curves}
-    assert found["dlrm~small"].startswith("with 7 of the 8 cache ways, ")
-    assert found["dlrm~large"].startswith("with 11 of the 12 cache ways, ")
-
-
-def test_advice_counts_ways_out_of_those_of_the_class(swept):
+def test_the_report_counts_ways_out_of_those_of_the_class(swept):
     plan, found = swept[1].plan, swept[1]
-    pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
-    effects = found.effects.assign(
-        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "gain")
-    )
-    advised = advice(plan, pareto, found.knees, effects, 20.0)
+    parts = parts_of(plan)
+    pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts])
+    gains = found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "gain")
+    advised = advice(plan, pareto, found.knees, found.effects.assign(verdict=gains), 20.0)
     assert dict(zip(advised["lead"], advised["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
-    assert "of 12 ways (split-" in "".join(sentence(row, "") for row in advised.to_dict("records"))
-
-
-def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
-    found = {row["lead"]: row["measured"] for row in context(swept[1])["knees"] if not row["antagonists"]}
-    assert {lead: words.partition(",")[2] for lead, words in found.items()} == {
-        "dlrm~small": " and all 8 (the baseline itself)",
-        "dlrm~large": " and all 12 (the baseline itself)",
-    }
-
-
-def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept):
-    results = swept[1]
-    found = sensitivity._panels(results, results.sensitivity.to_dict("records"), [])
-    assert {(panel.ways, panel.way_bytes) for panel in found} == {(8, 2**20), (12, 2**21)}
-    assert any("MiB in one cache" in text for text in texts(sensitivity.draw(results)[0]))
-
-
-def test_losses_under_partitions_name_the_size_of_a_way_in_each_class(swept):
-    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the lead")]
-    assert label == "ways of the lead (1 MiB each on small, 2 MiB each on large)"
-
-
-def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):
-    of_class = {part.machine: set(states(part).values()) for part in parts_of(swept[1].plan)}
+    panels = sensitivity._panels(found, found.sensitivity.to_dict("records"), [])
+    assert {(panel.ways, panel.way_bytes) for panel in panels} == {(8, 2**20), (12, 2**21)}
+    tried = {panel.title.partition(" ")[0]: panel.cache.ways for panel in mitigations._panels(found)}
+    assert tried == {"dlrm~small": 8, "dlrm~large": 12}
+    of_class = {part.machine: set(states(part).values()) for part in parts}
     assert of_class == {"small": {NOT_READ}, "large": {NOT_READ, UNCERTAIN}}
-
-
-def test_the_health_panel_names_the_ways_of_io(swept):
-    assert "some but not all of the ways 0xc00 that I/O fills too" in machine.sentences(swept[1])
-
-
-def test_what_is_tried_against_a_loss_has_the_cache_of_its_class(swept):
-    assert {panel.title.partition(" ")[0]: panel.cache.ways for panel in mitigations._panels(swept[1])} == {
-        "dlrm~small": 8,
-        "dlrm~large": 12,
+    masks_of = {str(gift) for part in parts for (_, partition), gift in gifts(part).items() if partition == "split-4"}
+    labels = [" ".join(text.split()) for draw in (sensitivity.draw, partitions.draw) for text in texts(draw(found)[0])]
+    words = {
+        "first screen": [f"{curve.place[0]} {curve.with_most}" for curve in answer(found).curves],
+        "advice": [sentence(row, "") for row in advised.to_dict("records")],
+        "alone": [f"{row['lead']}: {row['measured']}" for row in context(found)["knees"] if not row["antagonists"]],
+        "figures": dict.fromkeys(label for label in labels if "MiB" in label),
+        "health": machine.sentences(found),
+        "comparison": sorted(masks_of),
     }
+    assert_as_before("class-caches", words)
 
 
 def test_the_plan_shows_schemata_and_isolation_by_class(swept):
@@ -163,9 +135,3 @@ def test_the_plan_shows_schemata_and_isolation_by_class(swept):
     assert "On large: To choose one of 10 isolating partitions takes 5 launches" in said
     assert said.count("Left out is split-11") == 1, "of large alone"
     assert NOTHING_NOW not in said
-
-
-def test_a_comparison_has_the_size_of_masks_by_class(swept):
-    for part, size in zip(parts_of(swept[1].plan), ("4 MiB", "8 MiB"), strict=True):
-        (words,) = {str(gift) for (_, partition), gift in gifts(part).items() if partition == "split-4"}
-        assert f"(4 ways, {size})" in words

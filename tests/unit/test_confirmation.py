@@ -19,7 +19,6 @@ from castmates.analysis.partitions.recommendation import (
     pareto_table,
     refusal,
 )
-from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
@@ -32,6 +31,8 @@ from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
 from castmates.study.variant_keys import VariantKeys
 from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.snapshots import assert_as_before
+from tests.unit.snapshots import refusal as refused
 
 STUDIES = sorted(Path("config/studies").glob("*.yaml"))
 MODELLED = "config/studies/modelled-cat-sweep.yaml"
@@ -158,15 +159,21 @@ def test_a_study_survives_being_written(file):
 
 def test_what_cannot_be_confirmed_is_told(parent):
     loaded, plan = parent
-    with pytest.raises(CastmatesError, match="no mix 'nobody'; there are: ranking"):
-        mix_under(plan, "nobody", "split-3")
-    with pytest.raises(CastmatesError, match=r"no partition 'split-99'; there are: split-1, split-2.* and [0-9]+ more"):
-        mix_under(plan, "vision+database", "split-99")
-    with pytest.raises(CastmatesError, match="at least 3"):
-        confirming(loaded.study, plan, mix_under(plan, "vision+database", "split-3"), 2)
-    other = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
-    with pytest.raises(CastmatesError, match="no sweep of the study makes"):
-        confirming(other, plan, mix_under(plan, "vision+database", "split-3"), 3)
+    mix = mix_under(plan, "vision+database", "split-3")
+    unswept = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
+    said = {
+        "no such mix": refused(mix_under, plan, "nobody", "split-3"),
+        "no such partition": refused(mix_under, plan, "vision+database", "split-99"),
+        "two launches": refused(confirming, loaded.study, plan, mix, 2),
+        "no sweep": refused(confirming, unswept, plan, mix, 3),
+    }
+    names = list(dict.fromkeys(mix.name for mix in plan.mixes if mix.antagonists))
+    for found in ((NOT_MET, NOT_MET), (TOO_FEW,), (NO_SWEEP,), (NOT_MET, TOO_FEW, NOT_MET)):
+        advice = pd.DataFrame({"mix": names[: len(found)], "verdict": found, "limit_pct": 3.0})
+        said[f"advice: {found}"] = refused(confirm.wanted, loaded.study, plan, advice, "")
+    advice = pd.DataFrame({"mix": names[:2], "verdict": [MET, TOO_FEW], "limit_pct": 3.0})
+    said["advice of one mix"] = refused(confirm.wanted, loaded.study, plan, advice, names[1])
+    assert_as_before("confirm-mistakes", said)
     assert len(confirmation_name("x" * 64, plan.mixes[1])) == 64
 
 
@@ -181,16 +188,19 @@ def test_launches_that_do_not_count(parent):
     mix, other = (mix_under(plan, "vision+database", name) for name in ("split-3", "split-4"))
     beside = mix_under(plan, "vision+stream", "split-3")
     changed = mix.model_copy(update={"identity": "other programs"})
+    records = {
+        "fresh": record(mix),
+        "of the search": record(mix, spec={"study": "s"}),
+        "of a seed of the search": record(mix, spec={"seed": 2}),
+        "failed": record(mix, status="failed"),
+        "emulated": record(mix, platform="emulated"),
+        "elsewhere": record(mix, host="there"),
+        "another partition": record(other),
+        "another antagonist": record(beside),
+        "another identity": record(changed),
+    }
     searched = Searched("s", mix, "measured", {1, 2}, {"here"})
-    assert refusal(record(mix), searched) == ""
-    assert refusal(record(mix, spec={"study": "s"}), searched) == "belongs to the search"
-    assert refusal(record(mix, spec={"seed": 2}), searched) == "belongs to the search"
-    assert refusal(record(mix, status="failed"), searched) == "failed"
-    assert refusal(record(mix, platform="emulated"), searched) == "is emulated, not measured"
-    assert refusal(record(mix, host="there"), searched) == "was measured on another machine (there)"
-    assert refusal(record(other), searched) == "has another partition"
-    assert refusal(record(beside), searched) == "has other programs or other CPUs"
-    assert refusal(record(changed), searched) == "has other programs or another machine"
+    assert_as_before("confirm-refused", {name: refusal(one, searched) for name, one in records.items()})
     modelled = Searched("s", mix, "modelled", {1, 2}, {"here"})
     assert refusal(record(mix, host="there", platform="modelled"), modelled) == ""
 
@@ -262,24 +272,3 @@ def test_fresh_launches_of_which_none_counts_stay_with_their_class(tmp_path):
     assert none["launches"].tolist() == [0]
     for column in ("mix", "lead", "antagonists", "machine"):  # by which the rows of a mix find each other
         assert set(none[column]) == set(searched[column]), column
-
-
-def test_what_stands_in_the_way_of_a_recommendation_is_told(parent):
-    loaded, plan = parent
-    names = list(dict.fromkeys(mix.name for mix in plan.mixes if mix.antagonists))
-
-    def refused(*found, mix=""):
-        advice = pd.DataFrame({"mix": names[: len(found)], "verdict": found, "limit_pct": 3.0})
-        with pytest.raises(CastmatesError) as problem:
-            confirm.wanted(loaded.study, plan, advice, mix)
-        return str(problem.value)
-
-    assert "the study 'modelled-cat-sweep' has nothing to confirm: no lead mask is shown to keep the limit of 3 %" in (
-        refused(NOT_MET, NOT_MET)
-    )
-    assert "fewer than three launches do not show" in refused(TOO_FEW)
-    assert "no partition that gives the lead its own ways was measured" in refused(NO_SWEEP)
-    both = refused(NOT_MET, TOO_FEW, NOT_MET)
-    assert "2 mixes: no lead mask is shown" in both
-    assert "1 mix: fewer than three launches" in both
-    assert f"the mix '{names[1]}' of the study" in refused(MET, TOO_FEW, mix=names[1])

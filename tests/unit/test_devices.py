@@ -1,5 +1,7 @@
 """Streams of GPUs in made traces, in the form that TensorFlow and XLA publish: no trace of a real GPU was at hand."""
 
+from operator import attrgetter
+
 import pandas as pd
 import pytest
 
@@ -51,19 +53,8 @@ def trace(tmp_path):
 
 
 def test_kernels_and_copies_know_their_operation_stream_and_what_they_are(trace):
-    found = [
-        (
-            call.stream,
-            call.activity,
-            call.name,
-            call.operation,
-            call.type,
-            call.bytes,
-            call.tensor_cores,
-            call.correlation,
-        )
-        for call in read_devices(*trace)
-    ]
+    shown = attrgetter("stream", "activity", "name", "operation", "type", "bytes", "tensor_cores", "correlation")
+    found = [shown(call) for call in read_devices(*trace)]
     gemm = ("Stream #7(Compute)", "kernel", GEMM, "model/dense/MatMul", "MatMul", 0, True)
     plain = ("Stream #7(Compute)", "kernel")
     assert found == [

@@ -11,6 +11,7 @@ from castmates.runner.processes.starts import Evictor
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.eviction import Emptied
 from castmates.study.spec import Share
+from tests.unit.snapshots import assert_as_before
 
 SIZE = 16 * eviction.MIB
 LLCS = (
@@ -165,29 +166,13 @@ def test_an_evictor_that_stands_still_is_told():
         eviction.change_shares(stage, NARROW)
 
 
-def test_the_record_of_a_launch_has_what_was_reached():
-    emptied = [Emptied(1, 0.01, 0.1), Emptied(4, 0.3, 0.4), Emptied(1, 0.0, 0.1)]
-    found = eviction.reached(emptied)
-    assert found == {
-        "times": 3,
-        "passes": 6,
-        "seconds": 0.6,
-        "read": 3,
-        "left": 0.01,
-        "left_most": 0.3,
-        "not_emptied": 1,
+def test_the_record_of_a_launch_has_what_was_reached_and_health_shows_it():
+    records = {
+        "some": [Emptied(1, 0.01, 0.1), Emptied(4, 0.3, 0.4), Emptied(1, 0.0, 0.1)],
+        "occupancy is not known": [Emptied(1, None, 0.1)] * 2,
+        "no cache was emptied": [Emptied(0, None, 0.0)] * 2,
+        "nothing": [],
     }
-    assert eviction.reached([]) == {}
-    facts = EvictionFacts.model_validate(found)
-    assert eviction_sentence([facts]) == (
-        "Last-level caches were emptied before each of 3 stretches; members then held 1 % (median), 30 % at most. "
-        "That was too much before 1 of them: scenes there did not begin with an empty cache."
-    )
-
-
-def test_health_shows_what_is_not_known_and_what_was_not_done():
-    unread = EvictionFacts.model_validate(eviction.reached([Emptied(1, None, 0.1)] * 2))
-    assert eviction_sentence([unread]).endswith("how much members then held of them could not be read.")
-    never = EvictionFacts.model_validate(eviction.reached([Emptied(0, None, 0.0)] * 2))
-    assert eviction_sentence([never]) == "Members lost ways before 2 stretches, and no cache was emptied."
-    assert eviction_sentence([EvictionFacts()]) == ""
+    found = {name: eviction.reached(emptied) for name, emptied in records.items()}
+    facts = {name: [EvictionFacts.model_validate(record)] for name, record in found.items()}
+    assert_as_before("eviction", {name: [found[name], eviction_sentence(own)] for name, own in facts.items()})

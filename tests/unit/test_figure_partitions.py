@@ -16,6 +16,7 @@ from castmates.report.results import Results
 from castmates.results.columns.study import LAUNCHES, frame
 from castmates.study.remarks import Remark
 from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import slices_of
 
 
@@ -79,16 +80,22 @@ def test_what_is_drawn_is_what_the_table_says():
 
 
 def test_a_panel_for_each_mix_with_the_sensitivity_of_its_lead():
-    one = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), noise=0.01, platform="modelled")
-    figure, source = partitions.draw(one)
-    said = texts(figure)
-    assert {"dlrm beside stream", "bert beside chase"} <= set(said)
-    assert any(text.startswith("modelled (not measured)") for text in said)
-    assert {"split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS, "without a partition", "cap-2"} <= set(said)
-    assert "ways of the lead (1.5 MiB each)" in said
-    assert len(figure.axes) == 2
-    assert list(source.columns) == partitions.SHOWN
-    assert "not measured" not in " ".join(texts(partitions.draw(results(atoms()))[0]))
+    studies = {
+        "two mixes, modelled": results(
+            atoms(), atoms("bert@0", "chase@1", sensitivity=()), noise=0.01, platform="modelled"
+        ),
+        "two launches": results(atoms(), noise=0.01, launches=2),
+        "a lead alone": results([mix for mix in atoms() if not mix.antagonists]),
+    }
+    said = {}
+    for name, one in studies.items():
+        drawn, source = partitions.draw(one)
+        words = dict.fromkeys(" ".join(text.split()) for text in texts(drawn))
+        told = [texts_for(figure, one).alternative for figure in ("partitions", "heatmap")]
+        said[name] = [f"{len(drawn.axes)} axes", *words, *told]
+        assert list(source.columns) == partitions.SHOWN
+        assert set(source.loc[source["series"] == "split", "within_launch"]) <= {name == "two launches"}
+    assert_as_before("figure-partitions", said)
 
 
 def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_antagonist():
@@ -105,21 +112,6 @@ def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_antago
     assert keys["split"].get_linestyle() == "-"
     beside = {look[0] for look in looks(one, antagonists(one)).values()}
     assert not beside & {line.get_color() for name, line in keys.items() if name not in partitions.GREYS}
-
-
-def test_few_launches_are_said_to_speak_of_themselves():
-    figure, source = partitions.draw(results(atoms(), noise=0.01, launches=2))
-    assert "within launch only" in " ".join(texts(figure)).replace("\n", " ")
-    assert source.loc[source["series"] == "split", "within_launch"].all()
-
-
-def test_a_lead_alone_has_a_panel_of_its_own():
-    one = results([mix for mix in atoms() if not mix.antagonists])
-    figure, _ = partitions.draw(one)
-    assert "dlrm alone" in texts(figure)
-    assert texts_for("partitions", one).alternative == "Losses under partitions: dlrm from 6.4 to 18.1 %."
-    assert texts_for("heatmap", one).alternative == "No mix of the study sweep was measured without a partition."
-    assert "was measured without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 
 def test_the_other_figures_show_what_holds_without_partitions():

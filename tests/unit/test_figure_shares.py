@@ -22,6 +22,7 @@ from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_figure_partitions import results as of_effects
 from tests.unit.test_figure_partitions import texts
 
@@ -33,34 +34,6 @@ def results(*groups, noise=0.004, limit=25.0, **given):
     pareto = pareto_table(plan, found.windows, found.effects)
     advice = worthwhile(recommendations(pareto, limit), found.effects).assign(cache_ways=12)
     return replace(found, sensitivity=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
-
-
-def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
-    one = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), platform="modelled")
-    figure, source = sensitivity.draw(one)
-    said = texts(figure)
-    assert {"dlrm", "bert", "alone", "beside stream", "beside chase"} <= set(said)
-    assert any("the knee, from which on 95 %" in text for text in said)
-    assert "12" in said  # MiB of eight ways
-    assert len(source) == len(one.sensitivity)
-    words = texts_for("sensitivity", one).alternative
-    assert "dlrm alone: " in words
-    assert "knee" in words
-    assert "(4 launches)" in texts_for("sensitivity", one).caption
-
-
-def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
-    one = results(atoms())
-    chosen = one.recommendations["partition"].iloc[0]
-    fresh = one.pareto[one.pareto["partition"] == chosen].assign(stage=CONFIRMED, source="fresh", frontier=False)
-    pareto = pd.concat([one.pareto, fresh], ignore_index=True)
-    figure, source = pareto_figure.draw(replace(one, pareto=pareto))
-    said = [text.replace("\n", " ") for text in texts(figure)]
-    assert any("filled: fresh launches" in text for text in said)
-    assert any("the limit of 25 %" in text for text in said)
-    assert "no partition" in said
-    assert source is pareto
-    assert "no point is confirmed yet" in texts_for("pareto", one).caption
 
 
 def test_a_point_that_would_squeeze_the_others_is_an_arrow_with_its_numbers():
@@ -123,19 +96,25 @@ def test_without_partitions_the_figures_say_why_they_are_empty():
         assert "is known" in texts(figure)[0].replace("\n", " ")
 
 
-def test_sentences_name_ways_loss_others_and_the_next_step():
+def test_figures_and_sentences_name_ways_losses_others_and_the_next_step():
     one = results(atoms())
-    (said,) = recommendation.context(one)["sentences"]
-    assert "of 12 ways" in said
-    assert "keep the loss within 25 %" in said
-    (row,) = one.recommendations.to_dict("records")
-    assert f"instead of {row['without_pct']:.1f} %" in said
-    assert "; stream then loses " in said
-    assert "Not confirmed yet: run `castmates sweep STUDY.yaml --confirm`" in said
-    (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
-    assert "no lead mask is shown to keep the loss within 1 %" in none
-    (few,) = recommendation.context(results(atoms(), launches=2))["sentences"]
-    assert "2 launches cannot show" in few
+    two = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), platform="modelled")
+    chosen = one.recommendations["partition"].iloc[0]
+    fresh = one.pareto[one.pareto["partition"] == chosen].assign(stage=CONFIRMED, source="fresh", frontier=False)
+    confirmed = replace(one, pareto=pd.concat([one.pareto, fresh], ignore_index=True))
+    studies = {"a lead": one, "two leads, modelled": two, "confirmed": confirmed,
+               "none keeps 1 %": results(atoms(), limit=1.0), "two launches": results(atoms(), launches=2)}  # fmt: skip
+    said = {}
+    for name, found in studies.items():
+        for figure, module in (("sensitivity", sensitivity), ("pareto", pareto_figure)):
+            drawn, _ = module.draw(found)
+            told = texts_for(figure, found)
+            words = dict.fromkeys(" ".join(text.split()) for text in texts(drawn))
+            said[f"{name}: {figure}"] = [*words, told.alternative, told.caption]
+        said[f"{name}: sentences"] = recommendation.context(found)["sentences"]
+    assert_as_before("figure-shares", said)
+    assert pareto_figure.draw(confirmed)[1] is confirmed.pareto
+    assert len(sensitivity.draw(two)[1]) == len(two.sensitivity)
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 8)), max_size=10))

@@ -17,6 +17,7 @@ from castmates.results.trials import TrialRecord
 from castmates.study.class_names import named
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
+from tests.unit.snapshots import assert_as_before
 
 LEADS = {"job": 100.0, "job-changed": 40.0}
 LAUNCHES, ROUNDS = 5, 3
@@ -65,13 +66,7 @@ def test_leads_on_nodes_of_a_class_are_known_by_their_names_without_it():
     found = [gains(each, "job", "job-changed", 2.5, beside(), margin=0.02) for each in (made, classed)]
     assert len(found[1]) == 2
     pd.testing.assert_frame_equal(*found)
-    row = {
-        "lead": "job~xeon",
-        "antagonists": "n0",
-        "loss_pct": 9.0,
-        "loss_low": 8.0,
-        "loss_high": 10.0,
-    }
+    row = {"lead": "job~xeon", "antagonists": "n0", "loss_pct": 9.0, "loss_low": 8.0, "loss_high": 10.0}
     trial = TrialRecord("t", "small-operations/job~xeon", "job", "job-changed", "", (), 1.0, "x")
     assert loss_of(Tried(trial, found[1], pd.DataFrame([row]), pd.DataFrame()), "job", "n0") == (9.0, 8.0, 10.0)
 
@@ -105,39 +100,26 @@ def trial_of(**changes):
     return replace(TrialRecord("trial", "input-bound/job", "job", "job-changed", "", changed, 2.5, "Speed."), **changes)
 
 
-def test_a_trial_is_put_in_words_with_the_losses_of_both():
-    made = windows(0.7, np.random.default_rng(1), between=0.002)
-    table = gains(made, "job", "job-changed", 2.5, beside(), margin=0.02)
+def test_a_trial_is_put_in_words():
+    """The gain of a changed lead with the losses of both; mitigations; what was not measured has its reason."""
+    table = gains(
+        windows(0.7, np.random.default_rng(1), between=0.002), "job", "job-changed", 2.5, beside(), margin=0.02
+    )
     loss = {"antagonists": "n0", "lead": ["job", "job-changed"], "loss_pct": [20.0, 49.0]}
     losses = pd.DataFrame(loss | {"loss_low": [19.0, 48.0], "loss_high": [21.0, 50.0]})
-    head, alone, with_n0 = sentences(Tried(trial_of(), table, losses, frame([], MITIGATIONS)))
-    assert "job with `--batch` 160 (instead of 64)" in head
-    assert "had no part in the finding" in head
-    assert alone.startswith("Alone: a gain of ")
-    assert "in work a second (proven; 5 launches as it is, 5 changed)" in alone
-    assert with_n0.startswith("Beside n0: a gain of −")
-    assert "it loses 20.0 % [19.0, 21.0] of its speed alone as it is, and 49.0 % [48.0, 50.0] changed" in with_n0
-
-
-def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason():
     rows = [{"mitigation": "unmanaged", "gain_pct": 0.0, "launches": 5},
             {"mitigation": "quota", "partition": "quota-50", "gain_pct": 8.0, "gain_low": 5.0, "gain_high": 11.0,
              "cost_pct": 48.0, "launches": 5, "verdict": "gain"},
             {"mitigation": "ways", "gain_pct": np.nan, "launches": 0, "reason": "nothing is cut here"}]  # fmt: skip
     empty = {name: 0 if kind == "int64" else np.nan if kind == "float64" else "" for name, kind in MITIGATIONS.items()}
-    table = frame([empty | row for row in rows], MITIGATIONS)
-    tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
-    head, quota, ways = sentences(tried)
-    assert "mitigations of job+n0" in head
-    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
-    assert "(proven; 5 launches); its antagonists pay 48.0 %" in quota
-    assert ways == "ways: not measured, because nothing is cut here."
-
-
-def test_a_trial_without_results_says_so():
-    tried = Tried(trial_of(), frame([], GAINS), frame([], EFFECTS), frame([], MITIGATIONS))
-    (only,) = sentences(tried)
-    assert only == "A trial of job with `--batch` 160 (instead of 64) is written, and has no results yet."
+    tried = frame([empty | row for row in rows], MITIGATIONS)
+    nothing = frame([], GAINS), frame([], EFFECTS)
+    trials = {
+        "a changed lead": Tried(trial_of(), table, losses, frame([], MITIGATIONS)),
+        "mitigations": Tried(trial_of(changed="", mix="job+n0"), *nothing, tried),
+        "no results yet": Tried(trial_of(), *nothing, frame([], MITIGATIONS)),
+    }
+    assert_as_before("gains", {name: sentences(trial) for name, trial in trials.items()})
 
 
 def test_a_trial_of_a_changed_lead_needs_no_table_of_mitigations(tmp_path):

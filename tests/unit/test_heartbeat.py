@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.workloads.heartbeat import (
-    VARIABLE,
-    HeartbeatError,
-    Reader,
-    State,
-    Writer,
-    create,
-)
+from castmates.workloads.heartbeat import VARIABLE, HeartbeatError, Reader, State, Writer, create
 
 
 @pytest.fixture
@@ -73,10 +66,7 @@ def test_wrap_around_and_late_attach(path):
     assert (beats.head, beats.lost) == (20, 13)
 
 
-@given(
-    capacity=st.sampled_from([2, 4, 16]),
-    steps=st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=80),
-)
+@given(st.sampled_from([2, 4, 16]), st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=80))
 def test_reads_give_all_that_was_written_but_the_lost(capacity, steps):
     """`None` is a read, a number is a beat of so many units."""
     with tempfile.TemporaryDirectory() as directory:
@@ -97,11 +87,7 @@ def test_reads_give_all_that_was_written_but_the_lost(capacity, steps):
                 since = beats.head
 
 
-@given(
-    before=st.integers(0, 20),
-    during=st.integers(0, 20),
-    since=st.integers(0, 20),
-)
+@given(*[st.integers(0, 20)] * 3)
 def test_records_overwritten_during_the_copy_are_dropped(before, during, since):
     """The writer goes on between the reader's two looks at the head, as a real one may."""
     capacity = 8
@@ -156,10 +142,7 @@ def test_a_foreign_file_is_refused_and_left_alone(path):
 
 
 def damaged(offset, value):
-    def change(raw):
-        struct.pack_into("=I", raw, offset, value)
-
-    return change
+    return lambda raw: struct.pack_into("=I", raw, offset, value)
 
 
 @pytest.mark.parametrize(
@@ -171,29 +154,18 @@ def damaged(offset, value):
         (damaged(12, 12), "do not fit its capacity of 12 records"),
         (damaged(12, 0), "do not fit its capacity of 0 records"),
         (lambda raw: raw.__delitem__(slice(-1, None)), "127 bytes do not fit its capacity of 4 records"),
+        (damaged(16, 9), "its state is 9"),
     ],
 )
 def test_a_damaged_file_is_refused(path, damage, message):
+    with pytest.raises(HeartbeatError, match="No such file"):
+        Reader(path)
     create(path, capacity=4)
     raw = bytearray(path.read_bytes())
     damage(raw)
     path.write_bytes(raw)
     with pytest.raises(HeartbeatError, match=message):
-        Reader(path)
-
-
-def test_an_impossible_state_is_reported(path):
-    create(path, capacity=4)
-    raw = bytearray(path.read_bytes())
-    struct.pack_into("=I", raw, 16, 9)
-    path.write_bytes(raw)
-    with Reader(path) as reader, pytest.raises(HeartbeatError, match="its state is 9"):
-        _ = reader.state
-
-
-def test_a_missing_file_is_reported(path):
-    with pytest.raises(HeartbeatError, match="No such file"):
-        Reader(path)
+        _ = Reader(path).state
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 3, 100, -4])
@@ -216,10 +188,3 @@ def test_reading_on_from_nowhere_is_refused(path, since):
     writer.beat()
     with Reader(path) as reader, pytest.raises(HeartbeatError, match=f"no record {since}"):
         reader.beats(since)
-
-
-def test_close_twice(path):
-    create(path)
-    reader = Reader(path)
-    reader.close()
-    reader.close()
