@@ -3,13 +3,7 @@
 import pytest
 
 from castmates.study.model import Workload
-from castmates.study.profile_launches import (
-    after_rounds_line,
-    can_be_profiled,
-    cost_windows,
-    profiled_scenes,
-    seconds,
-)
+from castmates.study.profile_launches import after_rounds_line, can_be_profiled, cost_windows, profiled_scenes, seconds
 from tests.unit.makers import plan, study, workloads
 
 JOB = Workload(

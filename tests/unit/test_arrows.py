@@ -22,19 +22,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "rdt": {"linux", "machine", "study"},
     "analysis": {COLUMNS, "study"},
     "results": {COLUMNS, "study"},
-    "runner": {
-        "timeline",
-        "traces",
-        "workloads",
-        "inside",
-        "rdt",
-        "counters",
-        "machine",
-        "analysis",
-        "linux",
-        COLUMNS,
-        "study",
-    },
+    "runner": {"timeline", "traces", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux"}
+    | {COLUMNS, "study"},
     "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "workloads", "machine", "results", "study"},
@@ -54,42 +43,17 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
-FLAT = {
-    "english",
-    "errors",
-    "extras",
-    "files",
-    "protocols",
-    "sampler",
-    "parallel",
-    "project",
-    "plugins",
-    "shipped",
-    "__init__",
-    "__main__",
+FLAT = {"english", "errors", "extras", "files", "protocols", "sampler", "parallel", "project", "plugins", "shipped"}
+FLAT |= {"__init__", "__main__"}
+ELSEWHERE = {  # what other interpreters import: the standard library, and these
+    "": ["heartbeat", "phases", "phase_writer", "phase_file", "phase_layout", "phase_names"],
+    "attached.": ["follow"],
+    "jaxjobs.": ["__main__", "job", "models"],
+    "jobs.": ["asked", "data", "loop"],
+    "stressng.": ["__main__"],
+    "tfmodels.": ["__main__", "marks", "graph_ranges"],
+    "torchjobs.": ["__main__", "job", "models"],
 }
-ELSEWHERE = [  # what other interpreters import: the standard library, and these
-    "heartbeat",
-    "phases",
-    "phase_writer",
-    "phase_file",
-    "tfmodels.__main__",
-    "tfmodels.marks",
-    "stressng.__main__",
-    "jobs.asked",
-    "jobs.data",
-    "jobs.loop",
-    "torchjobs.__main__",
-    "torchjobs.job",
-    "torchjobs.models",
-    "jaxjobs.__main__",
-    "jaxjobs.job",
-    "jaxjobs.models",
-    "phase_layout",
-    "phase_names",
-    "tfmodels.graph_ranges",
-    "attached.follow",
-]
 
 
 def test_every_room_is_known():
@@ -121,7 +85,7 @@ def test_pure_rooms_touch_neither_files_nor_hardware(room):
         assert not {name.split(".")[0] for name in names} & NOT_PURE, file
 
 
-@pytest.mark.parametrize("module", ELSEWHERE)
+@pytest.mark.parametrize("module", [folder + name for folder, names in ELSEWHERE.items() for name in names])
 def test_what_other_interpreters_import_needs_nothing_of_ours(module):
     for name in house.imports()[f"castmates.workloads.{module}"]:
         assert name.startswith("castmates.workloads"), name

@@ -12,6 +12,7 @@ from castmates.report.results import Results
 from castmates.report.text.memory import bandwidth, pages
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_memory_peak import SMALL, record
 from tests.unit.windows_maker import cohort, mix, plan, written
 
@@ -86,20 +87,15 @@ def shown(table: pd.DataFrame, peak: object) -> str:
     return " ".join(bandwidth(Results(name="x", effects=table.reset_index(), machine=facts)))
 
 
-def test_an_equivalent_result_beside_an_idle_memory_is_named():
+def test_what_antagonists_took_of_the_memory_is_told_and_a_peak_that_is_not_the_memorys_is_labelled():
     """What 'equivalent beside memory streaming' was on a machine whose memory was 5 % busy."""
-    said = shown(effects(), BIG)
-    assert "stream 10.5 GB/s (5 % of the peak)" in said
-    assert "dlrm beside stream and dlrm beside stream+chase: no loss, with memory that was mostly idle" in said
-    assert "300 GB/s of reads, by 32 of 64 cores or fewer" in said
-
-
-def test_a_peak_that_is_not_the_memorys_is_labelled():
     assert SMALL is not None
-    said = shown(effects(peak=SMALL), record((1, 15), (2, 28)))
-    assert "2 cores, all that there are here: memory may give more" in said
-    assert "was not measured (`castmates doctor --memory-peak`)" in shown(effects(peak=None), None)
-    assert shown(effects(TWO), BIG) == ""
+    assert_as_before("bandwidth", {
+        "of a large peak": shown(effects(), BIG),
+        "of all cores that there are": shown(effects(peak=SMALL), record((1, 15), (2, 28))),
+        "no peak": shown(effects(peak=None), None),
+        "programs of others": shown(effects(TWO), BIG),
+    })  # fmt: skip
 
 
 def launch(huge: int, wanted: str = "huge") -> LaunchRecord:
@@ -109,10 +105,11 @@ def launch(huge: int, wanted: str = "huge") -> LaunchRecord:
 
 
 def test_pages_that_were_not_given_or_differ_are_named():
-    assert pages([launch(98), launch(98)]) == []
-    assert pages([launch(0, "usual")]) == []
-    (missed,) = pages([launch(0), launch(0)])
-    assert missed.startswith("chase asked for huge pages and did not have them")
-    (differ,) = pages([launch(0, "as the system gives"), launch(90, "as the system gives")])
-    assert differ == "The share of memory on huge pages differs between launches: chase (0 to 90 %)."
-    assert pages([LaunchRecord({})]) == []
+    usual = "as the system gives"
+    assert_as_before("pages", {
+        "given": pages([launch(98), launch(98)]),
+        "not asked for": pages([launch(0, "usual")]),
+        "asked for and not given": pages([launch(0), launch(0)]),
+        "different between launches": pages([launch(0, usual), launch(90, usual)]),
+        "no record": pages([LaunchRecord({})]),
+    })  # fmt: skip

@@ -13,6 +13,7 @@ from benchmarks.machine import ROOT, Moment, machine
 from benchmarks.runs import Run
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
+from tests.unit.snapshots import assert_as_before
 
 BEGUN = datetime(2026, 11, 22, 17, 0, tzinfo=timezone(timedelta(hours=1)))
 GAP, DIAL, SHARE = (
@@ -45,65 +46,31 @@ def code(monkeypatch):
     monkeypatch.setattr(everything, "code_of", lambda _: "now")
 
 
-def test_a_page_has_the_newest_run_in_full_and_all_of_them_beside_each_other():
-    text = page.page({"restart_gap": [run_of(GAP, hour=hour) for hour in range(3)]}, [GAP])
-    body = section_of(text, "What gap gives")
-    assert "Text of hour 2." in body
-    assert "Text of hour 0." not in body
-    heads = next(line for line in body.splitlines() if line.startswith("|  | 2026"))
-    assert [f"2026-11-22 {17 + hour}:00, commit abc{hour}" in heads for hour in range(3)] == [True] * 3
-    assert body.count("1.00 % (0.50 to 1.50): met") == 3
-    assert "in each of 3 runs" in text
-
-
-@pytest.mark.parametrize(
-    ("highs", "group", "shown"),
-    [
-        ([1.5, 1.6, 1.7], "Met", "in each of 3 runs"),
-        ([1.5, 2.5, 1.7], "Repetitions differ", "met in 2, unresolved in 1 of 3 runs"),
-        ([2.5, 2.5, 2.5], "Unresolved", "in each of 3 runs"),
-        ([1.5], "Met", "in its only run"),
-    ],
-)
-def test_a_claim_stands_when_every_repetition_shows_it(highs, group, shown):
-    text = page.page({"restart_gap": [run_of(GAP, finding(high=high), hour=n) for n, high in enumerate(highs)]}, [GAP])
-    lists = section_of(text, "Aims and results")
-    assert lists.startswith(f"\n**{group}**: 1 of 1.")
-    assert shown in lists
-    assert "- [What gap gives](#what-gap-gives)\n  - a loss: " in lists
-
-
-def test_without_an_interval_there_is_no_verdict_and_without_an_aim_no_claim():
+def test_a_claim_stands_when_every_repetition_shows_it():
+    """The newest run in full, all of them beside each other; what was run otherwise is no repetition."""
     bare = Finding(what="bare", value=3.0, unit="s", count=1, of="launches", aim=Aim(most=9))
     aimless = Finding(what="aimless", value=3.0, unit="s", low=2.0, high=4.0, count=5, of="launches")
-    text = page.page({"restart_gap": [run_of(GAP, bare, aimless)]}, [GAP])
-    lists = section_of(text, "Aims and results")
-    assert lists.startswith("\n**One run, no verdict**: 1 of 1.")
-    assert "aimless" not in lists
-    assert "| aimless | 3.0 s (2.0 to 4.0) | 5 launches |  |  |" in text
-
-
-@pytest.mark.parametrize("changes", [{"command": "python -m benchmarks.restart_gap --seed 2"}, {"protocol": 5}])
-def test_other_commands_and_other_ways_of_measuring_are_no_repetitions(changes):
-    both = [run_of(GAP, finding(high=9.0), **changes), run_of(GAP, hour=1)]
-    text = page.page({"restart_gap": both}, [GAP])
-    assert "in its only run" in text
-    assert "Repeated" not in text
+    kept = {
+        str(highs): [run_of(GAP, finding(high=high), hour=hour) for hour, high in enumerate(highs)]
+        for highs in ([1.5, 1.6, 1.7], [1.5, 2.5, 1.7], [2.5, 2.5, 2.5], [1.5])
+    }
+    kept["no interval, no aim"] = [run_of(GAP, bare, aimless)]
+    for changes in ({"command": "python -m benchmarks.restart_gap --seed 2"}, {"protocol": 5}):
+        kept[str(changes)] = [run_of(GAP, finding(high=9.0), **changes), run_of(GAP, hour=1)]
+    said = {}
+    for name, runs_ in kept.items():
+        text = page.page({"restart_gap": runs_}, [GAP])
+        said[name] = [
+            line for part in ("Aims and results", "What gap gives") for line in section_of(text, part).split("\n")
+        ]
+    said["due"] = section_of(page.page({"share": [run_of(SHARE)]}, [SHARE]), "Aims and results").split("\n")
+    said["nothing was measured"] = page.page({}, [GAP, DIAL]).split("\n")
+    assert_as_before("benchmark-page", said)
 
 
 def test_another_aim_is_another_claim():
     both = [run_of(GAP, finding(high=3.5, most=3.0)), run_of(GAP, finding(), hour=1)]
     assert [claim.verdicts for claim in page.claims(both)] == [("met",)]
-
-
-def test_what_was_not_measured_is_on_the_page_by_its_name():
-    text = page.page({"restart_gap": [run_of(GAP)]}, [GAP, DIAL])
-    assert "**Not measured yet**: `dial`" in text
-    assert page.page({}, [GAP, DIAL]).count("`restart_gap`, `dial`") == 1
-
-
-def test_repetitions_that_are_still_due_are_named():
-    assert "To be repeated in 3 separate hours; 1 so far" in page.page({"share": [run_of(SHARE)]}, [SHARE])
 
 
 def test_whoever_is_killed_half_way_loses_one_run_and_goes_on_with_it(tmp_path, code):
@@ -265,17 +232,7 @@ def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tm
     first.rename(first.with_name("0-earlier"))
     sweeps.keep(swept(tmp_path / "two", ratio_high=1.01, verdict="unclear"), 0.03, tmp_path / "kept")
     found = sweeps.kept(tmp_path / "kept")
-    text = page.page({}, swept=found)
-    assert "2 fresh sweeps" in text
-    assert "| a+b | 20.4 ± 1.3, loss | 20.4 ± 1.3, unclear |" in text
-    assert "a+c | 0.2 ± 1.2, no loss" in text
-    assert "77.0" not in text, "partitions are no pairs"
-    assert "| **median half-width** | 1.2 points | 1.2 points |" in text
-    assert "1.000 (0.990 to 1.022): at 2 % inconclusive, at 3 % passes" in text
-    assert "1.000 (0.990 to 1.010): passes at 2 % and at 3 %" in text
-    assert "positive, a+b | 1.200 (1.100 to 1.300): sensitive |" in text
-    assert "commit abc: X, Linux 6.18; 2 launches in 9.0 minutes" in text
-    assert "All intervals of a row overlap." in text
+    assert_as_before("benchmark-sweeps", {"two sweeps": page.page({}, swept=found).split("\n")})
     effects = found[1].effects
     effects.loc[effects["mix"] == "a+b", ["loss_pct", "loss_low", "loss_high"]] = 10.0, 9.0, 11.0
     assert "do not overlap, in 1 of 2 rows: a+b (10.0 to 20.4)." in page.page({}, swept=found)

@@ -1,14 +1,10 @@
 """What the benchmarks read from slices, and how they charge for them."""
 
-import random
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import edges, perturbation, share, usual
-from benchmarks.campaign import Campaign
+from benchmarks import edges, perturbation, share
 from benchmarks.launches import Measured, control_seconds
 from castmates.runner.rounds.pace import Steps, pace_of
 from tests.unit.windows_maker import DESIGN
@@ -87,16 +83,6 @@ def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
     assert edges.first_steps(table, "lead") == pytest.approx([11.0] * 4)
     beating = table.assign(beats=6, last_ns=table["first_ns"] + NS // 100)
     assert edges.steps(beating, "lead") == pytest.approx([2.0] * 4)
-
-
-def test_turns_of_the_usual_way_take_every_arm_once_in_random_order():
-    campaign = Campaign(SimpleNamespace(mixes=[None] * 3), [], None, None)
-    taken = []
-    campaign.measure_run = lambda arm: taken.append(arm) or usual.Run((1.0,), (2.0, 7.0), 0.0, (1.0,))
-    assert {campaign.measure_next(random.Random(number)) for number in range(10)} == {7.0}
-    assert [sorted(taken[at : at + 4]) for at in (0, 4)] == [[0, 1, 2, 3]] * 2
-    assert taken[:4] != taken[4:8] or taken[:4] != [0, 1, 2, 3]
-    assert (len(campaign.turns), len(campaign.cycles[-1])) == (2, 2)
 
 
 def test_noise_alone_is_no_perturbation_in_either_direction():

@@ -51,10 +51,7 @@ def refused(*arguments):
 
 def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
     analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), launches=3))
-    for command, limit in (
-        (CONFIRM, "x"),
-        *((SHOW, limit) for limit in ("0", "-3", "200", "nan", "3 % or so")),
-    ):
+    for command, limit in ((CONFIRM, "x"), *((SHOW, limit) for limit in ("0", "-3", "200", "nan", "3 % or so"))):
         said = f"--limit is '{limit}', expected a share above 0% and below 100%, such as 3%."
         assert refused(command, "--limit", limit) == said
     for limit in ("20%", "20 %"):

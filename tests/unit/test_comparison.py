@@ -159,12 +159,8 @@ def test_partitions_are_matched_by_name_and_by_what_they_give():
     table = compare(Side(a, windows(a)), Side(b, windows(b)), MARGIN)
     lead = table[(table["member"] == "dlrm") & (table["baseline"] == "alone")].set_index("partition_a")
     assert set(table["where"]) == {"both"}
-    assert lead.loc["split-2", ["partition_b", "masks", "lead_ways_a", "lead_ways_b"]].tolist() == [
-        "split-2",
-        "differ",
-        2,
-        3,
-    ]
+    ways = lead.loc["split-2", ["partition_b", "masks", "lead_ways_a", "lead_ways_b"]].tolist()
+    assert ways == ["split-2", "differ", 2, 3]
     assert lead.loc["split-4", ["partition_b", "masks"]].tolist() == ["mine", "same"]
     assert lead.loc["unmanaged", "masks"] == ""
 

@@ -78,11 +78,7 @@ def test_a_antagonist_has_the_colour_that_it_has_in_the_baselines_own_figures(ap
     assert set(looks_in_order(antagonists_of(ONE), ["chase"]).values()) == {wanted["chase"]}
     times = (("one", "2026-01-01T10:00:00+00:00"), ("two", "2026-02-01T10:00:00+00:00"))
     two = compare_studies([study(tmp_path / name, 0.1, when, "here") for name, when in times], None)
-    for drawn in (
-        comparison_figure.draw_several(apart),
-        page.draw(apart),
-        comparison_figure.draw(two.pairs[0]),
-    ):
+    for drawn in (comparison_figure.draw_several(apart), page.draw(apart), comparison_figure.draw(two.pairs[0])):
         assert set(wanted.values()) <= coloured(drawn[0])
     for several, draw in (
         (apart, comparison_figure.draw_several),

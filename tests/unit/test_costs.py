@@ -18,18 +18,11 @@ from tests.unit.snapshots import assert_as_before
 
 def pairs(change_pct: float, noise: float, launches: int, each: int, seed: int = 1) -> pd.DataFrame:
     dice = random.Random(seed)
-    return pd.DataFrame(
-        [
-            {
-                "collector": "it",
-                "cohort": "a",
-                "launch": launch,
-                "difference": math.log1p(change_pct / 100) + dice.gauss(0, noise),
-            }
-            for launch in range(launches)
-            for _ in range(each)
-        ]
-    )
+    about = {"collector": "it", "cohort": "a"}
+    numbers = [launch for launch in range(launches) for _ in range(each)]
+    noisy = [math.log1p(change_pct / 100) + dice.gauss(0, noise) for _ in numbers]
+    rows = zip(numbers, noisy, strict=True)
+    return pd.DataFrame([about | {"launch": launch, "difference": difference} for launch, difference in rows])
 
 
 @given(st.floats(-50, 50), st.integers(1, 8), st.integers(1, 5))

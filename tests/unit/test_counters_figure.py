@@ -11,6 +11,7 @@ from castmates.report.results import Results
 from castmates.results.columns.launch import COUNTERS, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import one_slice
 
 SECOND = 10**9
@@ -159,30 +160,24 @@ def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
     assert counters.how_counted(counter_tables(*made_up())[0]) == "counted by control group"
 
 
-def test_without_anything_counted_the_figure_says_why(tmp_path):
-    counts, windows = made_up(
-        spoil=lambda row: row | {"value": np.nan, "status": "not supported", "note": "no counter"}
-    )
-    figure, source = counters.draw(results(tmp_path, counts, windows))
-    assert "no counter" in figure.texts[-1].get_text().replace("\n", " ")
-    assert len(source) == 3
-    nothing = results(tmp_path / "none", frame([], COUNTERS), windows)
-    assert "No event could be compared" in counters.draw(nothing)[0].texts[-1].get_text().replace("\n", " ")
+def told(found):
+    figure, _ = counters.draw(found)
+    words = [" ".join(text.get_text().split()) for text in figure.texts]
+    return [*words, "", counters.lacking(found), counters.alternative(found)]
 
 
-def test_where_time_alone_was_counted_the_figure_says_that_it_is_the_rate_once_more(tmp_path):
-    def spoil(row):
-        missing = {"value": np.nan, "status": "not supported", "note": "no counter"}
-        return row | ({"event": "task-clock"} if row["event"] == "cycles" else missing)
-
-    found = results(tmp_path, *made_up(spoil=spoil))
-    assert counters.lacking(found) == (
-        "No event could be counted but processor time, which says no more than the rate does. Not counted: "
-        "instructions, LLC-load-misses "
-        "(not supported: no counter)."
-    )
-    assert counters.alternative(found) == counters.lacking(found)
-    assert counters.lacking(results(tmp_path / "all", *made_up())) == ""
+def test_the_figure_says_why_where_nothing_or_time_alone_was_counted(tmp_path):
+    missing = {"value": np.nan, "status": "not supported", "note": "no counter"}
+    time_alone = made_up(spoil=lambda row: row | ({"event": "task-clock"} if row["event"] == "cycles" else missing))
+    nothing, windows = made_up(spoil=lambda row: row | missing)
+    studies = {
+        "all": results(tmp_path / "all", *made_up()),
+        "nothing could be counted": results(tmp_path / "nothing", nothing, windows),
+        "nothing is there": results(tmp_path / "none", frame([], COUNTERS), windows),
+        "time alone, which is the rate once more": results(tmp_path / "time", *time_alone),
+    }
+    assert_as_before("counters-figure", {name: told(found) for name, found in studies.items()})
+    assert len(counters.draw(studies["nothing could be counted"])[1]) == 3
 
 
 @pytest.mark.parametrize(

@@ -152,19 +152,8 @@ def test_verdicts_err_as_seldom_as_they_claim():
 
 def table():
     """The figures as the rows of a Markdown table."""
-    columns = [
-        "alone",
-        "placebo",
-        "antagonist alone",
-        "half-width",
-        "within, these launches",
-        "within, the truth",
-        "pooled rounds",
-        "pooled windows",
-        "campaigns apart",
-        "control",
-        "false alarms",
-    ]
+    columns = ["alone", "placebo", "antagonist alone", "half-width", "within, these launches", "within, the truth"]
+    columns += ["pooled rounds", "pooled windows", "campaigns apart", "control", "false alarms"]
     rows = [f"| machine | launches | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
     for machine, launches in CONDITIONS:
         shares = (f"{100 * measured(machine, launches)[name]:.1f}" for name in columns)

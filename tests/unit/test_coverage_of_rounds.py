@@ -219,17 +219,8 @@ def test_deciding_after_two_launches_loses_less_than_any_fixed_number():
 
 def table():
     """Both tables in Markdown."""
-    head = [
-        "case",
-        "within",
-        "between",
-        "launch",
-        "round",
-        "first",
-        "decided",
-        "best",
-        *(f"{count} launches" for count in COUNTS),
-    ]
+    head = ["case", "within", "between", "launch", "round", "first", "decided", "best"]
+    head += [f"{count} launches" for count in COUNTS]
     lines = [f"| {' | '.join([*head, 'stopped at 3 %'])} |", "|" + " --- |" * (len(head) + 1)]
     for name, truth in COVERED.items():
         then = studied(name)[1]

@@ -383,14 +383,8 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
     study_ = results(tmp_path / "study")
     asking = study_.plan.model_copy(update={"profiles": study_.plan.launches[:1]})
     study_.folder.plan_file.write_text(asking.canonical())
-    for name in (
-        "dataflow_nodes",
-        "dataflow_edges",
-        "critical_path",
-        "path_operations",
-        "path_effects",
-        "path_changes",
-    ):
+    names = ("critical_path", "path_operations", "path_effects", "path_changes")
+    for name in ("dataflow_nodes", "dataflow_edges", *names):
         getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
     for file in study_.folder.tables.glob("effects.*"):
         file.unlink()

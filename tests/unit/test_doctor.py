@@ -16,6 +16,7 @@ from castmates.machine.topology import read_topology
 from castmates.workloads import packages
 from tests.needs import lacks
 from tests.unit import sysfs
+from tests.unit.snapshots import assert_as_before
 
 INFO = {
     "L3/cbm_mask": "7ff",
@@ -98,10 +99,7 @@ def rows(tree, **changed):
 def test_a_complete_server_lacks_only_what_was_not_tried(server):
     mount(server)
     found = rows(server, **TRIED)
-    assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
-        "SMT off": "partly",
-        "CDP": "partly",
-    }
+    assert {name: c.state for name, c in found.items() if c.state != "yes"} == {"SMT off": "partly", "CDP": "partly"}
     assert found["CAT"].finding == "11 ways, 8 classes, at least 1 way(s) a mask, ways 600 shared with I/O"
     assert found["MBM"].finding == "mbm_total_bytes, mbm_local_bytes, 192 monitoring ids"
     assert "L3:1 35.75 MiB 11 ways, CPUs 2-3,6-7" in found["shared LLC"].finding
@@ -113,41 +111,31 @@ def summary(tree, **changed):
     return summarise(examine(facts, topology), facts, topology)
 
 
-def states(found):
-    return [verdict.state for verdict in found.verdicts]
+def guest(root):
+    sysfs.write(root / "proc/cpuinfo", "flags : fpu hypervisor")
+    sysfs.write(root / "proc/filesystems", "nodev\tsysfs")
 
 
-def test_a_complete_server_measures_explains_and_partitions(server):
-    mount(server)
-    found = summary(server, **TRIED)
-    assert states(found) == ["yes", "partly", "yes", "yes"]
-    assert found.verdicts[1].why == "cores with siblings in use"
-    assert any("smt/control" in how for _, how in found.changes)
-    assert not found.elsewhere
-    assert "L3 35.75 MiB in 11 ways" in found.machine[0]
+PACKAGES = {"packages": {"xz-utils": ["xz", "xz-slow"]}}
+MACHINES = {
+    "a complete server": (mount, {}),
+    "a guest": (guest, {"perf": PERF | {"hardware": "<not supported>"}, "counts": None} | PACKAGES),
+    "resctrl is not mounted": (None, {}),
+}
 
 
-def test_a_guest_learns_what_takes_another_machine_and_each_cause_once(server):
-    sysfs.write(server / "proc/cpuinfo", "flags : fpu hypervisor")
-    sysfs.write(server / "proc/filesystems", "nodev\tsysfs")
-    refused = PERF | {"hardware": "<not supported>"}
-    found = summary(server, **TRIED | {"perf": refused, "counts": None, "packages": {"xz-utils": ["xz", "xz-slow"]}})
-    assert states(found) == ["yes", "partly", "no", "no"]
-    assert "PMU" in found.verdicts[2].why
-    assert "CAT, CDP, MBA, CMT, MBM" in found.verdicts[3].why
-    assert ("2 more workloads", "sudo apt-get install xz-utils") in found.changes
-    assert ("counts verified", "castmates doctor --verify-counters") in found.changes
-    assert {gained for gained, _ in found.elsewhere} >= {"counters, Top-Down", "partitions"}
-    assert found.counts["no"] + found.counts["yes"] + found.counts["partly"] + found.counts["unknown"] == len(
-        rows(server)
-    )
-
-
-def test_what_root_can_give_is_something_that_the_user_can_change(server):
-    found = summary(server, **TRIED)  # resctrl is not mounted
-    assert found.verdicts[3].state == "no"
-    assert any(how == "sudo castmates doctor --grant" and "resctrl mounted" in gained for gained, how in found.changes)
-    assert not any(gained == "partitions" for gained, _ in found.elsewhere)
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_a_machine_can_measure_and_what_would_change_that(server, name):
+    """What the user or root can change, each cause once, and what takes another machine."""
+    change, facts = MACHINES[name]
+    if change:
+        change(server)
+    found = summary(server, **TRIED | facts)
+    said = [f"{verdict.name}: {verdict.state}, {verdict.why}" for verdict in found.verdicts]
+    said += ["to change:", *(f"{gained}: {how}" for gained, how in found.changes)]
+    said += ["elsewhere:", *(f"{gained}: {how}" for gained, how in found.elsewhere), *found.machine]
+    assert_as_before(f"doctor-{name.replace(' ', '-')}", {name: said})
+    assert sum(found.counts.values()) == len(rows(server))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -213,11 +201,7 @@ def test_groups_of_others_are_named_and_our_own_are_not(server):
         ("812345,,instructions,423460,100.00,,\n", 0, "counted"),
         ("512345,,instructions:u,423460,100.00,,\n", 0, "user only"),
         ("<not counted>,,cpu_atom/instructions/,0,0.00,,\n9,,cpu_core/instructions/,1,100,,\n", 0, "counted"),
-        (
-            "Error:\nNo permission to enable instructions event.\n",
-            255,
-            "No permission to enable instructions event.",
-        ),
+        ("Error:\nNo permission to enable instructions event.\n", 255, "No permission to enable instructions event."),
         ("", 129, "perf ended with status 129"),
     ],
 )
@@ -278,10 +262,7 @@ def test_freezing_is_tried_and_leaves_nothing_behind():
 
 def test_freezing_outside_control_groups_says_why(tmp_path):
     missing = tmp_path / "missing"
-    assert try_freezing(missing) == {
-        "works": False,
-        "why": "cannot make a child group: No such file or directory",
-    }
+    assert try_freezing(missing) == {"works": False, "why": "cannot make a child group: No such file or directory"}
 
 
 def test_facts_of_this_machine_are_json(tmp_path):
@@ -420,12 +401,7 @@ def traces(level):
         ("memory peak", {"memory_peak": TRIED["memory_peak"]}, "yes", []),
         ("memory peak", {"memory_peak": None}, "unknown", ["castmates doctor --memory-peak"]),
         ("tracing", traces("everything"), "yes", []),
-        (
-            "tracing",
-            traces("switches and system calls"),
-            "partly",
-            ["--grant --tracing", "This takes more rights."],
-        ),
+        ("tracing", traces("switches and system calls"), "partly", ["--grant --tracing", "This takes more rights."]),
         ("tracing", traces("switches only"), "partly", ["sudo castmates doctor --grant"]),
         ("tracing", traces("nothing") | {"perf": None}, "partly", ["See perf.", "operations"]),
         ("C compiler", {"compiler": None}, "partly", []),

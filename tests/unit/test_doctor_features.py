@@ -49,10 +49,7 @@ PROCESSORS = {  # and what resctrl shows of them, where it is mounted
     "masks are hidden, mounted": ({}, NO_MASKS),
     "on the first steppings monitoring is hidden too": ({"stepping": SKYLAKE}, None),
     "on the first steppings, mounted": ({"stepping": SKYLAKE}, ONLY_MBA),
-    "words that are there are kept and switched": (
-        {"stepping": SKYLAKE, "line": "ro rdt=cmt,!l3cat,!mba"},
-        OCCUPANCY,
-    ),
+    "words that are there are kept and switched": ({"stepping": SKYLAKE, "line": "ro rdt=cmt,!l3cat,!mba"}, OCCUPANCY),
     "masks were switched on again": ({"line": "rdt=l3cat"}, INFO),
     "a later processor": (LATER, INFO),
     "the user switched masks off": (LATER | {"line": "rdt=!l3cat"}, NO_MASKS),

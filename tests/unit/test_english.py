@@ -5,7 +5,6 @@ import math
 import pytest
 
 from castmates import english
-from castmates.report.text import words
 from castmates.terminal.preview.duration import minutes_between
 from castmates.terminal.words import about
 
@@ -65,7 +64,3 @@ def test_counts_and_lists():
     assert [english.counted(n, "launch") for n in (0, 1, 2)] == ["0 launches", "1 launch", "2 launches"]
     assert english.counted(2, "mix") == "2 mixes"
     assert [english.listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
-
-
-def test_the_report_takes_them_from_here():
-    assert (words.counted, words.listed, words.number) == (english.counted, english.listed, english.number)

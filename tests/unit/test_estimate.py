@@ -40,7 +40,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     assert {"effects", "windows", "stamps"} <= tables.keys()
     assert "predictions" not in tables, "the study does not ask for it"
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet"))
     }
     for name, numbers in (("effects", ["slowdown", "p_value"]), ("windows", ["rate"])):
         csv = pd.read_csv(tmp_path / "tables" / f"{name}.csv")

@@ -20,12 +20,8 @@ FIELDS = {  # of event.proto and summary.proto, as TensorFlow publishes them
     "Metadata": {"plugin_data": (1, "Plugin"), "summary_description": (3, "STRING"), "data_class": (4, "INT32")},
     "Value": {"tag": (1, "STRING"), "simple_value": (2, "FLOAT"), "metadata": (9, "Metadata")},
     "Summary": {"value": (1, "Value")},
-    "Event": {
-        "wall_time": (1, "DOUBLE"),
-        "step": (2, "INT64"),
-        "file_version": (3, "STRING"),
-        "summary": (5, "Summary"),
-    },
+    "Event": {"wall_time": (1, "DOUBLE"), "step": (2, "INT64"), "file_version": (3, "STRING")}
+    | {"summary": (5, "Summary")},
 }
 
 

@@ -81,12 +81,5 @@ def test_the_page_believes_masks_that_the_nodes_of_a_class_have_tested(folder, h
     mixes = (mix("x@0", "y@1").model_copy(update={"partitions": (split,)}),)
     effects = frame([{"partition": "split-4", "platform": "measured"}], {"partition": "str", "platform": "str"})
     empty = {name: frame([], {"platform": "str"}) for name in ("controls", "launches", "carryover")}
-    results = Results(
-        name="s",
-        plan=part.model_copy(update={"launches": launches, "mixes": mixes}),
-        windows=ours,
-        folder=folder,
-        effects=effects,
-        **empty,
-    )
-    assert results.masks[0] == words
+    whole = part.model_copy(update={"launches": launches, "mixes": mixes})
+    assert Results(name="s", plan=whole, windows=ours, folder=folder, effects=effects, **empty).masks[0] == words

@@ -131,8 +131,3 @@ def test_labels_do_not_overlap_and_stay_inside(labels):
 def test_a_limit_that_is_none_is_refused_by_key_and_line(text):
     with pytest.raises(CastmatesError, match=r"s\.yaml, line 2: 'recommend\.lead_loss'.*a share above 0% and"):
         read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
-
-
-@pytest.mark.parametrize("text", ["3%", "'3 %'", "2.5%"])
-def test_a_limit_in_per_cent(text):
-    assert read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)

@@ -1,7 +1,6 @@
 """The figures are drawn for every kind of result, and show what the tables hold."""
 
 import dataclasses
-import re
 from functools import cache
 
 import numpy as np
@@ -21,6 +20,7 @@ from castmates.results.columns.study import frame
 from castmates.study.reasons import NOT_VISIBLE
 from tests.unit.legible import problems
 from tests.unit.results_maker import make
+from tests.unit.snapshots import assert_as_before
 
 VARIANTS = {
     "usual": {},
@@ -109,24 +109,29 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text")) if text.get_text()]
 
 
-def test_every_cell_of_the_heatmap_says_its_number_and_its_verdict(tmp_path):
-    results = read_results(make(tmp_path / "study", missing=[("dlrm-train", "chase")]))
-    figure, source = heatmap.draw(results)
-    said = texts(figure)
-    slower = source[source["verdict"] == "loss"].iloc[0]
-    assert f"▼ {slower['loss_pct']:.1f}" in said
-    assert any(text.startswith("▲ −") for text in said)
-    assert said.count("≈ 0") == (source["verdict"] == "no loss").sum()
-    assert any("hatched: no data" in text for text in said)
-    assert any(text.startswith("measured") or "\nmeasured" in text for text in said)
+LEADS = ["dlrm-train", "resnet-infer", "bert"]
+HEATMAPS = {
+    "a mix is missing": {"missing": [("dlrm-train", "chase")]},
+    "two launches": {"launches": 2},
+    "means from three rows and columns on": {"leads": LEADS, "missing": [("dlrm-train", "chase")]},
+    "no means of two": {"leads": LEADS[:2]},
+}
 
 
-def test_too_few_launches_give_an_interval_in_brackets_named_as_within_launch(tmp_path):
-    figure, _ = heatmap.draw(read_results(make(tmp_path / "study", launches=2)))
-    said = texts(figure)
-    assert any(re.fullmatch(r"\[\S+, \S+\]", text) for text in said)
-    assert any("within launch only" in text for text in said)
-    assert not any(text.startswith("±") for text in said)
+def test_what_the_heatmap_and_the_controls_say(tmp_path):
+    """Numbers with their verdicts; within launch in brackets; of the controls, the positive one is told in words."""
+    said = {}
+    for name, study in HEATMAPS.items():
+        figure, source = heatmap.draw(read_results(make(tmp_path / name, **study)))
+        said[name] = dict.fromkeys(" ".join(text.split()) for text in texts(figure))
+        if name.startswith("means"):
+            assert source["row"].value_counts().to_dict() == {"mix": 16, "sensitivity": 6, "contentiousness": 6}
+            means = source[source["row"] == "sensitivity"].set_index(["lead", "baseline"])["loss_pct"]
+            assert np.isnan(means["dlrm-train", "alone"])
+    figure, source = control.draw(read_results(make(tmp_path / "study", leads=["a"])))
+    said["controls"] = dict.fromkeys(" ".join(text.split()) for text in texts(figure))
+    assert set(source["control"].dropna()) == {"A/A", "positive", "negative"}
+    assert_as_before("heatmap", said)
 
 
 @pytest.mark.parametrize("figure", ["heatmap", "control", "windows", "health"])
@@ -143,15 +148,6 @@ def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below
     corner = next(text for text in warned.texts if text.get_text() == "not steady").get_window_extent()
     others = [axes.get_tightbbox() for axes in warned.axes]
     assert not any(corner.overlaps(other) for other in others)
-
-
-def test_the_controls_that_must_not_differ_are_drawn_and_the_positive_one_is_told(tmp_path):
-    figure, source = control.draw(read_results(make(tmp_path / "study", leads=["a"])))
-    said = " ".join(texts(figure))
-    assert all(name in said for name in ("compute+compute", "(negative)", "(of a control)"))
-    positive = "positive control chase+stream, beside a placebo over beside: 1.31 [1.30, 1.32], sensitive"
-    assert positive in said.replace("\n", " ")
-    assert set(source["control"].dropna()) == {"A/A", "positive", "negative"}
 
 
 def test_colours_are_symmetric_around_no_change():
@@ -297,20 +293,6 @@ def test_a_missing_table_is_a_sentence(tmp_path):
     (folder / "tables" / "effects.parquet").unlink()
     with pytest.raises(CastmatesError, match=r"effects\.parquet: the table is not there; run `castmates sweep "):
         read_results(folder)
-
-
-def test_the_heatmap_has_means_from_three_rows_and_columns_on_and_no_control(tmp_path):
-    leads = ["dlrm-train", "resnet-infer", "bert"]
-    results = read_results(make(tmp_path / "study", leads=leads, missing=[("dlrm-train", "chase")]))
-    figure, source = heatmap.draw(results)
-    assert source["row"].value_counts().to_dict() == {"mix": 16, "sensitivity": 6, "contentiousness": 6}
-    means = source[source["row"] == "sensitivity"].set_index(["lead", "baseline"])["loss_pct"]
-    assert np.isnan(means["dlrm-train", "alone"])
-    assert f"{means['resnet-infer', 'alone']:.1f}" in texts(figure)
-    assert "sensitivity (mean)" in texts(figure)
-    assert not any("A/A" in text for text in texts(figure)), "grey means one thing"
-    few, _ = heatmap.draw(read_results(make(tmp_path / "few", leads=leads[:2])))
-    assert not any("(mean)" in text.replace("\n", " ") for text in texts(few))
 
 
 def test_the_heaviest_antagonists_stand_above_and_what_is_missing_below():

@@ -16,6 +16,7 @@ from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.figures.index import FIGURES
+from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.results.columns.study import frame
@@ -406,10 +407,12 @@ def test_the_page_and_the_answer_show_what_is_proven_first(waiting):
     assert '<a href="#to-try">What to try</a>' in text
     assert text.index("Steps wait for their input") < text.index("More threads than CPUs")
     assert "waiting_share is 30.0" in text
-    (line,) = [line for line in answer_lines(answer(results), 1000) if line.startswith("Steps wait")]
-    assert line.startswith(
-        "Steps wait for their input: job alone waits for its input for 30.0 % [28.0, 32.0] of a step"
-    )
+    said = {"answer": [line for line in answer_lines(answer(results), 1000) if line.startswith("Steps wait")]}
+    for words in ((), ("--all",)):
+        done = CliRunner(env={"COLUMNS": "1000"}).invoke(app, ["advice", str(waiting), *words])
+        assert done.exit_code == 0, done.output
+        said["advice " + " ".join(words)] = [line.rstrip() for line in done.output.splitlines()]
+    assert_as_before("findings", said)
 
 
 def test_what_is_seen_without_an_interval_is_not_in_the_answer(waiting):
@@ -420,17 +423,18 @@ def test_what_is_seen_without_an_interval_is_not_in_the_answer(waiting):
     assert "More threads than CPUs" in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
 
 
+def test_findings_are_found_once_for_a_page(waiting):
+    results = read_results(waiting)
+    assert findings_of(results) is findings_of(results)
+    assert findings_of(replace(results, name="other")) is not findings_of(results)
+
+
 def test_a_study_without_findings_has_no_such_part(tmp_path):
     results = read_results(make(tmp_path / "plain", launches=3, rounds=1))
     assert 'id="to-try"' not in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
 
 
-def test_the_command_shows_them_for_people_and_for_scripts(waiting):
-    shown = CliRunner().invoke(app, ["advice", str(waiting)])
-    assert shown.exit_code == 0, shown.output
-    assert "input-bound/job" in shown.output
-    assert "Why it matters: Nothing of the model works in that time." in shown.output
-    assert "not shown" in CliRunner().invoke(app, ["advice", str(waiting), "--all"]).output
+def test_scripts_get_the_evidence(waiting):
     data = json.loads(CliRunner().invoke(app, ["advice", str(waiting), "--format", "json"]).output)["findings"]
     first = data[0]
     assert (first["id"], first["state"]) == ("input-bound/job", PROVEN)

@@ -11,6 +11,7 @@ from castmates.report.results import read_results
 from castmates.results.columns.launch import SAMPLES
 from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
+from tests.unit.snapshots import assert_as_before
 
 
 @pytest.fixture
@@ -57,16 +58,6 @@ def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder)
     assert of(results, health.COUNTED, "the median") == [pytest.approx(90)]
 
 
-def test_what_was_not_recorded_is_said_and_not_drawn(folder):
-    results = read_results(folder)
-    assert of(results, health.LAUNCHES, health.STOLEN) == []
-    figure, source = health.draw(results)
-    assert not {health.COUNTED, health.COSTS} & set(source["panel"])
-    said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert "not recorded: after a switch, cost of collectors and counters" in said
-    assert "Counters: not recorded" in health.alternative(results)
-
-
 def test_the_course_after_a_change_is_the_mean_of_the_launches_that_have_one(folder):
     places = sorted(folder.glob("launches/*/*/launch.json"))
     for place, response in zip(places, [[0.0, -0.04, None], [None, -0.02, 0.0]], strict=False):
@@ -100,24 +91,28 @@ def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folde
     assert rows["value"].tolist() == pytest.approx([100 * math.expm1(log) for log in mean])
 
 
-def test_failed_launches_are_told_of(tmp_path):
-    some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], launches=5, failed=2))
-    assert any("2 of 5 launches failed" in text.get_text() for text in health.draw(some)[0].texts)
-    none = read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], launches=1, failed=1))
-    assert "was measured: 1 of 1 launch failed" in health.draw(none)[0].texts[-1].get_text().replace("\n", " ")
-    for told in (health.caption(some), health.alternative(some)):
-        assert "2 of 5 launches failed" in told
-    assert "failed" not in health.caption(read_results(make(tmp_path / "all", leads=["a"], launches=1)))
+def told(results):
+    figure, _ = health.draw(results)
+    titles = [axes.get_title("left") for axes in figure.axes]
+    words = [" ".join(text.get_text().split()) for text in figure.texts]
+    return [*titles, "", *words, "", health.caption(results), health.alternative(results)]
 
 
-def test_a_panel_that_shows_nothing_is_left_out_and_said(folder):
-    results = sampled(folder, ("a", "running_share", 1.0), ("cpu0", "steal_s", 0.1))
-    results.windows["valid"], results.windows["reason_kinds"] = True, ""
-    figure, source = health.draw(results)
-    assert [axes.get_title("left") for axes in figure.axes] == [health.LAUNCHES]
-    assert {health.REJECTED, health.COUNTED} <= set(source["panel"])
-    said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert "no window was rejected; all events were counted all the time" in said
+def test_what_failed_what_was_not_recorded_and_what_shows_nothing_is_said(folder, tmp_path):
+    quiet = sampled(make(tmp_path / "quiet", leads=["a"], antagonists=["b"], launches=3),
+                    ("a", "running_share", 1.0), ("cpu0", "steal_s", 0.1))  # fmt: skip
+    quiet.windows["valid"], quiet.windows["reason_kinds"] = True, ""
+    studies = {
+        "not recorded": read_results(folder),
+        "nothing was rejected": quiet,
+        "two of five failed": read_results(
+            make(tmp_path / "some", leads=["a"], antagonists=["b"], launches=5, failed=2)
+        ),
+        "all failed": read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], launches=1, failed=1)),
+    }
+    assert_as_before("health", {name: told(results) for name, results in studies.items()})
+    assert not {health.COUNTED, health.COSTS} & set(health.draw(studies["not recorded"])[1]["panel"])
+    assert {health.REJECTED, health.COUNTED} <= set(health.draw(quiet)[1]["panel"])
 
 
 def test_samples_of_at_most_a_hundred_launches_are_read(folder):

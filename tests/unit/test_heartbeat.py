@@ -39,6 +39,7 @@ def test_round_trip(path):
         assert reader.state is State.FINISHED
         writer.failed()
         assert reader.state is State.FAILED
+    reader.close()
 
 
 def test_layout_is_the_documented_one(path):

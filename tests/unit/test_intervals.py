@@ -12,13 +12,8 @@ from castmates.analysis.statistics.intervals import estimate, holm, more_than, w
 
 def pairs(launches):
     """{launch: differences} -> the table that `estimate` takes."""
-    return pd.DataFrame(
-        [
-            {"row": 0, "cohort": "c", "launch": launch, "difference": value}
-            for launch, values in launches.items()
-            for value in values
-        ]
-    )
+    rows = [(0, "c", launch, value) for launch, values in launches.items() for value in values]
+    return pd.DataFrame(rows, columns=["row", "cohort", "launch", "difference"])
 
 
 def only(launches):
@@ -106,14 +101,8 @@ def test_launches_that_agree_to_the_last_bit(value, p_value):
 
 
 def test_groups_and_cohorts_stay_apart():
-    table = pd.DataFrame(
-        {
-            "row": [0, 0, 0, 1],
-            "cohort": ["c", "d", "d", "c"],
-            "launch": [1, 1, 1, 1],
-            "difference": [0.0, 0.2, 0.4, 7.0],
-        }
-    )
+    rows = [(0, "c", 1, 0.0), (0, "d", 1, 0.2), (0, "d", 1, 0.4), (1, "c", 1, 7.0)]
+    table = pd.DataFrame(rows, columns=["row", "cohort", "launch", "difference"])
     found = estimate(table, by=["row"])
     assert found.loc[0, "mean"] == pytest.approx(0.15)
     assert found.loc[0, "launches"] == 2

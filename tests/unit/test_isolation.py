@@ -72,5 +72,5 @@ def test_the_plan_says_how_losses_will_be_divided():
         "none that isolates": (maker.atoms(ways=()), 5, None),
         "no partition": (maker.atoms()[:1], 5, None),
     }
-    said = {name: isolation.line(maker.made(mixes, n), named) for name, (mixes, n, named) in cases.items()}
+    said = {name: isolation.line(maker.made(mixes, launches=n), named) for name, (mixes, n, named) in cases.items()}
     assert_as_before("isolation", said)

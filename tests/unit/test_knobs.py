@@ -19,15 +19,8 @@ from castmates.study.model import Prepare, Study
 from castmates.study.reading import read_keys
 from tests.unit import makers, sysfs
 
-EVERYTHING = Prepare(
-    governor="performance",
-    turbo="off",
-    thp="never",
-    numa_balancing="off",
-    nmi_watchdog="off",
-    irq_affinity="away",
-    epp="performance",
-)
+OFF = dict.fromkeys(("turbo", "numa_balancing", "nmi_watchdog"), "off")
+EVERYTHING = Prepare(governor="performance", thp="never", irq_affinity="away", epp="performance", **OFF)
 CPU = "sys/devices/system/cpu"
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 

@@ -12,27 +12,13 @@ from castmates.timeline.model import Making, Registry
 from tests.unit import sysfs
 
 DATA = Path(__file__).parents[1] / "data/perf_mem"
-WORDS = {  # perf's own, in all versions
-    "L1 hit": "L1",
-    "L1 or L1 hit": "L1",
-    "LFB/MAB hit": "fill buffer",
-    "LFB/MAB or LFB/MAB hit": "fill buffer",
-    "L2 hit": "L2",
-    "L2 or L2 hit": "L2",
-    "L3 hit": "LLC",
-    "L3 or L3 hit": "LLC",
-    "L3 or Remote Cache (1 hop) hit": "LLC",
-}
-OF_LINUX = {
-    "LOC_CACHE": "another cache",
-    "DRAM": "DRAM",
-    "REM_CACHE": "another cache",
-    "EXT_LOC_CACHE": "LLC",
-    "EXT_NEAR_CCX_CACHE": "another cache",
-    "EXT_FAR_CCX_CACHE": "another cache",
-    "EXT_PMEM": "persistent memory",
-    "EXT_EXT_MEM": "CXL",
-}
+# In perf's own words, in all versions.
+WORDS = {"L1 hit": "L1", "L1 or L1 hit": "L1", "LFB/MAB hit": "fill buffer", "LFB/MAB or LFB/MAB hit": "fill buffer"}
+WORDS |= {"L2 hit": "L2", "L2 or L2 hit": "L2"}
+WORDS |= {"L3 hit": "LLC", "L3 or L3 hit": "LLC", "L3 or Remote Cache (1 hop) hit": "LLC"}
+OF_LINUX = {"LOC_CACHE": "another cache", "DRAM": "DRAM", "REM_CACHE": "another cache", "EXT_LOC_CACHE": "LLC"}
+OF_LINUX |= {"EXT_NEAR_CCX_CACHE": "another cache", "EXT_FAR_CCX_CACHE": "another cache"}
+OF_LINUX |= {"EXT_PMEM": "persistent memory", "EXT_EXT_MEM": "CXL"}
 
 
 @pytest.mark.parametrize("file", ["intel.txt", "intel-fields.txt", "amd.txt", "arm.txt"])

@@ -38,21 +38,10 @@ EVICTORS_CPU = 9  # nobody measured runs there
 
 
 def member(name: str) -> Member:
-    return Member(
-        name=name,
-        workload=name.partition("@")[0],
-        role="lead" if name == LEAD else "antagonist",
-        cpus=PLACES[name],
-        nodes=(),
-        command=("program",),
-        environment=None,
-        environment_key=None,
-        content="c",
-        progress="heartbeat",
-        unit="step",
-        variables={},
-        ready_within=1.0,
-    )
+    usual = {"command": ("program",), "environment": None, "environment_key": None, "content": "c", "variables": {}}
+    usual |= {"progress": "heartbeat", "unit": "step", "nodes": (), "ready_within": 1.0}
+    role = "lead" if name == LEAD else "antagonist"
+    return Member(name=name, workload=name.partition("@")[0], role=role, cpus=PLACES[name], **usual)
 
 
 OPEN_NS = 1_000_000_000

@@ -34,12 +34,8 @@ def slowed(shares):
 
 def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_first():
     of = plan([cohort("c1", mix("a@0", "b@1")), cohort("c2", mix("b@0", "a@1"))], launches=3)
-    shares = {
-        ("corun:a+b", "a@0"): 0.9,
-        ("corun:a+b", "b@1"): 0.8,
-        ("corun:b+a", "b@0"): 0.7,
-        ("corun:b+a", "a@1"): 0.6,
-    }
+    shares = {("corun:a+b", "a@0"): 0.9, ("corun:a+b", "b@1"): 0.8}
+    shares |= {("corun:b+a", "b@0"): 0.7, ("corun:b+a", "a@1"): 0.6}
     known = losses(of, slowed(shares))
     assert known.of("a", ["b"]).pct == pytest.approx(10)
     assert known.of("b", ["a"]).pct == pytest.approx(30)
