@@ -88,14 +88,6 @@ def test_wide_intervals_are_drawn_whole():
     assert figure.axes[0].get_ylim()[1] > 140
 
 
-def test_without_partitions_the_figures_say_why_they_are_empty():
-    one = of_effects(atoms(ways=(), caps=(), sensitivity=()))
-    for module in (sensitivity, pareto_figure):
-        figure, source = module.draw(one)
-        assert source.empty
-        assert "is known" in texts(figure)[0].replace("\n", " ")
-
-
 def test_figures_and_sentences_name_ways_losses_others_and_the_next_step():
     one = results(atoms())
     two = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), platform="modelled")

@@ -110,7 +110,7 @@ def test_what_failed_what_was_not_recorded_and_what_shows_nothing_is_said(folder
         ),
         "all failed": read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], launches=1, failed=1)),
     }
-    assert_as_before("health", {name: told(results) for name, results in studies.items()})
+    assert_as_before("health-figure", {name: told(results) for name, results in studies.items()})
     assert not {health.COUNTED, health.COSTS} & set(health.draw(studies["not recorded"])[1]["panel"])
     assert {health.REJECTED, health.COUNTED} <= set(health.draw(quiet)[1]["panel"])
 
