@@ -85,6 +85,7 @@ def test_the_answer_is_what_the_verdicts_come_to(study):
     assert_as_before("answer", said)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([*EVERY]), min_size=4, max_size=4))
 def test_every_state_is_accounted_for_and_no_loss_has_to_be_earned(study, rows):
     """Two one-sided tests decide that (`no loss`); an interval that holds zero does not."""

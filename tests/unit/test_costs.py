@@ -53,18 +53,13 @@ def test_launches_are_the_units_where_there_are_enough():
     assert row["verdict"] == "unresolved"
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (-3.0, -1.0, "costs"),
-        (0.5, 1.0, "speeds up"),
-        (-0.4, 0.3, "none seen"),
-        (-1.9, 0.05, "unresolved"),
-        (-0.05, 1.9, "unresolved"),
-        (-WIDE_PCT - 0.1, WIDE_PCT + 0.1, "unresolved"),
-        (math.nan, math.nan, "too few pairs"),
-    ],
-)
+VERDICTS = [
+    (-3.0, -1.0, "costs"), (0.5, 1.0, "speeds up"), (-0.4, 0.3, "none seen"), (-1.9, 0.05, "unresolved"),
+    (-0.05, 1.9, "unresolved"), (-WIDE_PCT - 0.1, WIDE_PCT + 0.1, "unresolved"), (math.nan, math.nan, "too few pairs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("low", "high", "said"), VERDICTS)
 def test_an_interval_says_what_it_can(low, high, said):
     assert verdict(low, high) == said
 

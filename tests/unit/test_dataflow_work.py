@@ -68,26 +68,18 @@ def packed(nodes: object, **more: object) -> bytes:
 
 
 def node(name: str, type_: str, *inputs: str) -> dict[str, object]:
-    return {
-        "name": name,
-        "type": type_,
-        "device": "/job:a/device:CPU:0",
-        "inputs": inputs,
-        "outputs": [["float32", [2, -1]]],
-    }
+    about = {"name": name, "type": type_, "device": "/job:a/device:CPU:0", "inputs": inputs}
+    return about | {"outputs": [["float32", [2, -1]]]}
 
 
 def test_a_graph_is_read_in_order_without_the_way_back_of_its_loops() -> None:
-    found = read_graph(
-        packed(
-            [
-                node("while/body/Add", "AddV2", "while/Merge", "^start"),
-                node("while/Merge", "Merge", "start", "while/Next"),
-                node("while/Next", "NextIteration", "while/body/Add"),
-                node("start", "Const"),
-            ]
-        )
-    )
+    nodes = [
+        node("while/body/Add", "AddV2", "while/Merge", "^start"),
+        node("while/Merge", "Merge", "start", "while/Next"),
+        node("while/Next", "NextIteration", "while/body/Add"),
+        node("start", "Const"),
+    ]
+    found = read_graph(packed(nodes))
     assert [each.name for each in found.nodes] == ["start", "while/Merge", "while/body/Add", "while/Next"]
     assert found.edges == [(0, 1, 0), (0, 2, -1), (1, 2, 0), (2, 3, 0)]
     assert found.nodes[2].operation == "Add"

@@ -81,19 +81,18 @@ def test_operations_have_a_list_of_their_kernels(trace):
     assert table["share"].sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "uses"),
-    [
-        ("volta_h884gemm_64x128_ldg8_nn", True),
-        ("turing_fp16_s1688cudnn_fp16_128x128", True),
-        ("sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel", True),
-        ("sm90_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_simt", False),
-        ("cutlass_80_tensorop_bf16_s16816gemm_bf16_128x64_32x6_nn_align8", True),
-        ("cutlass_80_simt_sgemm_128x128_8x4_nn_align1", False),
-        ("ampere_sgemm_128x64_nn", False),
-        ("void tensorflow::functor::RowReduceKernel<float*, float*, cub::Sum>(float*, float*, int, int)", False),
-        ("Eigen::internal::EigenMetaKernel<Assign<float, 16884>>", False),
-    ],
-)
-def test_kernels_of_tensor_cores_are_known_by_their_names(kernel, uses):
-    assert uses_tensor_cores(kernel) == uses
+TENSOR_CORES = {
+    "volta_h884gemm_64x128_ldg8_nn": True,
+    "turing_fp16_s1688cudnn_fp16_128x128": True,
+    "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel": True,
+    "sm90_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_simt": False,
+    "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x64_32x6_nn_align8": True,
+    "cutlass_80_simt_sgemm_128x128_8x4_nn_align1": False,
+    "ampere_sgemm_128x64_nn": False,
+    "void tensorflow::functor::RowReduceKernel<float*, float*, cub::Sum>(float*, float*, int, int)": False,
+    "Eigen::internal::EigenMetaKernel<Assign<float, 16884>>": False,
+}
+
+
+def test_kernels_of_tensor_cores_are_known_by_their_names():
+    assert {kernel: uses_tensor_cores(kernel) for kernel in TENSOR_CORES} == TENSOR_CORES

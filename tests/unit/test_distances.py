@@ -49,27 +49,27 @@ def refusal(machine, rule, **keys):
     return refused(cast, machine, rule, **keys)
 
 
-@pytest.mark.parametrize(
-    ("machine", "distance", "shared"),
-    [
-        (XEON, "smt", "core llc node package"),
-        (XEON, "core", "llc node package"),
-        (XEON, "llc", "llc node package"),  # the whole cache is as near as can be
-        (XEON, "other-socket", ""),
-        (SNC, "core", "llc node package"),
-        (SNC, "llc", "llc package"),  # the other cluster of the same cache
-        (EPYC, "smt", "core llc node package"),
-        (EPYC, "core", "llc node package"),
-        (EPYC, "socket", "node package"),
-        (EPYC, "other-socket", ""),
-        (HYBRID, "llc", "llc node package"),
-        (ARM, "socket", "node package"),  # each core has a last-level cache for itself
-    ],
-)
-def test_antagonists_share_with_the_lead_what_their_distance_says_and_nothing_nearer(machine, distance, shared):
+SHARED = {
+    (XEON, "smt"): "core llc node package",
+    (XEON, "core"): "llc node package",
+    (XEON, "llc"): "llc node package",  # the whole cache is as near as can be
+    (XEON, "other-socket"): "",
+    (SNC, "core"): "llc node package",
+    (SNC, "llc"): "llc package",  # the other cluster of the same cache
+    (EPYC, "smt"): "core llc node package",
+    (EPYC, "core"): "llc node package",
+    (EPYC, "socket"): "node package",
+    (EPYC, "other-socket"): "",
+    (HYBRID, "llc"): "llc node package",
+    (ARM, "socket"): "node package",  # each core has a last-level cache for itself
+}
+
+
+@pytest.mark.parametrize(("machine", "distance"), SHARED)
+def test_antagonists_share_with_the_lead_what_their_distance_says_and_nothing_nearer(machine, distance):
     (lead,), (other,) = seats(machine, distance)
     common = [name for name in ("core", "llc", "node", "package") if getattr(lead, name) == getattr(other, name)]
-    assert " ".join(common) == shared
+    assert " ".join(common) == SHARED[machine, distance]
 
 
 def test_a_cluster_with_a_common_cache_is_nearer_than_the_rest_of_the_last_level():

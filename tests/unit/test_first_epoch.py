@@ -1,5 +1,6 @@
 """The first epoch against a cached one: which traces are compared, and whether the intervals hold the truth."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,17 +56,12 @@ def test_the_intervals_hold_the_truth():
     usual = dice.normal(3.0, 0.3, (studies, launches, 1, 1))
     effect = longer + dice.normal(0, 0.2, (studies, launches, 1, 1))
     waits = usual + effect * np.array([0.0, 1.0]) + dice.normal(0, 0.1, (studies, launches, 2, 2))
-    found = first_epoch(
-        *made(
-            [
-                (f"s{study}", launch + 1, number + 1, epoch, waits[study, launch, number, place])
-                for study in range(studies)
-                for launch in range(launches)
-                for number in range(2)
-                for place, epoch in enumerate((CACHED, FIRST))
-            ]
-        )
-    )
+    places = itertools.product(range(studies), range(launches), range(2), enumerate((CACHED, FIRST)))
+    traced = [
+        (f"s{study}", launch + 1, number + 1, epoch, waits[study, launch, number, place])
+        for study, launch, number, (place, epoch) in places
+    ]
+    found = first_epoch(*made(traced))
     first = found[found["epoch"] == FIRST]
     assert len(first) == studies
     held = float(((first["longer_low"] < longer) & (longer < first["longer_high"])).mean())

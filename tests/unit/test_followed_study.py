@@ -11,7 +11,6 @@ from castmates.pipeline.followed_study import Followed, followed_study, script_o
 from castmates.pipeline.followed_trial import Steps
 from castmates.project import load, read_catalogue
 from castmates.report.answer.operation_lines import operation_lines
-from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
 from castmates.study.model import Study, Workload
 from castmates.study.profile_launches import can_be_profiled
@@ -105,12 +104,10 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
     lines = list(operation_lines(replace(results(tmp_path / "study", 4), iterations=steps)))
     operations = [line.split() for line in lines if line.startswith("  ") and " ms  " in line and "%" in line]
     assert sum(float(words[2]) for words in operations) == pytest.approx(8.42, abs=0.1)
-    few = list(operation_lines(replace(results(tmp_path / "few", 2), iterations=steps)))
+    of_two = results(tmp_path / "few", 2)
+    few = list(operation_lines(replace(of_two, iterations=steps)))
     assert_as_before("operations", {"four launches": lines, "two launches": few})
-
-
-def test_operations_of_too_few_launches_are_drawn_without_intervals(tmp_path):
-    drawn, source = operations.draw(replace(results(tmp_path / "study", 2), study=study(["lead"], ["other"])))
+    drawn, source = operations.draw(replace(of_two, study=study(["lead"], ["other"])))
     assert set(source["verdict"]) == {"too few launches"}
     assert source["loss_low"].isna().all()
     assert len(drawn.axes) > 1

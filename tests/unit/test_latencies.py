@@ -37,18 +37,17 @@ def test_data_sources_of_amd_as_linux_has_them():
         assert (found.level, found.is_remote) == (OF_LINUX[name], where == "far"), name
 
 
-@pytest.mark.parametrize(
-    ("bits", "level", "remote"),
-    [
-        (0x1A49081042, "DRAM", False),  # perf: RAM hit
-        (0x02 | (0x100 | 0x02) << 5, "DRAM", True),  # Remote RAM (1 hop), of older kernels
-        (0x02 | (0x800 | 0x02) << 5, "another cache", True),  # Remote Cache (2 hops)
-        (0x02 | 13 << 33 | 1 << 37, "DRAM", True),  # remote, by the bits of newer kernels
-        (0x88000182, "not known", False),  # perf: L1 miss
-    ],
-)
-def test_other_levels(bits, level, remote):
-    assert served(bits)[1:] == (level, remote)
+LEVELS = {
+    0x1A49081042: ("DRAM", False),  # perf: RAM hit
+    0x02 | (0x100 | 0x02) << 5: ("DRAM", True),  # Remote RAM (1 hop), of older kernels
+    0x02 | (0x800 | 0x02) << 5: ("another cache", True),  # Remote Cache (2 hops)
+    0x02 | 13 << 33 | 1 << 37: ("DRAM", True),  # remote, by the bits of newer kernels
+    0x88000182: ("not known", False),  # perf: L1 miss
+}
+
+
+def test_other_levels():
+    assert {bits: tuple(served(bits)[1:]) for bits in LEVELS} == LEVELS
 
 
 def test_stores_are_no_loads():

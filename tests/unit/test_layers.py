@@ -73,16 +73,8 @@ def test_a_model_that_was_traced_again_keeps_its_layers():
 
 
 names = st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True), min_size=1, max_size=4).map("/".join)
-operations = st.lists(
-    st.tuples(
-        names,
-        st.from_regex(r"_?[A-Z][A-Za-z]{0,8}", fullmatch=True),
-        st.booleans(),
-        st.integers(1, 50),
-        st.floats(0, 1e6),
-    ),
-    max_size=20,
-)
+types = st.from_regex(r"_?[A-Z][A-Za-z]{0,8}", fullmatch=True)
+operations = st.lists(st.tuples(names, types, st.booleans(), st.integers(1, 50), st.floats(0, 1e6)), max_size=20)
 
 
 @settings(max_examples=40, deadline=None)

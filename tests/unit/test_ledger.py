@@ -23,16 +23,9 @@ PLACES = {LEAD: (0,), BESIDE: (1,), FROZEN: (2, 3), PLACEBO: (1,)}
 CPUS = (0, 1, 2, 3)
 SIBLING = 10  # of a CPU of the launch, nobody's
 AROUND = Domain("l3:0", 8, (4, 5, 6))
-DESIGN = Design(
-    rounds=1,
-    spare_rounds=0,
-    window=SECONDS,
-    longest_window=5.0,
-    settle=0.0,
-    longest_settle=0.0,
-    steps=10,
-    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8, neighbour_cpus=8),
-)
+LIMITS = Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8, neighbour_cpus=8)
+LENGTHS = {"window": SECONDS, "longest_window": 5.0, "settle": 0.0, "longest_settle": 0.0}
+DESIGN = Design(rounds=1, spare_rounds=0, steps=10, limits=LIMITS, **LENGTHS)
 A_LITTLE = 1e-6
 EVICTORS_CPU = 9  # nobody measured runs there
 
@@ -106,16 +99,11 @@ class Case:
         return Ledger(stage, MEMBERS, DESIGN, self.runner_cpus)  # type: ignore[arg-type]
 
     def slice(self) -> Slice:
+        scene = Scene(
+            name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED, shares=self.shares
+        )
         return Slice(
-            Scene(
-                name="s",
-                kind="corun",
-                mix="m",
-                active=self.active,
-                placebos=(),
-                partition=UNMANAGED,
-                shares=self.shares,
-            ),
+            scene,
             open_ns=OPEN_NS,
             close_ns=OPEN_NS + int(SECONDS * 1e9),
             switch_ns=OPEN_NS,
@@ -377,26 +365,11 @@ def test_of_slow_members_a_usual_slice_proves_nothing_and_a_watched_one_does():
 
 
 def test_every_reason_is_given():
-    case = Case(
-        beats={LEAD: 0},
-        lost={BESIDE: 1},
-        unfrozen=(FROZEN,),
-        strays={LEAD: {1}},
-        values={
-            ("cpu0", "steal_s"): 1.0,
-            ("cpu3", "user_s"): 1.0,
-            ("l3:0", "neighbours_busy_s"): 9.0,
-            ("host", "pswpin"): 9.0,
-            ("host", "settings_changed"): 1.0,
-            ("host", "cpus_offline"): 1.0,
-            ("host", "slept_s"): 1.0,
-            (LEAD, "schemata_changed"): 1.0,
-            ("host", "misplaced"): 1.0,
-            ("host", "foreign_traffic"): 9e9,
-        },
-    )
-    kinds = case.kinds()
-    assert kinds == [
+    values = {("cpu0", "steal_s"): 1.0, ("cpu3", "user_s"): 1.0, NEIGHBOURS: 9.0, ("host", "pswpin"): 9.0}
+    values |= {("host", name): 1.0 for name in ("settings_changed", "cpus_offline", "slept_s", "misplaced")}
+    values |= {(LEAD, "schemata_changed"): 1.0, ("host", "foreign_traffic"): 9e9}
+    case = Case(beats={LEAD: 0}, lost={BESIDE: 1}, unfrozen=(FROZEN,), strays={LEAD: {1}}, values=values)
+    assert case.kinds() == [
         *("too few steps", "lost heartbeats", "steal", "foreign load", "neighbours"),
         *("not frozen", "off its CPUs", "masks changed", "out of its group"),
         *("swapping", "foreign traffic", "governor changed", "offline", "the machine slept"),
