@@ -11,6 +11,7 @@ from castmates.pipeline.followed_study import Followed, followed_study, script_o
 from castmates.pipeline.followed_trial import Steps
 from castmates.project import load, read_catalogue
 from castmates.report.answer.operation_lines import operation_lines
+from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
 from castmates.study.model import Study, Workload
 from castmates.study.profile_launches import can_be_profiled
@@ -102,8 +103,8 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
     alone = {"scene": "alone", "kind": "alone", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
     steps = pd.DataFrame([alone | {"mean_ms": 8.42, "steps": 24, "traces": 3}])
     lines = list(operation_lines(replace(results(tmp_path / "study", 4), iterations=steps)))
-    operations = [line.split() for line in lines if line.startswith("  ") and " ms  " in line and "%" in line]
-    assert sum(float(words[2]) for words in operations) == pytest.approx(8.42, abs=0.1)
+    taken = [line.split() for line in lines if line.startswith("  ") and " ms  " in line and "%" in line]
+    assert sum(float(words[2]) for words in taken) == pytest.approx(8.42, abs=0.1)
     of_two = results(tmp_path / "few", 2)
     few = list(operation_lines(replace(of_two, iterations=steps)))
     assert_as_before("operations", {"four launches": lines, "two launches": few})
