@@ -203,41 +203,6 @@ def test_the_page_is_what_the_kept_runs_give():
     assert page.PAGE.read_text() == page.page(kept, swept=sweeps.kept())
 
 
-def swept(folder, ratio_high=1.022, verdict="loss"):
-    """The results of a sweep, as far as they are kept."""
-    (folder / "tables").mkdir(parents=True)
-    effect = "{mix},lead,alone,{where},{loss},{low},{high},{verdict}"
-    rows = [
-        effect.format(mix="a+b", where="unmanaged", loss=20.4, low=19.1, high=21.7, verdict=verdict),
-        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="no loss"),
-        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="loss"),
-    ]
-    head = "mix,role,baseline,partition,loss_pct,loss_low,loss_high,verdict"
-    (folder / "tables" / "effects.csv").write_text("\n".join([head, *rows]) + "\n")
-    (folder / "tables" / "controls.csv").write_text(
-        "lead,control,ratio,ratio_low,ratio_high,launches,p_holm,verdict,mix\n"
-        f"a,A/A,1.0,0.99,{ratio_high},6,0.9,passes,\na,positive,1.2,1.1,1.3,6,0.001,sensitive,a+b\n"
-    )
-    (folder / "tables" / "launches.csv").write_text(
-        "started,total_seconds\n2026-11-23T03:00:00+00:00,30\n2026-11-23T03:08:00+00:00,60\n"
-    )
-    (folder / "machine.json").write_text(
-        '{"git": {"described": "abc", "modified": false}, "cpu_model": "X", "kernel": "6.18"}'
-    )
-    return folder
-
-
-def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tmp_path):
-    first = sweeps.keep(swept(tmp_path / "one"), 0.03, tmp_path / "kept")
-    first.rename(first.with_name("0-earlier"))
-    sweeps.keep(swept(tmp_path / "two", ratio_high=1.01, verdict="unclear"), 0.03, tmp_path / "kept")
-    found = sweeps.kept(tmp_path / "kept")
-    assert_as_before("benchmark-sweeps", {"two sweeps": page.page({}, swept=found).split("\n")})
-    effects = found[1].effects
-    effects.loc[effects["mix"] == "a+b", ["loss_pct", "loss_low", "loss_high"]] = 10.0, 9.0, 11.0
-    assert "do not overlap, in 1 of 2 rows: a+b (10.0 to 20.4)." in page.page({}, swept=found)
-
-
 def test_what_is_no_sweep_is_not_kept(tmp_path):
     with pytest.raises(CastmatesError, match="not the results of a sweep that is done"):
         sweeps.keep(tmp_path, 0.03, tmp_path / "kept")

@@ -73,9 +73,10 @@ def test_a_setting_that_changed_before_the_window_spoils_all_later_ones(root):
     assert found(conditions)["settings_changed"][0] == 1.0
 
 
-def test_another_cpus_governor_is_nobodys_business(root):
+def test_another_cpus_governor_is_nobodys_business_and_a_cpu_that_goes_offline_is_named(root):
     change = {root / BASE / "cpu1/cpufreq/scaling_governor": "powersave"}
     assert found(begun(root, [0]), closing=change)["settings_changed"][0] == 0.0
+    assert found(begun(root), closing={root / BASE / "cpu1/online": 0})["cpus_offline"] == (1.0, "CPU 1")
 
 
 def test_a_limit_that_the_kernel_lowers_for_heat_is_an_effect(root):
@@ -85,10 +86,6 @@ def test_a_limit_that_the_kernel_lowers_for_heat_is_an_effect(root):
     governed = lowered | {root / BASE / "cpu0/cpufreq/scaling_governor": "powersave"}
     write(root / BASE / "cpu0/cpufreq/scaling_governor", "performance")
     assert found(begun(root), closing=governed)["settings_changed"][0] == 1.0
-
-
-def test_a_cpu_that_goes_offline_is_named(root):
-    assert found(begun(root), closing={root / BASE / "cpu1/online": 0})["cpus_offline"] == (1.0, "CPU 1")
 
 
 def test_a_machine_without_frequency_files_has_nothing_to_change(tmp_path):

@@ -150,6 +150,7 @@ MASKS = (BESIDE, "schemata_changed")
         ({"active": (LEAD, PLACEBO)}, []),
         ({"beats": {LEAD: 0}}, [NO_STEP]),
         ({"beats": {LEAD: 1}}, [NO_STEP]),
+        *(({"beats": {LEAD: count}}, []) for count in range(2, 10)),
         ({"steps": {BESIDE: [(OPEN_NS + int(0.1 * SECONDS * 1e9), 1)]}}, []),  # few long steps are no silence
         ({"lost": {BESIDE: 0}}, []),
         ({"lost": {BESIDE: 1}}, ["lost heartbeats: 1 of beside@1 were overwritten before they were read"]),
@@ -241,11 +242,6 @@ def test_the_runner_is_no_neighbour_where_it_runs():
     values = {NEIGHBOURS: AROUND_ALLOWED + 0.4 - A_LITTLE}
     for cpu, count in ((5, 0), (0, 1)):
         assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({cpu})).reasons()) == count
-
-
-@pytest.mark.parametrize("count", range(2, 10))
-def test_two_records_of_the_lead_make_a_rate(count):
-    assert Case(beats={LEAD: count}).reasons() == []
 
 
 @pytest.mark.parametrize(
