@@ -67,7 +67,7 @@ test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
 
-mutants: $(VENV)/dev.stamp ## 450 small faults in all rooms: fails where the pure tests notice one no longer (40 minutes)
+mutants: $(VENV)/dev.stamp ## 300 small faults in all rooms: fails where the pure tests notice one no longer (25 minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/mutation/environment.lock
 	@python -m tests.mutation run --output .cache/mutation/after.json --mutants tests/mutation/before.json \
 	  && python -m tests.mutation compare tests/mutation/before.json .cache/mutation/after.json

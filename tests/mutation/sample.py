@@ -13,7 +13,8 @@ from tests.mutation.mutants import Mutant, Site, sites
 SEED = 17
 # Changes that mostly end in an exception at once: a third as likely, so that those of the logic are the more.
 EASY = {"arg_removal", "assignment", "string"}
-LINES = 250  # of a room's code, for each mutant
+LINES = 400  # of a room's code, for each mutant
+FEWEST = 8
 FLAT = "."  # the modules outside of all rooms
 
 
@@ -30,21 +31,28 @@ def modules(area: str) -> list[str]:
 
 
 def drawn(wanted: Iterable[str]) -> list[Site]:
-    """The sample: one mutant of a statement at most, and an operator that fits often does not crowd out the others."""
+    """The sample: one mutant of a module where the room has enough of them, and of a statement at most.
+
+    Large modules are drawn more often, and an operator that fits often does not crowd out the others.
+    """
     chosen = []
     for area in wanted:
         chance = random.Random(f"{SEED} {area}")
-        files = modules(area)
-        number = max(8, sum((ROOT / file).read_text().count("\n") for file in files) // LINES)
-        all_of_them = [site for module in files for site in sites(module, area)]
+        lines = {file: (ROOT / file).read_text().count("\n") for file in modules(area)}
+        number = max(FEWEST, sum(lines.values()) // LINES)
+        files = sorted(lines, key=lambda file: -(chance.random() ** (1 / (1 + lines[file]))))[:number]
+        all_of_them = [site for file in files for site in sites(file, area)]
         often = Counter(site.mutant.operator for site in all_of_them)
         places = [(chance.random() ** _rarity(site.mutant.operator, often), site) for site in all_of_them]
+        most = -(-number // len(files))
         taken: dict[tuple[str, str, str], Site] = {}
+        of_file = Counter[str]()
         for _, site in sorted(places, key=lambda place: -place[0]):
-            if _compiles(site):
-                taken.setdefault((site.mutant.module, site.mutant.function, site.mutant.before), site)
-            if len(taken) >= number:
-                break
+            mutant = site.mutant
+            key = (mutant.module, mutant.function, mutant.before)
+            if len(taken) < number and of_file[mutant.module] < most and key not in taken and _compiles(site):
+                taken[key] = site
+                of_file[mutant.module] += 1
         chosen += sorted(taken.values(), key=lambda site: (site.mutant.module, site.lines.start))
     return chosen
 
