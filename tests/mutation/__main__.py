@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import random
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tests.mutation import ROOT, relocation, sample, selection, trial
+from tests.mutation import ROOT, sample, selection, trial
 from tests.mutation.comparison import IDENTITY, compared, score_words
 from tests.mutation.mutants import Mutant, Site
 
@@ -24,11 +23,10 @@ CONTROLS = 2  # of an area: their tests run without a change, and have to pass
 
 @dataclass(frozen=True)
 class Wanted:
-    """A mutant by its first name, where it is in this tree, and how it was recognised."""
+    """A mutant by its first name, and where it is in this tree."""
 
     mutant: Mutant
     site: Site
-    how: str
     noticed_by: str = ""  # the name of the test that did, in the earlier run
 
 
@@ -39,18 +37,12 @@ def main() -> int:
     run = commands.add_parser("run", help="try mutants, and write what came of each")
     run.add_argument("--output", type=Path, required=True)
     run.add_argument("--mutants", type=Path, help="the output of an earlier run, whose mutants are tried again")
-    run.add_argument("--renames", type=Path, help="a table of moves since then (README.md)")
-    run.add_argument("--again", action="store_true", help="record anew what the tests run")
     run.add_argument(
-        "--tests", default="", help="what pytest is given to find the pure tests (default: as README.md has it)"
-    )
-    run.add_argument("--seconds", type=float, default=trial.TESTS_S, help="of tests that a mutant gets (%(default)s)")
-    run.add_argument(
-        "--area", action="append", choices=sample.AREAS, help="only this area (may be given several times)"
+        "--area", action="append", choices=sample.areas(), help="only this room (may be given several times)"
     )
     run.add_argument("--only", default="", help="mutants whose file or function has this in its name")
     run.set_defaults(command=_run)
-    compare = commands.add_parser("compare", help="compare two runs: fails where the score went down")
+    compare = commands.add_parser("compare", help="compare two runs: fails where a mutant newly survives")
     compare.add_argument("before", type=Path)
     compare.add_argument("after", type=Path)
     compare.set_defaults(command=lambda given: compared(given.before, given.after))
@@ -76,8 +68,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _content(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     """Try what is wanted, and keep what came of it after each: a run that was interrupted goes on where it was."""
-    arguments = shlex.split(given.tests) or selection.arguments()
-    content = _begun(given.output, selection.digest(arguments))
+    content = _begun(given.output, selection.digest())
     wanted, missing = _wanted(given)
     done = {_identity(row) for row in content["mutants"]}
     wanted = [one for one in wanted if _identity(asdict(one.mutant)) not in done]
@@ -85,7 +76,7 @@ def _content(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         {**asdict(one), "outcome": "not found"} for one in missing if _identity(asdict(one)) not in done
     ]
     random.Random(sample.SEED).shuffle(wanted)  # what is done of it is a fair sample at any time
-    tests = _selection(arguments, given.again, scratch)
+    tests = _selection(scratch)
     content |= {
         "tests": len(tests.tests),
         "tests_cpu_s": round(sum(tests.seconds)),
@@ -94,9 +85,9 @@ def _content(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     trial.prepare(tests)
     tried_areas = {control["area"] for control in content["controls"]}
     fresh = [one.site for one in wanted if one.mutant.area not in tried_areas]
-    content["controls"] += _controls(fresh, tests, scratch, trial.Limits(given.seconds))
+    content["controls"] += _controls(fresh, tests, scratch)
     for number, one in enumerate(wanted, 1):
-        outcome = trial.tried(one.site, tests, scratch / "trial", trial.Limits(given.seconds, one.noticed_by))
+        outcome = trial.tried(one.site, tests, scratch / "trial", one.noticed_by)
         content["mutants"].append(_row(one, outcome))
         content["cpu_s"] = round(content["cpu_s"] + outcome.cpu_s, 2)
         _write(content, given.output)
@@ -132,9 +123,8 @@ def _commit() -> str:
 def _wanted(given: argparse.Namespace) -> tuple[list[Wanted], list[Mutant]]:
     """The mutants to try, and those that this tree does not have."""
     if not given.mutants:
-        drawn = [Wanted(site.mutant, site, "same") for site in sample.drawn(given.area or sample.AREAS)]
+        drawn = [Wanted(site.mutant, site) for site in sample.drawn(given.area or sample.areas())]
         return [one for one in drawn if given.only in _name(one.mutant)], []
-    renames = relocation.read(given.renames)
     names = [field.name for field in fields(Mutant)]
     rows = json.loads(given.mutants.read_text())["mutants"]
     mutants = [Mutant(**{name: row[name] for name in names}) for row in rows]
@@ -143,12 +133,12 @@ def _wanted(given: argparse.Namespace) -> tuple[list[Wanted], list[Mutant]]:
     for mutant in mutants:
         if given.only not in _name(mutant) or (given.area and mutant.area not in given.area):
             continue
-        place = relocation.find(mutant, renames)
-        if place is None or place[0].mutant in taken:
+        site = sample.found(mutant)
+        if site is None or site.mutant in taken:
             missing.append(mutant)
         else:
-            taken.add(place[0].mutant)
-            wanted.append(Wanted(mutant, *place, noticed[_identity(asdict(mutant))]))
+            taken.add(site.mutant)
+            wanted.append(Wanted(mutant, site, noticed[_identity(asdict(mutant))]))
     return wanted, missing
 
 
@@ -158,26 +148,24 @@ def _name(mutant: Mutant) -> str:
 
 def _row(wanted: Wanted, outcome: trial.Outcome) -> dict[str, object]:
     """A mutant by its first name, so that two runs can be compared by it."""
-    site = wanted.site
-    now = {} if site.mutant.before == wanted.mutant.before else {"now": site.mutant.before}
-    where = {"recognised": wanted.how, "at": f"{site.mutant.module}:{site.lines.start}", **now}
-    return {**asdict(wanted.mutant), "outcome": outcome.outcome, **where, **_details(outcome)}
+    where = f"{wanted.site.mutant.module}:{wanted.site.lines.start}"
+    return {**asdict(wanted.mutant), "outcome": outcome.outcome, "at": where, **_details(outcome)}
 
 
 def _details(outcome: trial.Outcome) -> dict[str, object]:
     return {key: value for key, value in asdict(outcome).items() if key != "outcome" and value not in ("", 0)}
 
 
-def _selection(arguments: list[str], again: bool, scratch: Path) -> selection.Selection:
+def _selection(scratch: Path) -> selection.Selection:
     """What the tests run: recorded once for a tree, in a fork, so that nothing of the package is imported here."""
-    file = ROOT / ".cache" / "mutation" / f"{selection.digest(arguments)}.json"
-    if again or not file.is_file():
+    file = ROOT / ".cache" / "mutation" / f"{selection.digest()}.json"
+    if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         _tell("recording what the pure tests run: some minutes")
         pid = os.fork()
         if pid == 0:
             try:
-                selection.record(file, arguments, scratch / "recording")
+                selection.record(file, scratch / "recording")
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
@@ -188,21 +176,19 @@ def _tell(words: str) -> None:
     print(words, flush=True)
 
 
-def _controls(
-    found: Iterable[Site], tests: selection.Selection, scratch: Path, limits: trial.Limits
-) -> list[dict[str, object]]:
+def _controls(found: Iterable[Site], tests: selection.Selection, scratch: Path) -> list[dict[str, object]]:
     """Those of an area with the most tests: if one fails though nothing was changed, no kill means anything."""
     by_area: dict[str, list[Site]] = {}
     for site in found:
         by_area.setdefault(site.mutant.area, []).append(site)
     rows = []
     for area, own in by_area.items():
-        own.sort(key=lambda site: -len(trial.tests_for(site, tests, limits)[0]))
+        own.sort(key=lambda site: -len(trial.tests_for(site, tests, "")[0]))
         modules: Counter[str] = Counter()
         for site in own:
             if len(modules) < CONTROLS and not modules[site.mutant.module]:
                 modules[site.mutant.module] += 1
-                outcome = trial.tried(site, tests, scratch / "trial", limits, change=False)
+                outcome = trial.tried(site, tests, scratch / "trial", change=False)
                 rows.append(
                     {"area": area, "module": site.mutant.module, "outcome": outcome.outcome, **_details(outcome)}
                 )

@@ -1,55 +1,62 @@
 """Scores of a run, and two runs side by side."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeVar
+
+from tests.mutation import HERE
 
 Row = dict[str, object]
-Item = TypeVar("Item")
-NOTICED = {"killed", "timeout"}
-AROUND = 60  # letters that are shown on both sides of a change
 IDENTITY = ("area", "module", "function", "operator", "before", "after", "ordinal")
+OUTCOMES = ("asserted", "crashed", "timeout", "survived", "not found")
+NOTICED = {"asserted", "crashed", "timeout"}
+AROUND = 60  # letters that are shown on both sides of a change
+ACCEPTED = HERE / "accepted.txt"
 
 
 def score_words(rows: list[Row]) -> str:
-    """One line per area: how many of its mutants a test notices."""
+    """One line per room: how many of its mutants a test notices, and how."""
     lines = []
-    for area, own in [*_by_area(rows).items(), ("all", rows)]:
-        number = {word: sum(row["outcome"] == word for row in own) for word in (*NOTICED, "survived", "not found")}
-        tried = [row for row in own if row["outcome"] != "not found"]
-        counts = ", ".join(f"{number[word]} {word}" for word in ("killed", "timeout", "survived", "not found"))
-        lines.append(f"{area:20} {_score(tried):6.1%}  ({counts})")
+    for area in [*sorted({str(row["area"]) for row in rows}), "all"]:
+        own = [row for row in rows if area in (row["area"], "all")]
+        counts = ", ".join(f"{sum(row['outcome'] == word for row in own)} {word}" for word in OUTCOMES)
+        lines.append(f"{area:12} {_score(row for row in own if row['outcome'] != 'not found'):6.1%}  ({counts})")
     return "\n".join(lines)
 
 
 def compared(before: Path, after: Path) -> int:
-    """Print both scores over the mutants that both trees have; 1 where one is lower."""
+    """Print both scores over the mutants that both trees have; 1 where one newly survives without a reason."""
     old, new = _rows(before), _rows(after)
     both = [key for key in old if key in new and new[key]["outcome"] != "not found"]
     print(f"{len(both)} of {len(old)} mutants are in both trees:")
-    lower = False
-    for area, keys in [*_grouped(both, lambda key: str(key[0])).items(), ("all", both)]:
-        was, now = _score([old[key] for key in keys]), _score([new[key] for key in keys])
-        lower |= now < was
-        print(f"  {area:20} {was:6.1%} -> {now:6.1%}  of {len(keys)}{'  LOWER' if now < was else ''}")
-    _print_rows("noticed before, not now", [new[key] for key in both if _noticed(old[key]) > _noticed(new[key])])
+    for area in [*sorted({str(key[0]) for key in both}), "all"]:
+        own = [key for key in both if area in (key[0], "all")]
+        print(f"  {area:12} {_score(map(old.get, own)):6.1%} -> {_score(map(new.get, own)):6.1%}  of {len(own)}")
+    lost = [new[key] for key in both if _noticed(old[key]) > _noticed(new[key])]
+    reasons = _accepted()
+    unexplained = [row for row in lost if _name(row) not in reasons]
+    _print_rows("noticed before, not now", unexplained)
+    _print_rows("noticed before, not now, with a reason", [row for row in lost if _name(row) in reasons])
     _print_rows("noticed now, not before", [new[key] for key in both if _noticed(new[key]) > _noticed(old[key])])
     _print_rows("not found", [row for key, row in old.items() if key not in both])
-    _print_rows("recognised elsewhere or in a similar statement", [row for row in new.values() if _is_guess(row)])
-    return 1 if lower else 0
+    return 1 if unexplained else 0
+
+
+def _accepted() -> set[str]:
+    """The mutants that may survive: `function: before -> after | reason` in accepted.txt."""
+    lines = ACCEPTED.read_text().splitlines() if ACCEPTED.is_file() else []
+    return {line.rpartition(" | ")[0] for line in lines if " | " in line}
+
+
+def _name(row: Row) -> str:
+    return f"{row['function']}: {' -> '.join(_around_the_change(str(row['before']), str(row['after'])))}"
 
 
 def _print_rows(title: str, rows: list[Row]) -> None:
     print(f"{title} ({len(rows)}):")
     for row in rows:
-        place = row.get("at", row["module"])
-        print(f"  {place} {row['function']} ({row['operator']}, {row['outcome']})")
-        before, after = _around_the_change(str(row["before"]), str(row["after"]))
-        print(f"    - {before}\n    + {after}")
-        if "now" in row:
-            print(f"    now {row['now']}")
+        print(f"  {row.get('at', row['module'])} {_name(row)} ({row['operator']}, {row['outcome']})")
 
 
 def _around_the_change(before: str, after: str) -> tuple[str, str]:
@@ -72,24 +79,10 @@ def _rows(file: Path) -> dict[tuple[object, ...], Row]:
     return {tuple(row[name] for name in IDENTITY): row for row in json.loads(file.read_text())["mutants"]}
 
 
-def _is_guess(row: Row) -> bool:
-    return row.get("recognised") in ("elsewhere", "similar")
-
-
 def _noticed(row: Row) -> bool:
     return row["outcome"] in NOTICED
 
 
-def _score(rows: list[Row]) -> float:
-    return sum(map(_noticed, rows)) / max(1, len(rows))
-
-
-def _by_area(rows: list[Row]) -> dict[str, list[Row]]:
-    return _grouped(rows, lambda row: str(row["area"]))
-
-
-def _grouped(items: Iterable[Item], name: Callable[[Item], str]) -> dict[str, list[Item]]:
-    groups: dict[str, list[Item]] = {}
-    for item in items:
-        groups.setdefault(name(item), []).append(item)
-    return groups
+def _score(rows: Iterable[Row | None]) -> float:
+    noticed = [_noticed(row) for row in rows if row]
+    return sum(noticed) / max(1, len(noticed))

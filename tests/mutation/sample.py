@@ -1,57 +1,58 @@
-"""Which mutants a run tries: a sample of each area, drawn with a fixed seed."""
+"""Which mutants a run tries: a sample of each room, drawn with a fixed seed."""
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable
-from fnmatch import fnmatch
+from functools import cache
 from math import sqrt
 
-from tests.mutation import ROOT
-from tests.mutation.mutants import Site, sites
+from tests.mutation import PACKAGE, ROOT
+from tests.mutation.mutants import Mutant, Site, sites
 
-SEED = 13
+SEED = 17
 # Changes that mostly end in an exception at once: a third as likely, so that those of the logic are the more.
 EASY = {"arg_removal", "assignment", "string"}
-# How many of an area, where its files may lie, and which of those are left out.
-AREAS = {
-    "analysis": (110, ["castmates/analysis/*.py"], []),
-    "study": (80, ["castmates/study/*.py"], []),
-    "ledger and settling": (
-        40,
-        [f"castmates/runner/*{name}.py" for name in ("ledger", "ledger_load", "ledger_readings")]
-        + ["castmates/runner/*settling.py"],
-        [],
-    ),
-    "rdt's driver": (70, ["castmates/rdt/*.py"], ["castmates/rdt/fake/*", "castmates/rdt/pqos*"]),
-}
+LINES = 400  # of a room's code, for each mutant
+FEWEST = 8
+FLAT = "."  # the modules outside of all rooms
+
+
+def areas() -> list[str]:
+    """The rooms."""
+    return [FLAT, *sorted(path.name for path in (ROOT / PACKAGE).iterdir() if (path / "__init__.py").is_file())]
 
 
 def modules(area: str) -> list[str]:
-    """The files of an area in this tree. `*` covers folders too."""
-    _, wanted, left_out = AREAS[area]
-    files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "castmates").rglob("*.py"))
-    return [
-        file
-        for file in files
-        if any(fnmatch(file, pattern) for pattern in wanted) and not any(fnmatch(file, pattern) for pattern in left_out)
-    ]
+    """The files of a room in this tree."""
+    room = ROOT / PACKAGE / area
+    files = room.glob("*.py") if area == FLAT else room.rglob("*.py")
+    return sorted(str(file.relative_to(ROOT)) for file in files)
 
 
-def drawn(areas: Iterable[str] = AREAS) -> list[Site]:
-    """The sample: one mutant of a statement at most, and an operator that fits often does not crowd out the others."""
+def drawn(wanted: Iterable[str]) -> list[Site]:
+    """The sample: one mutant of a module where the room has enough of them, and of a statement at most.
+
+    Large modules are drawn more often, and an operator that fits often does not crowd out the others.
+    """
     chosen = []
-    for area in areas:
-        number = AREAS[area][0]
+    for area in wanted:
         chance = random.Random(f"{SEED} {area}")
-        all_of_them = [site for module in modules(area) for site in sites(module, area)]
+        lines = {file: (ROOT / file).read_text().count("\n") for file in modules(area)}
+        number = max(FEWEST, sum(lines.values()) // LINES)
+        files = sorted(lines, key=lambda file: -(chance.random() ** (1 / (1 + lines[file]))))[:number]
+        all_of_them = [site for file in files for site in sites(file, area)]
         often = Counter(site.mutant.operator for site in all_of_them)
         places = [(chance.random() ** _rarity(site.mutant.operator, often), site) for site in all_of_them]
+        most = -(-number // len(files))
         taken: dict[tuple[str, str, str], Site] = {}
+        of_file = Counter[str]()
         for _, site in sorted(places, key=lambda place: -place[0]):
-            if _compiles(site):
-                taken.setdefault((site.mutant.module, site.mutant.function, site.mutant.before), site)
-            if len(taken) >= number:
-                break
+            mutant = site.mutant
+            key = (mutant.module, mutant.function, mutant.before)
+            if len(taken) < number and of_file[mutant.module] < most and key not in taken and _compiles(site):
+                taken[key] = site
+                of_file[mutant.module] += 1
         chosen += sorted(taken.values(), key=lambda site: (site.mutant.module, site.lines.start))
     return chosen
 
@@ -66,3 +67,22 @@ def _compiles(site: Site) -> bool:
     except SyntaxError:
         return False
     return True
+
+
+def found(mutant: Mutant) -> Site | None:
+    """The same change of the same statement in this tree: in its module, else in a function of its name anywhere."""
+    own = mutant.function.split(".")[-1]
+    wanted = (own, mutant.operator, mutant.before, mutant.after, mutant.ordinal)
+    for module in dict.fromkeys([mutant.module, *_defining(own)]):
+        for site in sites(module, mutant.area) if (ROOT / module).is_file() else ():
+            is_ = site.mutant
+            if wanted == (is_.function.split(".")[-1], is_.operator, is_.before, is_.after, is_.ordinal):
+                return site
+    return None
+
+
+@cache
+def _defining(name: str) -> list[str]:
+    defined = re.compile(rf"\b(?:def|class) {re.escape(name)}\b")
+    files = sorted((ROOT / PACKAGE).rglob("*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if defined.search(file.read_text())]

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import time
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,22 +14,14 @@ import pytest
 from tests.mutation import PACKAGE, ROOT
 
 FOLDERS = ("tests/unit", "tests/golden")
-OF_ORDINARY_LENGTH = "not slow and not tensorflow"
+MARKS = "pure and not simulation and not landing and not nightly and not tensorflow"
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-o", "addopts="]  # one process, whatever the tree's own options are
 SHARED = re.compile(r"""scope=["'](module|session|package)|@(functools\.)?(lru_)?cache\b""")
 
 
-def arguments() -> list[str]:
-    """What pytest is given to find the pure tests: their mark where there is one, else the folders they lie in."""
-    marks = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"].get("markers", [])
-    if any(mark.startswith("pure:") for mark in marks):
-        return ["tests", "-m", f"pure and not nightly and {OF_ORDINARY_LENGTH}"]
-    return [*FOLDERS, "-m", OF_ORDINARY_LENGTH]
-
-
-def digest(arguments: list[str]) -> str:
-    """Names the tree: the package's and the tests' files, without these ones, and what pytest is given."""
-    names = sha256("\0".join(arguments).encode())
+def digest() -> str:
+    """Names the tree: the package's and the tests' files, without these ones."""
+    names = sha256(MARKS.encode())
     files = [*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "tests").rglob("*.py"), ROOT / "pyproject.toml"]
     for file in sorted(files):
         if Path(__file__).parent not in file.parents:
@@ -98,7 +89,7 @@ class _Recorder:
             self.passed.append(report.nodeid)
 
 
-def record(output: Path, arguments: list[str], basetemp: Path) -> None:
+def record(output: Path, basetemp: Path) -> None:
     """Run the pure tests once under coverage, in this process, and write what they run."""
     from coverage import Coverage
 
@@ -106,7 +97,7 @@ def record(output: Path, arguments: list[str], basetemp: Path) -> None:
     coverage = Coverage(data_file=str(data), include=[f"{ROOT / PACKAGE}/*"], config_file=False)
     recorder = _Recorder(coverage)
     coverage.start()
-    pytest.main([*OPTIONS, "--tb=line", f"--basetemp={basetemp}", *arguments], plugins=[recorder])
+    pytest.main([*OPTIONS, "--tb=line", f"--basetemp={basetemp}", "-m", MARKS, *FOLDERS], plugins=[recorder])
     coverage.stop()
     passed = [test for test in recorder.passed if test not in set(recorder.failed)]
     numbers = {test: number for number, test in enumerate(passed)}

@@ -23,27 +23,25 @@ from tests.mutation import PACKAGE, ROOT
 from tests.mutation.mutants import Site, module_name
 from tests.mutation.selection import OPTIONS, Selection
 
-TESTS_S = 15.0  # of tests a mutant gets, unless a number is given
+TESTS_S = 15.0  # of tests a mutant gets
 FILE_S = 0.1  # what it takes to collect a file's
 SLOWEST = 3.0  # times what its tests take is what a mutant may use, and START_S for the imports
 START_S = 15.0
 OWN = {"coverage", "mutmut", "conftest"}
 MEMORY = 6 << 30
+ASSERTIONS = (
+    "assert",
+    "AssertionError",
+    "Failed:",
+    "hypothesis.errors.Flaky",
+)  # how a test says that a result is wrong
 CHUNKS = (2, 8)  # files of tests: the quickest by themselves, so that a quick death is cheap
 ENVIRONMENT = {"CI": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Seconds of tests that a mutant gets, and the test that is tried first."""
-
-    tests_s: float = TESTS_S
-    noticed_by: str = ""
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What came of a mutant: `killed`, `survived` or `timeout`, by which test, and what it cost."""
+    """What came of a mutant (`comparison.OUTCOMES`), by which test, and what it cost."""
 
     outcome: str
     tests: int
@@ -66,7 +64,7 @@ def prepare(selection: Selection) -> None:
         raise RuntimeError(f"the forks would not import these anew: {', '.join(ours)}")
 
 
-def tests_for(site: Site, selection: Selection, limits: Limits) -> tuple[list[int], int]:
+def tests_for(site: Site, selection: Selection, noticed_by: str) -> tuple[list[int], int]:
     """The tests that run the mutant's lines, the quickest first, and how many more there are than time for them.
 
     Before all others come those of the name of the test that noticed it in an earlier run.
@@ -80,12 +78,12 @@ def tests_for(site: Site, selection: Selection, limits: Limits) -> tuple[list[in
         }
     else:
         numbers = selection.of_lines(site.mutant.module, site.lines)
-    chosen = [number for number in sorted(numbers) if selection.name(number) == limits.noticed_by]
+    chosen = [number for number in sorted(numbers) if selection.name(number) == noticed_by]
     seconds = 0.0
     numbers = numbers - set(chosen)
     for together in sorted(_units(numbers, selection), key=lambda unit: (unit[0], unit[1])):
         seconds += together[0]
-        if seconds > limits.tests_s and chosen:
+        if seconds > TESTS_S and chosen:
             break
         chosen += together[1]
         numbers = numbers - set(together[1])
@@ -120,9 +118,9 @@ def importers(module: str) -> list[str]:
     ]
 
 
-def tried(site: Site, selection: Selection, scratch: Path, limits: Limits, change: bool = True) -> Outcome:
+def tried(site: Site, selection: Selection, scratch: Path, noticed_by: str = "", change: bool = True) -> Outcome:
     """Try a mutant; without `change`, its tests alone, which have to pass."""
-    chosen, left_out = tests_for(site, selection, limits)
+    chosen, left_out = tests_for(site, selection, noticed_by)
     if not chosen:
         return Outcome("survived", 0, left_out, why="no test runs it")
     limit_s = START_S + SLOWEST * sum(seconds for seconds, _ in _units(chosen, selection))
@@ -132,10 +130,11 @@ def tried(site: Site, selection: Selection, scratch: Path, limits: Limits, chang
     said, status, cpu_s = _in_a_fork(lambda: _run(site.mutant.module, source, chosen, selection, scratch), limit_s)
     done = {"tests": len(chosen), "left_out": left_out, "cpu_s": round(cpu_s, 2)}
     if said is None:
-        ended = "killed" if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _LATE else "timeout"
+        ended = "crashed" if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _LATE else "timeout"
         return Outcome(ended, **done, why=f"the tests' process ended with status {status}")
     if said["killed_by"]:
-        return Outcome("killed", **done, killed_by=said["killed_by"], why=said["why"])
+        how = "asserted" if said["why"].startswith(ASSERTIONS) else "crashed"
+        return Outcome(how, **done, killed_by=said["killed_by"], why=said["why"])
     return Outcome("survived", **done, why=said["why"])
 
 
