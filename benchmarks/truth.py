@@ -1,0 +1,239 @@
+"""Are the losses that we print true? Losses that are known, because they are injected, beside those that are measured.
+
+Neighbours that sleep, spin, compute and stream say how much each costs the lead while it runs. The lead pays by extra
+work before each heartbeat, or a third process stops it for that share of the time. All is measured by the command of a
+sweep and estimated by the functions that write the tables, in studies of a few launches each.
+"""
+
+import argparse
+import math
+import os
+import signal
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from scipy import stats
+
+from benchmarks import launches, verdicts
+from benchmarks.common import ROOT, Report, TimeBox, arguments_of, compiled, run, scratch
+from benchmarks.precision import Mean, mean_of, points
+from benchmarks.sweeps import of_leads
+from benchmarks.verdicts import Aim
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.errors import CastmatesError
+from castmates.study.spec import Plan
+from castmates.workloads.native import build
+
+LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
+KINDS = ("sleeper", "spin", "compute", "stream")
+NATIVE = {"compute": "compute", "tree": "tree --bytes 32M", "chase": "chase --bytes 8M --huge"}
+JOBS = {  # the options of the catalogue
+    "mobilenetv2-infer": {"model": "mobilenetv2", "size": "small", "mode": "infer", "data": "{inputs}/*.tfrecord"},
+    "dlrm-train": {"model": "dlrm", "size": "small", "mode": "train", "data": "{inputs}/*.tsv"},
+}
+WAYS: Mapping[str, Mapping[str, float]] = {
+    "as chosen": {"window": 0.3},
+    "of 0.5 s": {"slice": 0.5, "window": 0.5},
+    "of 8 s": {"slice": 8.0, "window": 8.0},
+}
+PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
+BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points, per cent
+MARGIN = 0.02
+PAGE = struct.Struct("QdQQQ")  # benchmarks/truth.h
+
+
+def main() -> None:
+    """Measure, and print what is known beside what was found."""
+    given = _options()
+    report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}", "truth")
+    with scratch(in_memory=True) as folder, page(folder, given.pay == "stops") as variables:
+        plan = _plan(given, folder, variables)
+        measured = []
+        for number in TimeBox(given.minutes).portions():
+            measured.append(launches.measure(plan, number + 1, folder))
+            if number + 1 == given.most:
+                break
+        tell(report, given, plan, measured)
+    report.print()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments_of(__doc__, minutes=20)
+    parser.add_argument("--lead", choices=[*NATIVE, *JOBS], default="compute")
+    parser.add_argument("--kind", choices=KINDS, default="sleeper", help="the neighbour")
+    parser.add_argument("--pay", choices=PAYS, default="work", help="how the lead pays")
+    parser.add_argument("--way", choices=WAYS, default="as chosen", help="how long slices are")
+    parser.add_argument("--study", type=int, default=4, help="launches of a study")
+    parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--alone", action="store_true", help="measure the antagonists alone too, as large studies do")
+    return parser.parse_args()
+
+
+@contextmanager
+def page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
+    """The page that lead and neighbours share, and who stops the lead, if that is how it pays."""
+    file = folder / "truth"
+    file.write_bytes(PAGE.pack(0, 0.0, 0, 0, stops))
+    variables = {"CASTMATES_TRUTH": str(file)}
+    if not stops:
+        yield variables
+        return
+    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *_with("STOPS"))
+    with subprocess.Popen([program], env=os.environ | variables) as stopper:
+        try:
+            yield variables
+        finally:
+            stopper.send_signal(signal.SIGTERM)
+
+
+def _with(role: str) -> tuple[str, ...]:
+    return (f"-I{build.SOURCES}", "-include", str(ROOT / "benchmarks" / "truth.h"), f"-DTRUTH_{role}")
+
+
+def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str]) -> Plan:
+    """One launch of the lead beside a neighbour of each loss."""
+    own = folder / "study"
+    own.mkdir()
+    lead = _lead(given.lead, folder, variables)
+    neighbours = {
+        name(given.kind, loss): _neighbour(given.kind, folder, variables | {"CASTMATES_TRUTH_LOSS": repr(loss)})
+        for loss in LOSSES
+    }
+    budget = {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}
+    study = {
+        "name": "known-losses",
+        "leads": ["known-lead"],
+        "antagonists": [*neighbours],
+        "workloads": {"known-lead": lead, **neighbours},
+        "budget": budget,
+    }
+    file = own / "known.yaml"
+    file.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+    return launches.cohort_plan(launches.study_of(file, given.seed), "known-lead", [*neighbours], own)
+
+
+def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    if lead in JOBS:
+        wrapped = f"python -P {ROOT / 'benchmarks' / 'truth_job.py'} castmates.workloads.tfmodels"
+        return {"like": lead, "command": wrapped, "options": JOBS[lead], "variables": dict(variables)}
+    program, *options = NATIVE[lead].split()
+    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *_with("LEAD"))
+    return _workload([str(made), *options], variables)
+
+
+def _neighbour(kind: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    source = ROOT / "benchmarks" / "truth_sleeper.c" if kind == "sleeper" else build.SOURCES / f"{kind}.c"
+    program = _folder(folder, "neighbours") / source.stem
+    if not program.is_file():
+        compiled(source, program.parent, *_with("NEIGHBOUR"))
+    options = ["--bytes", "256M"] if kind == "stream" else []
+    return _workload([str(program), *options], variables)
+
+
+def _workload(command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "command": [*command],
+        "progress": "heartbeat",
+        "environment": "native",
+        "memory": "0.3 GB",
+        "variables": dict(variables),
+    }
+
+
+def _folder(folder: Path, own: str) -> Path:
+    made = folder / own
+    made.mkdir(exist_ok=True)
+    return made
+
+
+def name(kind: str, loss: float) -> str:
+    """A neighbour's, for example sleeper-0.5."""
+    return f"{kind}-{100 * loss:g}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What all launches, and short studies of them, say of one known loss."""
+
+    known: float  # per cent
+    bias: Mean  # points
+    covered: int
+    studies: int
+
+
+def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute: bool) -> list[Found]:
+    """By known loss. Where the neighbour takes something of its own (not `absolute`), its loss at 0 is taken away."""
+    table, _ = launches.losses(plan, measured)
+    if len(table) < verdicts.FEWEST:
+        raise CastmatesError(
+            f"only {len(table)} of {len(measured)} launches have windows of every mix: give more --minutes, or a "
+            "machine that does nothing else."
+        )
+    parts = [measured[begin : begin + size] for begin in range(0, len(measured) - size + 1, size)]
+    studies = [_effects(plan, part) for part in parts]
+    result = []
+    for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
+        own = table[:, column] if absolute else table[:, column] - table[:, 0]
+        bias = points(mean_of(own))
+        rows = [one.loc[mix.name] for one in studies if math.isfinite(one.loc[mix.name, "loss_low"])]
+        covered = sum(row["loss_low"] <= 100 * loss <= row["loss_high"] for row in rows)
+        result.append(Found(100 * loss, replace(bias, value=bias.value - 100 * loss), covered, len(rows)))
+    return result
+
+
+def _effects(plan: Plan, measured: Sequence[launches.Measured]) -> pd.DataFrame:
+    """The losses that a study of these launches prints, by mix."""
+    windows = pd.concat([one.windows for one in measured], ignore_index=True)
+    part = launches.only(plan, *(one.launch for one in measured))
+    return of_leads(estimate_effects(part, windows, margin=MARGIN)).set_index("mix")
+
+
+def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
+    """The table and the key figures."""
+    absolute = given.kind == "sleeper"
+    results = found(plan, measured, given.study, absolute)
+    where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}"
+    report.text(
+        f"{len(measured)} launches of {given.lead} beside {given.kind} that costs a known share of its rate, which the "
+        f"lead pays by {PAYS[given.pay]}; slices {given.way}; studies of {given.study} launches each. "
+        + ("" if absolute else f"What {given.kind} takes by itself is the loss at 0, which is taken away.")
+    )
+    rows = []
+    for one in results:
+        kept = f"{one.covered} of {one.studies}" if absolute else "–"
+        rows.append([f"{one.known:g} %", f"{one.bias.value:+.2f} ± {one.bias.half_width:.2f}", kept])
+        if absolute or one.known:
+            report.found(verdicts.of_mean(f"{where}: bias at {one.known:g} %", one.bias, "points", "launches", BIAS))
+    report.table(["known loss", "found less known, points", "studies whose interval has it"], rows)
+    report.items(launches.doubts(measured))
+    if absolute:
+        report.found(_coverage(where, sum(one.covered for one in results), sum(one.studies for one in results)))
+
+
+def _coverage(where: str, covered: int, studies: int) -> verdicts.Finding:
+    """How many of the intervals hold the truth, with Wilson's interval."""
+    ends = stats.binomtest(covered, studies).proportion_ci(method="wilson")
+    what, value = f"{where}: intervals of short studies that have the known loss", 100 * covered / studies
+    low, high = 100 * float(ends.low), 100 * float(ends.high)
+    return verdicts.Finding(
+        what=what,
+        value=value,
+        unit="%",
+        low=low,
+        high=high,
+        count=studies,
+        of="studies",
+        aim=COVERAGE,
+    )
+
+
+if __name__ == "__main__":
+    run(main)
