@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from castmates.cli.arguments import Cores, Format, StudiedOrDefault
-from castmates.cli.command import INSTEAD, RESULTS, command, only_with, option
+from castmates.cli.command import INSTEAD, RESULTS, Cores, Format, StudiedOrDefault, command, only_with, option
 from castmates.cli.place import Change, Placing, Solver, place_jobs, try_advice
 from castmates.cli.screen import console, show_json
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import NEEDED, Format, Margin, Output, complete_study, margin_of
-from castmates.cli.command import RESULTS, command
+from castmates.cli.command import NEEDED, RESULTS, Format, Margin, Output, command, complete_study, margin_of
 from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def compare(
         may_write(output)
     several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin_of(margin))
     if form == "json":
-        from castmates.report.comparison.overview import as_data
+        from castmates.report.comparison.several_words import as_data
 
         show_json(as_data(several))
     else:
@@ -117,7 +116,7 @@ def _overview(several: "Several") -> "Table":
     """A row per pair, a column per study: the loss, and the slowdown over the baseline's."""
     from rich.table import Table
 
-    from castmates.report.comparison.overview import lines, mean_line
+    from castmates.report.comparison.several_words import lines, mean_line
 
     mean, every = mean_line(several), lines(several)
     shown = [*([mean] if mean else []), *every[:SHOWN]]

@@ -152,8 +152,8 @@ class Change:
 
 def try_advice(study: Path, finding: str, change: Change, launches: int | None, cores: str, only_write: bool) -> None:
     """Measure what the advice of a finding gives: the lead as it is and changed, in fresh launches in mixed order."""
+    from castmates.pipeline.confirm import Asked, write_trial_study
     from castmates.pipeline.snakemake import sweep
-    from castmates.pipeline.try_advice import Asked, write_trial_study
     from castmates.project import load
     from castmates.report.findings import findings_of
     from castmates.report.results import read_results

@@ -18,8 +18,7 @@ from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.common_parts import inline_svg
 from castmates.report.page.page import page
-from castmates.report.paper.folder import Folder
-from castmates.report.paper.paper import write_paper
+from castmates.report.paper.paper import Folder, write_paper
 from castmates.report.results import read_results
 from castmates.results.bundles import found_launches
 from castmates.results.columns.launch import LAUNCH_TABLES, table_file

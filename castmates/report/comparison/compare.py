@@ -13,7 +13,7 @@ from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, h
 from castmates.errors import CastmatesError
 from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.details import Details, SetUp, compare_details, differences, other_traffic, other_work
-from castmates.report.figures.antagonists import antagonists_of
+from castmates.report.figures.marks import antagonists_of
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.design import lengths

@@ -16,13 +16,12 @@ from matplotlib.figure import Figure
 import castmates
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text, writing
-from castmates.report.comparison import figure, overview, several_words, words
+from castmates.report.comparison import figure, several_words, words
 from castmates.report.comparison.compared import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures import style
-from castmates.report.figures.antagonists import looks_in_order
 from castmates.report.figures.drawing import page_svg
-from castmates.report.figures.marks import bar, dot, with_ends
+from castmates.report.figures.marks import bar, dot, looks_in_order, with_ends
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.page.common_parts import common_parts, first_words, folded, inline_svg
@@ -82,14 +81,14 @@ def _of_two(several: Several) -> dict[str, Any]:
 
 def _of_several(several: Several) -> dict[str, Any]:
     sentences = several_words.sentences(several)
-    lines, history = overview.lines(several), several.history
+    lines, history = several_words.lines(several), several.history
     dated = history["date"].nunique() > 1
     return {
         "several": several,
         "title": f"{several.studies[0].name} and {len(several.pairs)} studies against it",
         "sentences": sentences,
         "lines": lines,
-        "mean": overview.mean_line(several),
+        "mean": several_words.mean_line(several),
         "partitioned": any(line.partition for line in lines),
         "dated": dated,
         "alternative": first_words(several.origin) + " ".join(sentences),

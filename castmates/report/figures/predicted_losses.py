@@ -5,8 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.analysis.prediction.table import CHECK, GRID
-from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
-from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, matrices, panelled
+from castmates.report.figures.heatmap_grid import KEYS, PREDICTED, Panel, cells_of, grid, matrices, panelled
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import loss_of, pair_of, source_of

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import legend_key
+from castmates.report.figures.marks import looks as looks_of
 from castmates.report.figures.sheet import Sheet, drawing, inches_of
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.figures.timeline_rows import (

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.antagonists import beside
+from castmates.report.figures.marks import beside
 from castmates.report.results import Results
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from castmates.report.launch_record import LaunchRecord
-from castmates.report.paper.latex import escaped
+from castmates.report.paper.methods import escaped
 from castmates.results.columns.launch import RECORD
 
 Entity = dict[str, Any]
