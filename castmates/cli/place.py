@@ -168,9 +168,7 @@ def try_advice(study: Path, finding: str, change: Change, launches: int | None, 
     if not chosen.found:
         typer.echo(f"note: {chosen.id} is {chosen.state}", err=True)
     trial = write_trial_study(
-        project,
-        plan,
-        Asked(chosen, _options(change.options), launches, _variables(change.variables), change.cpus),
+        project, plan, Asked(chosen, _options(change.options), launches, _variables(change.variables), change.cpus)
     )
     file = folder.trial_study_file(trial.name)
     typer.echo(f"written: {file}", err=True)

@@ -45,12 +45,7 @@ def measure_launch(plan: Plan, name: str, folder: Path, cache: Path, owner: int 
     measure(task, folder, cache, owner)
 
 
-def measure(
-    task: Task,
-    folder: Path,
-    cache: Path,
-    owner: int | None = None,
-) -> None:
+def measure(task: Task, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Make a launch of any kind on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard

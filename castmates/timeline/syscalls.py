@@ -81,11 +81,7 @@ landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_wai
 fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr
 lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr file_setattr
 """
-_NAMES: Mapping[str, list[str]] = {
-    "x86_64": _X86_64.split(),
-    "aarch64": _GENERIC.split(),
-    "riscv64": _GENERIC.split(),
-}
+_NAMES: Mapping[str, list[str]] = {"x86_64": _X86_64.split(), "aarch64": _GENERIC.split(), "riscv64": _GENERIC.split()}
 
 
 def syscall_name(number: int, machine: str) -> str:

@@ -12,10 +12,7 @@ from castmates.report.text.words import Row, as_loss, counted, interval, listed,
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
-YET = {
-    MORE: "B is faster alone, but loses more beside",
-    LESS: "B is slower alone, but loses less beside",
-}
+YET = {MORE: "B is faster alone, but loses more beside", LESS: "B is slower alone, but loses less beside"}
 NOT_PAIRED = (
     "Losses are paired within seconds inside each study. Rates of A and B were taken at different times, so the "
     "intervals of their ratios cover launches, not what else changed in between."

@@ -85,11 +85,7 @@ def legend_key(
 
 BESIDE = "beside "
 # What runs without an antagonist has no colour.
-BASELINES: dict[str, Look] = {
-    "alone": (INK, "o"),
-    "alone-again": (GREY, "o"),
-    "placebo": ("#9a9a9a", "d"),
-}
+BASELINES: dict[str, Look] = {"alone": (INK, "o"), "alone-again": (GREY, "o"), "placebo": ("#9a9a9a", "d")}
 
 
 def looks(results: Results, names: Iterable[str]) -> dict[str, Look]:

@@ -77,10 +77,7 @@ def shown(results: Results) -> list[str]:
 
 
 def page(
-    results: Results,
-    drawings: Mapping[str, str],
-    texts: Mapping[str, Texts] | None = None,
-    found: Answer | None = None,
+    results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None, found: Answer | None = None
 ) -> str:
     """The page's HTML; the figures' texts and the answer are made where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}

@@ -168,12 +168,7 @@ TABLES = {
     "parquet": "The table {name} of the study, with its types.",
 }
 OF_A_LAUNCH = "What the launch recorded of itself: members, versions, ledger, seed."
-DRAWN = (
-    *ABOUT,
-    "csv",
-    "txt",
-    "alt.txt",
-)  # as what it is drawn, what it shows, its caption, its words in its place
+DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # as what it is drawn, what it shows, its caption, its words in its place
 
 
 class Written(NamedTuple):

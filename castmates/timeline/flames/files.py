@@ -297,10 +297,7 @@ def _key(flame: Flame, y: float) -> Iterator[str]:
         pairs = [*([("operation", "operation")] if flame.after.by_operation else []), *KEYS.items()]
     else:
         percent = [f"{100 * step:g}" for step in STEPS]
-        ranges = [
-            f"below {percent[0]} %",
-            *(f"{one} to {two} %" for one, two in pairwise(percent)),
-        ]
+        ranges = [f"below {percent[0]} %", *(f"{one} to {two} %" for one, two in pairwise(percent))]
         ranges += [f"{percent[-1]} % and more"]
         pairs = [
             *((f"r{place + 1}", f"more: {text}" if place == 0 else text) for place, text in enumerate(ranges)),
