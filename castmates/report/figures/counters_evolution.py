@@ -74,7 +74,6 @@ def shown(results: Results) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(shown(results)):
         return ""
     if tables(results)[0].empty:
@@ -142,7 +141,6 @@ def _per_cent(drift: dict[str, Any]) -> str:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     if reason := lacking(results):
         return f"{reason} "
     return (
@@ -153,7 +151,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     if reason := lacking(results):
         return reason
     drifts = tables(results)[1]

@@ -39,7 +39,6 @@ LIMIT, PEAK, HATCH = (0, (4, 2)), (0, (1, 1)), "//////"
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     chosen = _chosen(results)
     if chosen is None:
         return drawing(results, pd.DataFrame(columns=SHOWN), lacking, Figure)
@@ -52,13 +51,11 @@ def _chosen(results: Results) -> Timeline | None:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     none = f"No monitor of the cache left samples in the study {results.name} (castmates help rdt)."
     return none if _chosen(results) is None else ""
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     chosen = _chosen(results)
     if chosen is None:
         return f"{lacking(results)} "
@@ -71,7 +68,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     chosen = _chosen(results)
     if chosen is None:
         return lacking(results)
