@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from castmates.report.comparison.compared import Compared, Described, Several
+    from castmates.report.comparison.compare import Compared, Described, Several
     from castmates.report.comparison.details import Difference
 
 SHOWN = 40  # rows in a terminal
@@ -137,7 +137,7 @@ def _table(compared: "Compared") -> "Table":
     """What both have: all rows without a partition, then the leads' under partitions as far as they fit."""
     from rich.table import Table
 
-    from castmates.report.comparison.compared import rows
+    from castmates.report.comparison.compare import rows
     from castmates.study.spec import UNMANAGED
 
     every = rows(compared)

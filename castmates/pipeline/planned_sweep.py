@@ -1,13 +1,16 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
 import hashlib
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 
+import castmates
 from castmates import plugins, project
 from castmates.errors import CastmatesError
 from castmates.linux.ownership import refuse_strangers
@@ -328,3 +331,18 @@ def _word(value: object) -> str | None:
     """A word of a profile: Snakemake keeps it as it was written, maybe in quotes."""
     raw = getattr(value, "raw", value)
     return str(raw).strip("'\"") if raw is not None else None
+
+
+# What the jobs of a sweep need of the process that starts them.
+
+
+def let_jobs_find_us() -> None:
+    """Let jobs find the interpreter that runs the workflow, and this package, activated and installed or not."""
+    root = str(Path(castmates.__file__).resolve().parents[1])
+    for variable, place, usual in (("PATH", str(Path(sys.executable).parent), os.defpath), ("PYTHONPATH", root, "")):
+        os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
+
+
+def use_cache(folder: str) -> None:
+    """Let the scripts of a job use the cache of the process that planned, whatever the node's environment says."""
+    os.environ["CASTMATES_CACHE"] = folder

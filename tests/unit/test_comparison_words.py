@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from castmates.report.comparison.compared import Described
+from castmates.report.comparison.compare import Described
 from castmates.report.comparison.words import _loss, _rates, _settings
 
 MINUS = "\N{MINUS SIGN}"

@@ -17,7 +17,7 @@ import castmates
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text, writing
 from castmates.report.comparison import figure, several_words, words
-from castmates.report.comparison.compared import Compared, Several, rows
+from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures import style
 from castmates.report.figures.drawing import page_svg

@@ -23,8 +23,7 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNCLEAR,
 )
-from castmates.report.comparison.compare import compare_measured
-from castmates.report.comparison.compared import Compared, with_ends
+from castmates.report.comparison.compare import Compared, compare_measured, with_ends
 from castmates.report.comparison.details import NOT_RECORDED, Difference
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of

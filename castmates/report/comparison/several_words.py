@@ -9,7 +9,7 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS, POINTS, PROVEN
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compared import Compared, Several, loss, with_ends
+from castmates.report.comparison.compare import Compared, Several, loss, with_ends
 from castmates.report.comparison.details import Difference
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compared import Compared
+from castmates.report.comparison.compare import Compared
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
 from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of

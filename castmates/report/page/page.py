@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -19,10 +19,9 @@ from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW,
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
-from castmates.report.figures.index import all_figures, figures_of
+from castmates.report.figures.index import Part, View, all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import common_parts, folded, inline_svg
-from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -58,6 +57,53 @@ from castmates.results.columns.registry import TABLES
 from castmates.results.traces import traces_there
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.rounds import reasons
+
+# What the page consists of: which figures stand under which heading, and what its menu lists.
+
+HEADINGS: dict[Part, str] = {
+    "losses": "Mixes in detail",
+    "prediction": "Predicted, not measured",
+    "operations": "Operations, traced",
+    "recommendation": "Cache partitions",
+    "why": "Causes",
+    "traces": "Traces",
+    "health": "Can you trust this?",
+}
+
+REFERENCE = {"tables": "All tables", "method": "Method", "machine": "Machine", "provenance": "Study"}
+
+Links = list[tuple[str, str]]  # ids and short headings
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """A part of the page that holds figures."""
+
+    id: Part
+    heading: str
+    figures: list[View]
+
+
+def figure_parts(names: Sequence[str]) -> list[FigurePart]:
+    """The parts that hold these figures; the health panel has text too, so it is always there."""
+    shown = [row for name, row in all_figures().items() if name in names]
+    parts = [FigurePart(id, heading, [row for row in shown if row.part == id]) for id, heading in HEADINGS.items()]
+    return [part for part in parts if part.figures or part.id == "health"]
+
+
+TO_TRY = ("to-try", "What to try")
+
+
+def contents(parts: Sequence[FigurePart], lacking: bool = False, found: bool = False) -> list[tuple[str, Links]]:
+    """The page's parts in their order, in groups: the answer, what it consists of, whether it holds, and the rest."""
+    trust = [part for part in parts if part.id == "health"]
+    detail = [part for part in parts if part.id != "health"]
+    return [
+        ("", [("result", "Result"), *((part.id, part.heading) for part in detail), *([TO_TRY] if found else [])]),
+        ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
+        ("Reference", [*([("not-available", "Not available here")] if lacking else []), *REFERENCE.items()]),
+    ]
+
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
