@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+
 @cache
 def _names(machine: str) -> list[str]:
     """The names by number; none of other machines."""
     _, *tables = (files("castmates.timeline") / "syscalls.txt").read_text(encoding="utf-8").split("\n\n")
-    return next((names.split() for where, _, names in (each.partition(":") for each in tables) if machine in where.split()), [])
+    by_machines = {where: names.split() for where, _, names in (each.partition(":") for each in tables)}
+    return next((names for machines, names in by_machines.items() if machine in machines.split()), [])
 
 
 def syscall_name(number: int, machine: str) -> str:

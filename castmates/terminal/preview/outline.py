@@ -9,10 +9,10 @@ from castmates.files import cache_folder
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.looks import precision_words, read_adaptive_looks
 from castmates.results.records import torn_words
+from castmates.study import mitigations
 from castmates.study.adaptive import summary
 from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
-from castmates.study import mitigations
 from castmates.study.place_domains import domains_of
 from castmates.study.place_keys import FEWEST_PAIRS
 from castmates.study.remarks import Remark
@@ -267,11 +267,7 @@ def _to_build(launches: Sequence[Launch]) -> list[str]:
         for member in launch.cohort.members
         if member.environment and member.environment_key
     }
-    return sorted(
-        name
-        for name, key in wanted
-        if not ready_file(place_of(name, key, cache_folder())).is_file()
-    )
+    return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
 
 
 def _missing(project: Project, launches: Sequence[Launch]) -> Iterator[str]:
