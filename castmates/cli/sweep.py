@@ -313,7 +313,7 @@ def _replayed(source: "Published", prepared: "Replay", margin: float | None) -> 
 
 
 def _write_replay(found: "Replayed", prepared: "Replay") -> list[Path]:
-    from castmates.report.comparison.replay_page import write
+    from castmates.report.comparison.replay import write
 
     return write(found, prepared.file.parent)
 

@@ -18,7 +18,7 @@ from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import node_here, note_attempt, note_refusal
+from castmates.results.of_nodes import node_here, note_attempt, note_refusal
 from castmates.results.records import record_or_why, too_busy
 from castmates.runner import progress
 from castmates.runner.kinds import kind_of

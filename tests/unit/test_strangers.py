@@ -307,7 +307,7 @@ def test_no_text_reaches_a_page_past_the_escaping():
         for file in (ROOT / "castmates/report").rglob("*.py")
         if "Markup(" in file.read_text(encoding="utf-8")
     }
-    assert places == {"page/page.py", "page/common_parts.py", "comparison/page.py", "grouping/page.py"}
+    assert places == {"page/page.py", "page/common_parts.py"}
 
 
 def test_every_claim_of_the_threat_model_names_tests_that_exist():

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from castmates.analysis.comparison.launches import plain_members
 from castmates.analysis.comparison.replay import replayed
@@ -23,12 +25,17 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNCLEAR,
 )
-from castmates.report.comparison.compare import Compared, compare_measured, with_ends
+from castmates.files import replace_text, writing
+from castmates.report.comparison import figure
+from castmates.report.comparison.compare import SHOWN, Compared, beside, chance, compare_measured, loss, ratio, some
 from castmates.report.comparison.details import NOT_RECORDED, Difference
+from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, listed, number, percent_of
 from castmates.results.find import Measured
+from castmates.results.tables import write_table
 from castmates.study.node_facts import difference, recorded
+from castmates.study.spec import UNMANAGED
 
 ALL_AGREE, SOME_DIFFER, UNDECIDED = 0, 3, 4  # how the command ends; 1 is an error, 2 a wrong option
 PRINTED = 0.001  # a published slowdown that is further from that of its own windows is another number
@@ -184,7 +191,6 @@ UNKNOWN_CLASS = (
     "Whether this machine is of the class of the published one is not known: the topology of one of them was not "
     "recorded."
 )
-SHOWN = 8  # of a kind; the table has them all
 IN_ORDER = (AGREES, DIFFERS, UNCLEAR, TOO_FEW, NO_DATA, NOT_HERE, PLATFORMS_DIFFER)
 
 
@@ -245,26 +251,12 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         **row,
         "where": partition + ("*" if row["masks"] == "differ" else ""),
-        "said_published": _loss(row, "published_slowdown"),
-        "said_here": _loss(row, "here_slowdown"),
-        "said_ratio": "–" if math.isnan(row["ratio"]) else with_ends(row, "ratio"),
-        "said_joint": _loss(row, "joint_slowdown"),
-        "said_p": _p(row["p_holm"]),
+        "said_published": loss(row, "published_slowdown"),
+        "said_here": loss(row, "here_slowdown"),
+        "said_ratio": ratio(row),
+        "said_joint": loss(row, "joint_slowdown"),
+        "said_p": chance(row["p_holm"]),
     }
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return "< 0.001" if value < 0.001 else number(value, 3)
-
-
-def _loss(row: Row, name: str) -> str:
-    """A loss in per cent with its interval where there is one."""
-    if math.isnan(row[name]):
-        return "–"
-    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
 def _effects(replay: Replayed) -> Iterator[str]:
@@ -280,15 +272,13 @@ def _effects(replay: Replayed) -> Iterator[str]:
 
 
 def _effect(row: Row, margin: float) -> str:
-    losses = (
-        f"{_who(row)}: loss of {_loss(row, 'published_slowdown')} % published, {_loss(row, 'here_slowdown')} % here"
-    )
+    losses = f"{_who(row)}: loss of {loss(row, 'published_slowdown')} % published, {loss(row, 'here_slowdown')} % here"
     many = f"{row['published_launches']} and {counted(int(row['here_launches']), 'launch')}"
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
-    change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
+    change = f"slowdown here over the published one {ratio(row)}"
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
-    both = f"; both together give {_loss(row, 'joint_slowdown')} %"
+    both = f"; both together give {loss(row, 'joint_slowdown')} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
         row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
     )
@@ -296,12 +286,12 @@ def _effect(row: Row, margin: float) -> str:
 
 
 def _who(row: Mapping[str, Any]) -> str:
-    beside = f" beside {str(row['antagonists']).replace('+', ' + ')}" if row["antagonists"] else ""
+    where = f" beside {beside(row)}" if row["antagonists"] else ""
     if row["role"] != "lead":
-        beside = f" in {row['mix']}"
+        where = f" in {row['mix']}"
     under = "" if row["partition"] == "unmanaged" else f" under {row['partition']}"
     against = "" if row["baseline"] == "alone" else f", against {row['baseline']}"
-    return f"{row['member']}{beside}{under}{against}"
+    return f"{row['member']}{where}{under}{against}"
 
 
 def _contradiction(each: Contradiction) -> str:
@@ -321,8 +311,7 @@ def _one_sided(replay: Replayed) -> Iterator[str]:
                 mix if partition == "unmanaged" else f"{mix}@{partition}"
                 for mix, partition in own[["mix", "partition"]].drop_duplicates().itertuples(index=False)
             ]
-            more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-            names = listed(places) if not more else ", ".join(places[:SHOWN]) + more
+            names = listed(places) if len(places) <= SHOWN else some(places)
             verb = verb if len(places) == 1 else verb.replace("has ", "have ").replace("was ", "were ")
             yield f"{names} {verb}."
 
@@ -333,3 +322,46 @@ def _verb(count: int, verb: str) -> str:
 
 def _be(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+# The page of a replay: one self-contained HTML file with the look of a comparison's.
+
+
+def page(replay: Replayed, drawing: Markup) -> str:
+    """The page's HTML."""
+    words, first = sentences(replay), first_words(replay.pair.origin)
+    return rendered(
+        "replay.html.j2",
+        {
+            "replay": replay,
+            "title": f"{replay.pair.a.name}, measured again",
+            "stamp": stamp(replay),
+            "first": first,
+            "sentences": words,
+            "rows": rows(replay),
+            "partitioned": bool((replay.table["partition"] != UNMANAGED).any()),
+            "drawing": drawing,
+            "caption": caption(replay),
+            "alternative": first + " ".join(words),
+        },
+    )
+
+
+def caption(replay: Replayed) -> str:
+    """What stands below the figure."""
+    pair = replay.pair
+    return (
+        f"{first_words(pair.origin)}Left: loss of each lead against its own rate alone, as published (A, grey) and "
+        "as measured here (B), with 95 % t intervals between launches. Right: by how much the slowdown here is above "
+        "the published one, with Welch's 95 % interval over the launches of both, and the margin of "
+        f"±{100 * pair.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
+    )
+
+
+def write(replay: Replayed, folder: Path) -> list[Path]:
+    """Write table, figure and page."""
+    write_table(replay.table, folder / "replay")
+    drawing = write_drawing(*figure.draw(replay.pair), folder / "replay-figure")
+    with writing(output := folder / "index.html"):
+        replace_text(output, page(replay, drawing))
+    return [output, folder / "replay.csv", folder / "replay-figure.svg"]

@@ -1,16 +1,12 @@
 """The report: one self-contained HTML page, verdict first."""
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 import castmates
 from castmates import plugins
@@ -21,7 +17,7 @@ from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
 from castmates.report.figures.index import Part, View, all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
-from castmates.report.page.common_parts import common_parts, folded, inline_svg
+from castmates.report.page.common_parts import inline_svg, rendered
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -51,7 +47,6 @@ from castmates.report.text import (
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
-from castmates.report.text.words import plain
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import TABLES
 from castmates.results.traces import traces_there
@@ -128,38 +123,12 @@ def page(
     """The page's HTML; the figures' texts and the answer are made where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
     context = _context(results, drawings, texts, found or answer(results))
-    return folded(environment().get_template("report.html.j2").render(context))
+    return rendered("report.html.j2", context)
 
 
 def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
     """The title of each figure that has nothing to show, and why."""
     return [(all_figures()[name].title, own.lacking) for name, own in texts.items() if own.lacking]
-
-
-def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
-    """What all pages are made with."""
-    made = Environment(
-        loader=PackageLoader("castmates.report.page"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
-    made.filters["in_groups"] = in_groups
-    return made
-
-
-def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
-    """Rows by one of their attributes, in their order."""
-    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
-
-
-def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
-    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
-    text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
-    return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
 
 def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[str, Any]], int]]:
@@ -177,16 +146,14 @@ def _context(
     given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
     found_here = findings.context(results)
-    running_head = " · ".join(
-        [origin(results) or " and ".join(results.platforms) or "no numbers", *(pill.word for pill in stamps(results))]
-    )
+    stamp = origin(results) or " and ".join(results.platforms) or "no numbers"
     return {
-        **common_parts(running_head),
+        "running_head": " · ".join([stamp, *(pill.word for pill in stamps(results))]),
         "results": results,
         "lang": "en-GB",
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
-        "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
+        "platform_stamp": stamp,
         "platform_words": words.platform_words(results.platforms),
         "answer": found,
         "scale": interval_scale(found, results.margin),

@@ -1,4 +1,4 @@
-"""The command `castmates trace record`: everything that happens in a mix, on one clock."""
+"""The commands `castmates trace record`, `trace graph` and `trace open`: what happens in a mix, on one clock."""
 
 import html
 import os
