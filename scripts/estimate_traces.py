@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.estimates import write_tables
 from castmates.results.folder import StudyFolder
 
 

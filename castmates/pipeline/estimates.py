@@ -4,7 +4,8 @@ A parameter names a fact (what launches left, what the study asks for) or anothe
 without a default is needed: where there is no such fact, the table is empty.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, signature
@@ -14,11 +15,17 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.pooling import joined_tables
+from castmates.analysis.timeline.seen import Trace
+from castmates.errors import CastmatesError
 from castmates.parallel import side_by_side
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table, written_together
+from castmates.timeline.model import extent
+from castmates.timeline.queries.database import of_study, readable
+from castmates.timeline.tables import read
 
 
 class Estimates:
@@ -108,3 +115,28 @@ def write(estimates: Estimates, names: Collection[str], output: Path, jobs: int 
 def _write(estimates: Estimates, names: Collection[str], folder: Path) -> None:
     for name in names:
         write_table(estimates[name], folder / name)
+
+
+# The traces of a study -> its tables of what they show.
+
+RULE = "estimate_traces"
+READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks say nothing of waits
+
+
+def write_tables(folder: StudyFolder, output: Path) -> None:
+    """Read every trace that is there, one at a time, and write all tables into `output`: all of them, or none."""
+    write(Estimates(RULE, {"timelines": _traces(folder)}), written_by(RULE), output)
+
+
+def _traces(folder: StudyFolder) -> Iterator[Trace]:
+    """Those that can be read; what failed or is damaged is named, and stops nobody: the page names it too."""
+    found, left_out = readable(of_study(folder))
+    for each in found:
+        try:
+            timeline = read(each.path, *READ)
+            tables = timeline.tracks, timeline.intervals, timeline.instants, timeline.samples
+            yield Trace(*tables, timeline.about, each.name, extent(each.path)[0])
+        except CastmatesError as problem:  # beyond the heads of its files
+            left_out.append(f"The trace of {each.name} cannot be read: {problem}")
+    for sentence in left_out:
+        print(sentence, file=sys.stderr)

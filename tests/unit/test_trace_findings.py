@@ -12,7 +12,7 @@ from castmates.analysis.findings.findings import findings
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.cli.main import app
-from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.estimates import write_tables
 from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page
