@@ -240,7 +240,7 @@ def _opened(folder: "StudyFolder", mix: str) -> Path:
     """The folder of a mix's trace, with the files that a browser opens."""
     from castmates.results.columns.trace import OPENED, PERFETTO_FILE
     from castmates.results.traces import trace_folder
-    from castmates.timeline.export.index import write_all
+    from castmates.timeline.converting import write_all
     from castmates.timeline.tables import read
 
     chosen = trace_folder(folder, mix)
