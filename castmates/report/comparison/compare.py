@@ -1,5 +1,6 @@
 """Studies on disk -> their comparison with the first of them."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,12 +27,12 @@ from castmates.report.comparison.details import (
     other_traffic,
     other_work,
 )
-from castmates.report.figures.marks import antagonists_of, with_ends
+from castmates.report.figures.marks import antagonists_of
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records
 from castmates.report.text.design import lengths
-from castmates.report.text.words import Row, as_loss, counted, listed, number
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.results.find import Measured, read_measured
@@ -163,9 +164,7 @@ class Several:
         return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], launches=rows[f"launches_{side}"])
 
 
-# The rows of a comparison, as terminal and page show them, and how their cells are written.
-
-SHOWN = 8  # of a kind that a sentence names; the table has them all
+# The rows of a comparison, as terminal and page show them.
 
 
 def rows(compared: Compared) -> list[dict[str, Any]]:
@@ -180,43 +179,24 @@ def _row(row: Row) -> dict[str, Any]:
         "partition": name if name == row["partition_b"] else f"{name} / {row['partition_b']}",
         "loss_a": as_loss(row["slowdown_a"]),
         "loss_b": as_loss(row["slowdown_b"]),
-        "said_a": loss(row, "slowdown_a"),
-        "said_b": loss(row, "slowdown_b"),
-        "said_ratio": ratio(row),
-        "said_rate": ratio(row, "baseline_rate_ratio"),
-        "said_p": chance(row["p_holm"]),
+        "said_a": loss(row, "a"),
+        "said_b": loss(row, "b"),
+        "said_ratio": with_ends(row, "ratio"),
+        "said_rate": with_ends(row, "baseline_rate_ratio"),
+        "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
     }
 
 
-def loss_and_ends(row: Row, name: str) -> tuple[float, float, float]:
-    """The loss of a slowdown in per cent, and the ends of its interval."""
-    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return value, low, high
+def loss(row: Row, letter: str) -> str:
+    """What one side loses in per cent, with its interval where there is one."""
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
-def loss(row: Row, name: str) -> str:
-    """What is lost in per cent, with its interval where there is one."""
-    return with_ends(*loss_and_ends(row, name), unit="")
-
-
-def ratio(row: Row, name: str = "ratio") -> str:
+def with_ends(row: Row, name: str) -> str:
     """A ratio with its interval where there is one."""
-    return with_ends(row[name], row[f"{name}_low"], row[f"{name}_high"], 3, "")
-
-
-def chance(p: float) -> str:
-    """A p-value; a dash where there is none."""
-    return "< 0.001" if p < 0.001 else number(p, 3)
-
-
-def beside(row: Row) -> str:
-    """Its antagonists: stream + chase."""
-    return str(row["antagonists"]).replace("+", " + ")
-
-
-def some(names: Sequence[str], shown: int = SHOWN) -> str:
-    """The first ones, and how many more there are."""
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")
 
 
 LETTERS = ascii_uppercase
@@ -317,13 +297,17 @@ def _records(study: Measured) -> list[LaunchRecord]:
 
 
 def _refuse_failures_alone(study: Measured) -> None:
-    records = _records(study)
-    if all(record.failed for record in records):
-        why = next((f" ({record.reason})" for record in records if record.reason), "")  # (it died of SIGSEGV)
+    if all(record.failed for record in _records(study)):
         raise CastmatesError(
-            f"{study.folder}: each of its {len(records)} launches failed{why}; put that right, and run "
-            "`castmates sweep --retry`."
+            f"{study.folder}: each of its {len(study.records)} launches failed{_failures(study)}; put that right, and "
+            "run `castmates sweep --retry`."
         )
+
+
+def _failures(study: Measured) -> str:
+    """(it died of SIGSEGV): the first reason that was recorded."""
+    reason = next((record.reason for record in _records(study) if record.reason), "")
+    return f" ({reason})" if reason else ""
 
 
 def _refuse_shared_launches(one: tuple[str, Measured], other: tuple[str, Measured]) -> None:
@@ -393,4 +377,4 @@ def _other_masks(a: Plan, b: Plan, letter: str) -> Sequence[str]:
 
 def _mixes(study: Measured) -> str:
     names = list(dict.fromkeys(mix.name for mix in study.plan.mixes))
-    return some(names, 6) or "none"
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "none"

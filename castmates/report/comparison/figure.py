@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import LESS, MORE
-from castmates.report.comparison.compare import Compared, Several, beside, loss_and_ends
+from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.several_words import pair_name, verdict_in
 from castmates.report.figures.marks import bar, dot, legend_key, looks_in_order, with_ends
 from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, evenly, inches_of, rows_of
@@ -83,14 +83,15 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
         look = looks[row["antagonists"]]
         values = [as_loss(row[f"slowdown_{letter}"]) for letter in SHIFTS]
         losses.plot(values, [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
-        for letter, shift in SHIFTS.items():
+        for (letter, shift), value in zip(SHIFTS.items(), values, strict=True):
             own = (GREY, look[1]) if letter == "a" else look
-            numbers = loss_and_ends(row, f"slowdown_{letter}")
-            certain_dot(losses, place + shift * ROW, numbers, own, f"{letter.upper()}, {_who(row)}: {{}}")
+            ends = (as_loss(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
+            certain_dot(losses, place + shift * ROW, (value, *ends), own, f"{letter.upper()}, {_who(row)}: {{}}")
         bold = row["verdict"].startswith(("loses", "differs"))
         verdict(changes, place, row["verdict"], INK, bold)
+        low, value, high = (100 * (row[name] - 1) for name in ("ratio_low", "ratio", "ratio_high"))
         said = f"{_who(row)}: slowdown {{}} above A's; {row['verdict']}"
-        certain_dot(changes, place, _change(row), look, said)
+        certain_dot(changes, place, (value, low, high), look, said)
     losses.set_xlabel("loss of the lead against alone (%)")
     changes.set_xlabel("slowdown in B above A's (%)")
     sides = ((compared.a, GREY, ""), (compared.b, INK, ", in its antagonist's colour"))
@@ -139,8 +140,8 @@ def _name(row: Row) -> str:
 
 
 def _who(row: Row) -> str:
-    who = f"{row['lead']} beside {beside(row)}" if row["antagonists"] else str(row["lead"])
-    return who + ("" if row["partition_a"] == UNMANAGED else f" under {row['partition_a']}")
+    beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
+    return f"{row['lead']}{beside}" + ("" if row["partition_a"] == UNMANAGED else f" under {row['partition_a']}")
 
 
 def _key(compared: Compared, rows: list[Row], known: int) -> str:
@@ -199,9 +200,7 @@ def _mean(several: Several) -> list[Group]:
     points = []
     for row in rows:
         verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-        points.append(
-            Point(f"{row['letter']}  {names[row['letter']]}", loss_and_ends(row, "slowdown"), _change(row), verdict)
-        )
+        points.append(Point(f"{row['letter']}  {names[row['letter']]}", _losses(row, ""), _change(row), verdict))
     return [Group(f"geometric mean of {rows[0]['pairs']} mixes", MEAN, tuple(points))]
 
 
@@ -211,7 +210,7 @@ def _other(row: Row) -> Point:
 
 
 def _point(letter: str, name: str, row: Row, side: str) -> Point:
-    return Point(f"{letter}  {name}", loss_and_ends(row, f"slowdown_{side}"), (math.nan,) * 3, "")
+    return Point(f"{letter}  {name}", _losses(row, f"_{side}"), (math.nan,) * 3, "")
 
 
 def _change(row: Row) -> tuple[float, float, float]:
@@ -249,3 +248,8 @@ def _draw_group(losses: Axes, changes: Axes, top: float, group: Group) -> None:
         certain_dot(changes, y, point.change, group.look, f"{who}: slowdown above the baseline's {{}}")
         words, colour = (point.verdict, INK) if place else ("baseline", GREY)
         verdict(changes, y, words, colour, point.verdict in (MORE, LESS))
+
+
+def _losses(row: Row, side: str) -> tuple[float, float, float]:
+    value, low, high = (as_loss(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
+    return value, low, high

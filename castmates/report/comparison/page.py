@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text, writing
 from castmates.report.comparison import figure, several_words, words
-from castmates.report.comparison.compare import Compared, Several, beside, rows
+from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures.marks import bar, dot, looks_in_order, with_ends
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
@@ -205,8 +205,8 @@ def _of_one_machine(rows: Sequence[Row]) -> list[list[Row]]:
 def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
     low, high = as_loss(row["slowdown_low"]), as_loss(row["slowdown_high"])
     bar(axes, x, low, high, look[0], width=1.3, upright=True)
-    who = f"{row['lead']} beside {beside(row)}" if row["antagonists"] else row["lead"]
-    words = f"{row['letter']}, {row['study']}, {row['date'][:10]}: {who} {with_ends(y, low, high)}"
+    beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
+    words = f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {with_ends(y, low, high)}"
     dot(axes, x, y, look, words, hollow=math.isnan(low), size=3.8)
 
 

@@ -27,11 +27,11 @@ from castmates.analysis.effects.verdicts import (
 )
 from castmates.files import replace_text, writing
 from castmates.report.comparison import figure
-from castmates.report.comparison.compare import SHOWN, Compared, beside, chance, compare_measured, loss, ratio, some
+from castmates.report.comparison.compare import Compared, compare_measured, with_ends
 from castmates.report.comparison.details import NOT_RECORDED, Difference
 from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, counted, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 from castmates.results.find import Measured
 from castmates.results.tables import write_table
 from castmates.study.node_facts import difference, recorded
@@ -191,6 +191,7 @@ UNKNOWN_CLASS = (
     "Whether this machine is of the class of the published one is not known: the topology of one of them was not "
     "recorded."
 )
+SHOWN = 8  # of a kind; the table has them all
 IN_ORDER = (AGREES, DIFFERS, UNCLEAR, TOO_FEW, NO_DATA, NOT_HERE, PLATFORMS_DIFFER)
 
 
@@ -251,12 +252,26 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         **row,
         "where": partition + ("*" if row["masks"] == "differ" else ""),
-        "said_published": loss(row, "published_slowdown"),
-        "said_here": loss(row, "here_slowdown"),
-        "said_ratio": ratio(row),
-        "said_joint": loss(row, "joint_slowdown"),
-        "said_p": chance(row["p_holm"]),
+        "said_published": _loss(row, "published_slowdown"),
+        "said_here": _loss(row, "here_slowdown"),
+        "said_ratio": "–" if math.isnan(row["ratio"]) else with_ends(row, "ratio"),
+        "said_joint": _loss(row, "joint_slowdown"),
+        "said_p": _p(row["p_holm"]),
     }
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return "< 0.001" if value < 0.001 else number(value, 3)
+
+
+def _loss(row: Row, name: str) -> str:
+    """A loss in per cent with its interval where there is one."""
+    if math.isnan(row[name]):
+        return "–"
+    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
 def _effects(replay: Replayed) -> Iterator[str]:
@@ -272,13 +287,15 @@ def _effects(replay: Replayed) -> Iterator[str]:
 
 
 def _effect(row: Row, margin: float) -> str:
-    losses = f"{_who(row)}: loss of {loss(row, 'published_slowdown')} % published, {loss(row, 'here_slowdown')} % here"
+    losses = (
+        f"{_who(row)}: loss of {_loss(row, 'published_slowdown')} % published, {_loss(row, 'here_slowdown')} % here"
+    )
     many = f"{row['published_launches']} and {counted(int(row['here_launches']), 'launch')}"
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
-    change = f"slowdown here over the published one {ratio(row)}"
+    change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
-    both = f"; both together give {loss(row, 'joint_slowdown')} %"
+    both = f"; both together give {_loss(row, 'joint_slowdown')} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
         row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
     )
@@ -286,12 +303,12 @@ def _effect(row: Row, margin: float) -> str:
 
 
 def _who(row: Mapping[str, Any]) -> str:
-    where = f" beside {beside(row)}" if row["antagonists"] else ""
+    beside = f" beside {str(row['antagonists']).replace('+', ' + ')}" if row["antagonists"] else ""
     if row["role"] != "lead":
-        where = f" in {row['mix']}"
+        beside = f" in {row['mix']}"
     under = "" if row["partition"] == "unmanaged" else f" under {row['partition']}"
     against = "" if row["baseline"] == "alone" else f", against {row['baseline']}"
-    return f"{row['member']}{where}{under}{against}"
+    return f"{row['member']}{beside}{under}{against}"
 
 
 def _contradiction(each: Contradiction) -> str:
@@ -311,7 +328,8 @@ def _one_sided(replay: Replayed) -> Iterator[str]:
                 mix if partition == "unmanaged" else f"{mix}@{partition}"
                 for mix, partition in own[["mix", "partition"]].drop_duplicates().itertuples(index=False)
             ]
-            names = listed(places) if len(places) <= SHOWN else some(places)
+            more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+            names = listed(places) if not more else ", ".join(places[:SHOWN]) + more
             verb = verb if len(places) == 1 else verb.replace("has ", "have ").replace("was ", "were ")
             yield f"{names} {verb}."
 

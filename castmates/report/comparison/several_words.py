@@ -9,14 +9,14 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS, POINTS, PROVEN
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared, Several, beside, loss, ratio, some
+from castmates.report.comparison.compare import Compared, Several, loss, with_ends
 from castmates.report.comparison.details import Difference
-from castmates.report.figures.marks import with_ends
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.words import Row, as_loss, counted, listed, percent_of, plain
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
+SHOWN = 8  # of a kind; the table has them all
 PIECES = {  # verdict -> what the pairs with it do, for one pair and for several; {} is the margin
     MORE: ("loses more than in A", "lose more than in A"),
     LESS: ("loses less than in A", "lose less than in A"),
@@ -46,17 +46,24 @@ def mean_sentences(several: Several) -> Iterator[str]:
     means = [row for row in records(several.means) if not math.isnan(row["slowdown"])]
     if not means or means[0]["pairs"] < 2:
         return
-    values = [f"{ratio(row, 'slowdown')} in {row['letter']}{_ratio(row)}" for row in means]
+    values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
         f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
         "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
+def _slowdown(row: Row) -> str:
+    ends = "" if math.isnan(row["slowdown_low"]) else " " + interval(row["slowdown_low"], row["slowdown_high"], 3)
+    return f"{number(row['slowdown'], 3)}{ends}"
+
+
 def _ratio(row: Row) -> str:
     """( 1.046 [1.020, 1.073] times A's), of the others."""
-    words = f" ({ratio(row)} times A's: {verdict_in(row['verdict'], row['letter'])})"
-    return "" if math.isnan(row["ratio"]) else words
+    if math.isnan(row["ratio"]):
+        return ""
+    ends = "" if math.isnan(row["ratio_low"]) else " " + interval(row["ratio_low"], row["ratio_high"], 3)
+    return f" ({number(row['ratio'], 3)}{ends} times A's: {verdict_in(row['verdict'], row['letter'])})"
 
 
 def verdict_in(verdict: str, letter: str) -> str:
@@ -81,7 +88,7 @@ def _against(pair: Compared) -> str:
     for verdict in sorted(groups, key=lambda word: list(PIECES).index(word) if word in PIECES else len(PIECES)):
         names = groups[verdict]
         words = PIECES.get(verdict, OTHERWISE)[len(names) > 1].format(percent_of(pair.margin))
-        which = f" ({some(names)})" if verdict in NAMED else ""
+        which = f" ({_some(names)})" if verdict in NAMED else ""
         parts.append(f"{len(names)} {words}{which}")
     return f"{pair.b.letter} against A: of {counted(len(rows), 'mix')} {listed(parts)}.{_under_partitions(pair)}"
 
@@ -97,7 +104,12 @@ def _under_partitions(pair: Compared) -> str:
 
 def pair_name(row: Row) -> str:
     """A lead and its antagonists: dlrm beside stream + chase."""
-    return f"{row['lead']} beside {beside(row)}" if row["antagonists"] else f"{row['lead']} alone"
+    beside = str(row["antagonists"]).replace("+", " + ")
+    return f"{row['lead']} beside {beside}" if beside else f"{row['lead']} alone"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _without_baseline(several: Several) -> Iterator[str]:
@@ -112,7 +124,7 @@ def _without_baseline(several: Several) -> Iterator[str]:
     if shared:
         who = listed(sorted({letter for found in shared.values() for letter in found}))
         yield (
-            f"{counted(len(shared), 'mix')} that A lacks and several of {who} have: {some(list(shared))}; "
+            f"{counted(len(shared), 'mix')} that A lacks and several of {who} have: {_some(list(shared))}; "
             f"`castmates compare` with another --baseline compares {'it' if len(shared) == 1 else 'them'}."
         )
 
@@ -128,7 +140,7 @@ def _adjusted(several: Several) -> Iterator[str]:
 
 def _differing(what: str, rows: Sequence[Difference]) -> Iterator[str]:
     if rows:
-        yield f"{what}: {some([row[0] for row in rows])}. Any of these may be behind a difference."
+        yield f"{what}: {_some([row[0] for row in rows])}. Any of these may be behind a difference."
 
 
 # What lies below the losses of compared studies, in sentences and short tables: proven differences first.
@@ -242,7 +254,9 @@ def _who(row: Row) -> str:
 
 def _said(row: Row, name: str, scale: str) -> str:
     digits, unit = (1, " points") if scale == POINTS else (3, "")
-    return with_ends(row[name], row[f"{name}_low"], row[f"{name}_high"], digits, "") + unit
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    ends = "" if low != low else f" {interval(low, high, digits)}"
+    return f"{number(row[name], digits)}{ends}{unit}"
 
 
 # Several studies in one table, for terminal and page: a row per pair, a column per study, the baseline first.
@@ -297,21 +311,21 @@ def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
 
 
 def _baseline(row: Row) -> Cell:
-    return Cell(loss(row, "slowdown_a"), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"]))
+    return Cell(loss(row, "a"), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"]))
 
 
 def _other(row: Row, letter: str) -> Cell:
-    return _cell(row, "slowdown_b", verdict_in(row["verdict"], letter), int(row["launches_b"]))
+    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    value, launches = as_loss(row["slowdown_b"]), int(row["launches_b"])
+    return Cell(loss(row, "b"), ratio, verdict_in(row["verdict"], letter), value, launches)
 
 
 def _mean(row: Row) -> Cell:
+    value, low, high = (as_loss(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
+    text = number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
+    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
     verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-    return _cell(row, "slowdown", verdict, int(row["launches"]))
-
-
-def _cell(row: Row, name: str, verdict: str, launches: int) -> Cell:
-    above = "" if math.isnan(row["ratio"]) else ratio(row)
-    return Cell(loss(row, name), above, verdict, as_loss(row[name]), launches)
+    return Cell(text, ratio, verdict, value, int(row["launches"]))
 
 
 # A comparison as plain data, for scripts: what JSON can hold.

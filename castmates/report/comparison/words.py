@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import SHOWN, Compared, beside, loss_and_ends, ratio, some
+from castmates.report.comparison.compare import Compared
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
-from castmates.report.text.words import Row, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
+SHOWN = 8  # of a kind; the table has them all
 YET = {MORE: "B is faster alone, but loses more beside", LESS: "B is slower alone, but loses less beside"}
 NOT_PAIRED = (
     "Losses are paired within seconds inside each study. Rates of A and B were taken at different times, so the "
@@ -51,14 +52,16 @@ def _work(compared: Compared) -> Iterator[str]:
     """Other programs outweigh any interval."""
     if compared.work:
         names = [what for what, _, _ in compared.work]
-        yield f"Not the same in A and B: {some(names)}; they may be behind a difference."
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; they may be behind a difference."
 
 
 def _settings(compared: Compared) -> Iterator[str]:
     """What else differs, by name, in short."""
     if compared.differences:
         names = [what for what, _, _ in compared.differences]
-        yield f"Machines, versions or designs differ too, as recorded: {some(names)}."
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Machines, versions or designs differ too, as recorded: {', '.join(names[:SHOWN])}{more}."
 
 
 def _slices(compared: Compared) -> Iterator[str]:
@@ -70,7 +73,7 @@ def _slices(compared: Compared) -> Iterator[str]:
     rows = records(compared.leads(partitioned=False))
     judged = [row for row in rows if row["verdict"] not in (NO_DATA, PLATFORMS_DIFFER, TOO_FEW)]
     if differing := [row for row in judged if row["verdict"] in (MORE, LESS)]:
-        named = listed([f"{row['lead']} beside {beside(row)}" for row in differing[:SHOWN]])
+        named = listed([f"{row['lead']} beside {_beside(row)}" for row in differing[:SHOWN]])
         yield (
             f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over "
             "seconds, such as a power limit; long ones show it where it is caused."
@@ -82,7 +85,7 @@ def _slices(compared: Compared) -> Iterator[str]:
 
 
 def _loss(row: Row, margin: float) -> str:
-    who = f"{row['lead']} beside {beside(row)}" if row["antagonists"] else row["lead"]
+    who = f"{row['lead']} beside {_beside(row)}" if row["antagonists"] else row["lead"]
     ours, theirs = _side(row, "a"), _side(row, "b")
     verb = ours.split(maxsplit=1)[0]
     losses = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
@@ -116,7 +119,7 @@ def _side(row: Row, letter: str) -> str:
     slowdown = row[f"slowdown_{letter}"]
     if math.isnan(slowdown):
         return "has no data"
-    value, low, high = loss_and_ends(row, f"slowdown_{letter}")
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
     if math.isnan(low):  # too few launches for an interval
         gained = slowdown < 1
         return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
@@ -134,17 +137,28 @@ def _rates(compared: Compared) -> Iterator[str]:
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in records(compared.leads(partitioned=False)):
         if not math.isnan(row["baseline_rate_ratio"]):
-            group = row["lead"], row["unit"], ratio(row, "baseline_rate_ratio"), _behind(row)
+            group = row["lead"], row["unit"], _times(row, "baseline"), _behind(row)
             groups.setdefault(group, []).append(row)
     for (lead, unit, alone, many), rows in list(groups.items())[:SHOWN]:
-        others = [f"{ratio(row, 'scene_rate_ratio')} beside {beside(row)}" for row in rows]
-        yet = [f"; {clause} {listed(names)}" for word, clause in YET.items() if (names := _yet(rows, word))]
+        beside = [f"{_times(row, 'scene')} beside {_beside(row)}" for row in rows[:SHOWN]]
+        yet = [f"{clause} {listed(others)}" for word, clause in YET.items() if (others := _yet(rows, word))]
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         yield (
             f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; "
-            f"{some(others)} ({many}){''.join(yet)}."
+            f"{', '.join(beside)}{more} ({many})" + "".join(f"; {clause}" for clause in yet) + "."
         )
     if groups:
         yield NOT_PAIRED
+
+
+def _beside(row: Row) -> str:
+    return str(row["antagonists"]).replace("+", " + ")
+
+
+def _times(row: Row, name: str) -> str:
+    low, high = row[f"{name}_rate_ratio_low"], row[f"{name}_rate_ratio_high"]
+    ends = "" if math.isnan(low) else " " + interval(low, high, 3)
+    return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
 
 
 def _behind(row: Row) -> str:
@@ -156,7 +170,7 @@ def _behind(row: Row) -> str:
 def _yet(rows: Sequence[Row], verdict: str) -> list[str]:
     """Beside whom B loses more although it is faster alone, or less although it is slower."""
     faster, slower = rows[0]["baseline_rate_ratio_low"] > 1, rows[0]["baseline_rate_ratio_high"] < 1
-    return [beside(row) for row in rows if row["verdict"] == verdict] if (faster, slower)[verdict == LESS] else []
+    return [_beside(row) for row in rows if row["verdict"] == verdict] if (faster, slower)[verdict == LESS] else []
 
 
 def _partitions(compared: Compared) -> Iterator[str]:
@@ -186,5 +200,5 @@ def _one_sided(compared: Compared) -> Iterator[str]:
                 f"{mix} ({counted(len(names), 'partition')})" if mix in shared else str(mix)
                 for mix, names in mixes.items()
             ]
-            text = listed(parts) if len(parts) <= SHOWN else some(parts)
+            text = listed(parts) if len(parts) <= SHOWN else f"{', '.join(parts[:SHOWN])} and {len(parts) - SHOWN} more"
             yield f"{where[:1].upper()}{where[1:]}: {text}."
