@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from castmates.report.figures import attribution, control, evolution, phases, steptimes, windows
-from castmates.report.figures.marks import BASELINES, antagonists, looks, other_looks, user_first
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, other_looks, user_first
 from castmates.report.results import read_results
 from castmates.study.spec import Plan
 from tests.unit.phases.test_phase_figures import results as with_steps

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from castmates.report.comparison import figure as comparison_figure
 from castmates.report.comparison import page
 from castmates.report.comparison.compare import compare_studies
-from castmates.report.figures.marks import antagonists_of, looks_in_order
+from castmates.report.figures.antagonists import antagonists_of, looks_in_order
 from castmates.report.figures.style import looks_of
 from tests.unit import study_folder
 from tests.unit.windows_maker import cohort, mix, plan, written

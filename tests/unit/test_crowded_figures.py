@@ -17,7 +17,7 @@ from castmates.report.figures import (
     timeline,
 )
 from castmates.report.figures import windows as over_time
-from castmates.report.figures.marks import looks
+from castmates.report.figures.antagonists import looks
 from castmates.report.figures.sheet import fitting
 from castmates.report.figures.timeline import Span
 from castmates.report.results import read_results

@@ -9,7 +9,7 @@ from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
 from castmates.report.figures import windows as over_time
-from castmates.report.figures.marks import antagonists, looks
+from castmates.report.figures.antagonists import antagonists, looks
 from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results

@@ -27,7 +27,7 @@ from castmates.report.comparison.details import (
     other_traffic,
     other_work,
 )
-from castmates.report.figures.marks import antagonists_of
+from castmates.report.figures.antagonists import antagonists_of
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records

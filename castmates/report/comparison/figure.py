@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.several_words import pair_name, verdict_in
-from castmates.report.figures.marks import bar, dot, legend_key, looks_in_order, with_ends
+from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
 from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, evenly, inches_of, rows_of
 from castmates.report.figures.style import GREY, INK, PAGE, Look, broken, squeezed, styled
 from castmates.report.results import records

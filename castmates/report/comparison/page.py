@@ -18,7 +18,8 @@ from castmates.files import refuse_foreign, replace_text, writing
 from castmates.report.comparison import figure, several_words, words
 from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
-from castmates.report.figures.marks import bar, dot, looks_in_order, with_ends
+from castmates.report.figures.antagonists import looks_in_order
+from castmates.report.figures.marks import bar, dot, with_ends
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.page.common_parts import first_words, rendered, write_drawing

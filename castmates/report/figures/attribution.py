@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import LOSS, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, looks, user_first, with_ends, with_value
+from castmates.report.figures.antagonists import looks, user_first
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, with_ends, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, inches_of, lines_across, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.results import Results

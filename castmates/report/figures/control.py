@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, user_first, with_ends
+from castmates.report.figures.antagonists import user_first
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
 from castmates.report.figures.style import COLUMN, INK, broken
 from castmates.report.results import Results, records

@@ -10,9 +10,10 @@ from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
 from castmates.analysis.explanations.counters import NAMES, NAMES_OF_STEPS, NEEDED, OF_STEPS, over_rounds
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters import SECONDS, amount
-from castmates.report.figures.marks import BASELINES, antagonists, legend_key, looks, user_first, with_value
-from castmates.report.figures.marks import beside as beside_of
+from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.results import Results, once, records

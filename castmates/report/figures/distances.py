@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_LOSS, TOO_FEW, UNCLEAR
-from castmates.report.figures.marks import bar, other_looks, with_ends, with_value
+from castmates.report.figures.antagonists import other_looks
+from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.results import Results, records

@@ -17,7 +17,8 @@ from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.marks import legend_key, looks_of_scenes
+from castmates.report.figures.antagonists import looks_of_scenes
+from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
 from castmates.report.figures.style import ALARM, GREY
 from castmates.report.results import Results, once

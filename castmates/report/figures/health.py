@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.design.costs import costs as pooled
-from castmates.report.figures.marks import WITHIN_LAUNCH, antagonists, bar, dot, other_looks, user_first
-from castmates.report.figures.marks import looks as looks_of
+from castmates.report.figures.antagonists import antagonists, other_looks, user_first
+from castmates.report.figures.antagonists import looks as looks_of
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, without_axis
 from castmates.report.figures.style import ALARM, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.launch_record import Response

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.analysis.partitions.mitigations import NOTHING
-from castmates.report.figures.marks import bar, other_looks, with_ends, with_value
+from castmates.report.figures.antagonists import other_looks
+from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import GREY, INK, SMALL, squeezed
 from castmates.report.results import Results, records

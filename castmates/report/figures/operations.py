@@ -13,8 +13,9 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.effects.verdicts import LOSS, NO_DATA, TOO_FEW, UNCLEAR
 from castmates.analysis.operations.effects import STEP
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.heatmap_grid import SURE, cell, colour_bar, key, round_limit
-from castmates.report.figures.marks import user_first, with_value
+from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet, drawing, fitting
 from castmates.report.figures.style import INK, PAGE, SMALL, squeezed
 from castmates.report.results import Results, records

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.recommendation import CONFIRMED, SEARCH
-from castmates.report.figures.marks import bar, looks, user_first, with_ends, with_value
+from castmates.report.figures.antagonists import looks, user_first
+from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of
 from castmates.report.figures.style import ALARM, COLUMN, GREY, INK, PAGE, SMALL, SMALL_LETTER, broken
 from castmates.report.results import Results, records

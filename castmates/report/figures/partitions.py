@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.report.figures.antagonists import BASELINES, other_looks, user_first
 from castmates.report.figures.interpolated import (
     DOTS,
     IN_KEY,
@@ -17,16 +18,7 @@ from castmates.report.figures.interpolated import (
     read_aloud,
     with_interpolated,
 )
-from castmates.report.figures.marks import (
-    BASELINES,
-    WITHIN_LAUNCH,
-    bar,
-    legend_key,
-    other_looks,
-    user_first,
-    with_ends,
-    with_value,
-)
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, legend_key, with_ends, with_value
 from castmates.report.figures.sheet import Sheet, drawing, lines_across
 from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records

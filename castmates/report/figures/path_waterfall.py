@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.dataflow.effects import STEP
 from castmates.report.figures import waterfall
-from castmates.report.figures.marks import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.paths import PART_WORDS

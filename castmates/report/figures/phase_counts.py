@@ -13,8 +13,8 @@ from castmates.analysis.explanations.phases import (
     is_outermost,
     unmanaged_against_alone,
 )
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters import SECONDS, how_sure, most_changed, ordered, ratio_panels
-from castmates.report.figures.marks import beside as beside_of
 from castmates.report.figures.phases import times
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, once, records

@@ -16,17 +16,8 @@ from castmates.analysis.explanations.phases import (
     losses_by_phase,
     unmanaged_against_alone,
 )
-from castmates.report.figures.marks import (
-    WITHIN_LAUNCH,
-    antagonists,
-    bar,
-    dot,
-    ends_of,
-    legend_key,
-    other_looks,
-    user_first,
-    with_ends,
-)
+from castmates.report.figures.antagonists import antagonists, other_looks, user_first
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, PAGE, Look, broken
 from castmates.report.results import Results, once, records

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from castmates.analysis.operations.primitives import ESTIMATED
-from castmates.report.figures.marks import dot, legend_key, user_first
-from castmates.report.figures.marks import looks as looks_of
+from castmates.report.figures.antagonists import looks as looks_of
+from castmates.report.figures.antagonists import user_first
+from castmates.report.figures.marks import dot, legend_key
 from castmates.report.figures.sheet import Sheet, drawing, fitting, lines_across
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, Look, squeezed
 from castmates.report.results import Results, records

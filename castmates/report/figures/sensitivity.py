@@ -13,17 +13,9 @@ from matplotlib.typing import LineStyleType
 from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.analysis.partitions.held import UNCERTAIN
 from castmates.analysis.partitions.sensitivity import NOT_REACHED
+from castmates.report.figures.antagonists import BASELINES, looks, user_first
 from castmates.report.figures.interpolated import DOTS, IN_KEY, in_caption, is_interpolated, on_sensitivity
-from castmates.report.figures.marks import (
-    BASELINES,
-    WITHIN_LAUNCH,
-    bar,
-    ends_of,
-    looks,
-    user_first,
-    with_ends,
-    with_value,
-)
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, ends_of, with_ends, with_value
 from castmates.report.figures.sheet import NOTE, Room, Sheet, drawing, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, Look, broken, squeezed
 from castmates.report.results import Results, records

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import LineStyleType
 
-from castmates.report.figures.marks import bar, dot, looks, with_ends, with_value
+from castmates.report.figures.antagonists import looks
+from castmates.report.figures.marks import bar, dot, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across, spread_labels
 from castmates.report.figures.style import GREY, Look
 from castmates.report.results import Results, records

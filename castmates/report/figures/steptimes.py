@@ -13,18 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
-from castmates.report.figures.marks import (
-    BASELINES,
-    BESIDE,
-    antagonists,
-    bar,
-    beside,
-    dot,
-    legend_key,
-    looks,
-    user_first,
-    with_ends,
-)
+from castmates.report.figures.antagonists import BASELINES, BESIDE, antagonists, beside, looks, user_first
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
 from castmates.report.figures.sheet import Sheet, drawing
 from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records

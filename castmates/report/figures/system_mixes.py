@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
-from castmates.report.figures.marks import bar, other_looks, with_ends, with_value
+from castmates.report.figures.antagonists import other_looks
+from castmates.report.figures.marks import bar, with_ends, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
 from castmates.report.figures.style import GREY, SMALL, Look
 from castmates.report.results import Results, records

@@ -13,8 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.marks import beside, legend_key
-from castmates.report.figures.marks import looks as looks_of
+from castmates.report.figures.antagonists import beside
+from castmates.report.figures.antagonists import looks as looks_of
+from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import Sheet, drawing, inches_of
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.results import Results, once

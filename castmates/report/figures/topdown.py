@@ -10,7 +10,8 @@ from matplotlib.patches import Patch
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, NAMES, NEEDED, why_none
 from castmates.analysis.explanations.counted_metrics import topdown_tables as shares_and_changes
-from castmates.report.figures.marks import antagonists, beside, other_looks, user_first, with_value
+from castmates.report.figures.antagonists import antagonists, beside, other_looks, user_first
+from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, INK, SMALL, broken
 from castmates.report.results import Results, once, records

@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.report.figures.marks import bar, dot, legend_key, looks, with_ends
+from castmates.report.figures.antagonists import looks
+from castmates.report.figures.marks import bar, dot, legend_key, with_ends
 from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, SMALL, Look, broken
 from castmates.report.results import Results, records

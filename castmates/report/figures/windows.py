@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH
-from castmates.report.figures.marks import BESIDE, legend_key, looks_of_scenes, user_first, with_value
+from castmates.report.figures.antagonists import BESIDE, looks_of_scenes, user_first
+from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, fitting, lines_across, without_axis
 from castmates.report.figures.style import ALARM, GREY, SMALL, Look, squeezed
 from castmates.report.results import Results, once, records
