@@ -22,7 +22,7 @@ from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.owner import folder_prefix
-from castmates.pipeline.jobs import let_jobs_find_us
+from castmates.pipeline.planned_sweep import let_jobs_find_us
 from castmates.study.spec import PROTOCOL, Cohort
 from castmates.workloads import environments, inputs
 from castmates.workloads.native.build import compile_flags, compile_program, find_compiler

@@ -19,7 +19,7 @@ from statistics import median
 
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from castmates import project
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.inside import Counters, open_counters, papi

@@ -16,7 +16,7 @@ from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.files import size_of
-from castmates.timeline.export.index import FORMATS
+from castmates.timeline.converting import FORMATS
 from castmates.timeline.model import Timeline
 from castmates.timeline.tables import read, write
 from tests.unit.timeline_maker import made

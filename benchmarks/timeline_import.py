@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
+from castmates.timeline import converting as index
 from castmates.timeline import tables
-from castmates.timeline.importers import index
 
 LARGEST = 10_000_000
 LONGEST, SHARE = 300.0, 2000.0  # seconds and megabytes that ten million lines may take

@@ -14,7 +14,7 @@ from benchmarks.runs import markdown_table
 from castmates.analysis.operations.primitives import OPERATION, WORK, estimated_work, logged_work
 from castmates.english import listed
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_operations import facts_of_graphs, facts_of_logged
+from castmates.pipeline.estimates import facts_of_graphs, facts_of_logged
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.profiles import logged_profiles, usual_profiles

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from castmates.report.figures.index import FIGURES
-from castmates.report.page.contents import HEADINGS
+from castmates.report.page.page import HEADINGS
 
 INTRODUCTION = """[Figures](../figures.md) explains what all have in common. Each is declared in the module of its name
 in `castmates/report/figures`, from which this page is generated."""

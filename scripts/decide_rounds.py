@@ -6,7 +6,7 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import replace_text
-from castmates.pipeline.decide_rounds import decide_rounds, text_of
+from castmates.pipeline.looks import decide_rounds, decision_text
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 
@@ -22,7 +22,7 @@ def main() -> None:
     plan, folder = read_plan(arguments.plan), StudyFolder(arguments.plan.parent)
     budget = project.load(arguments.study).study.budget
     decision = decide_rounds(plan, arguments.cohort, folder, budget.longest_launch)
-    replace_text(arguments.output, text_of(decision))
+    replace_text(arguments.output, decision_text(decision))
 
 
 castmates.pipeline.script.run(main)

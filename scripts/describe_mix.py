@@ -6,7 +6,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import replace_text
-from castmates.pipeline.describe_mix import describe
+from castmates.pipeline.describe import describe
 from castmates.results.plans import read_plan
 
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.estimate_operations import write_tables
+from castmates.pipeline.estimates import write_operation_tables
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     given = parser.parse_args()
     folder = StudyFolder(given.plan.parent)
-    write_tables(read_plan(given.plan), folder, given.margin, given.output)
+    write_operation_tables(read_plan(given.plan), folder, given.margin, given.output)
 
 
 castmates.pipeline.script.run(main)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.estimates import write_trace_tables
 from castmates.results.folder import StudyFolder
 
 
@@ -14,7 +14,7 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; traces lie beside it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     given = parser.parse_args()
-    write_tables(StudyFolder(given.plan.parent), given.output)
+    write_trace_tables(StudyFolder(given.plan.parent), given.output)
 
 
 castmates.pipeline.script.run(main)

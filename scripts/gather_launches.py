@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.gather_launches import write_bundle
+from castmates.results.bundles import write_bundle
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 

@@ -26,7 +26,7 @@ def main() -> None:
     if task.launch.design.model is None:
         refuse_busy_machine(folder)
         from castmates.machine.shown_facts import facts_here
-        from castmates.pipeline.describe_machine import note_node
+        from castmates.pipeline.describe import note_node
 
         note_node(folder, platform.node(), partial(facts_here, cache))
     measure(task, arguments.output.parent, cache, arguments.owner)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import replace_text
-from castmates.pipeline import take_adaptive_look
-from castmates.pipeline.take_look import take_look, text_of
+from castmates.pipeline import looks
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
 from castmates.results.plans import read_plan
@@ -26,15 +25,15 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = StudyFolder(arguments.plan.parent)
     if arguments.by == "adaptive":
-        terms = take_adaptive_look.Terms(arguments.lead_loss, arguments.margin)
+        terms = looks.Terms(arguments.lead_loss, arguments.margin)
         plan = read_plan(arguments.plan)
-        look = take_adaptive_look.take_adaptive_look(plan, folder, arguments.look, terms)
-        replace_text(arguments.output, take_adaptive_look.text_of(look))
+        look = looks.take_adaptive_look(plan, folder, arguments.look, terms)
+        replace_text(arguments.output, looks.text_of(look))
         print("\n".join(sentences(look)), file=sys.stderr)
         return
     decisions = [went_on(folder.look_file(number)) for number in range(1, arguments.look)]
-    reached = take_look(read_plan(arguments.plan), folder, float(arguments.by), decisions)
-    replace_text(arguments.output, text_of(arguments.look, float(arguments.by), reached))
+    reached = looks.take_look(read_plan(arguments.plan), folder, float(arguments.by), decisions)
+    replace_text(arguments.output, looks.look_text(arguments.look, float(arguments.by), reached))
 
 
 castmates.pipeline.script.run(main)

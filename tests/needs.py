@@ -69,7 +69,7 @@ def _x86() -> str:
 
 
 def _events() -> str:
-    from castmates.counters.events.migrations import Migrations
+    from castmates.counters.events.counting import Migrations
 
     return f"no kernel events here: {why}" if (why := Migrations.available()) else ""
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import NEEDED, Format, Margin, Output, complete_study, margin_of
-from castmates.cli.command import RESULTS, command
+from castmates.cli.command import NEEDED, RESULTS, Format, Margin, Output, command, complete_study, margin_of
 from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from castmates.report.comparison.compared import Compared, Described, Several
+    from castmates.report.comparison.compare import Compared, Described, Several
     from castmates.report.comparison.details import Difference
 
 SHOWN = 40  # rows in a terminal
@@ -48,7 +47,7 @@ def compare(
         may_write(output)
     several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin_of(margin))
     if form == "json":
-        from castmates.report.comparison.overview import as_data
+        from castmates.report.comparison.several_words import as_data
 
         show_json(as_data(several))
     else:
@@ -117,7 +116,7 @@ def _overview(several: "Several") -> "Table":
     """A row per pair, a column per study: the loss, and the slowdown over the baseline's."""
     from rich.table import Table
 
-    from castmates.report.comparison.overview import lines, mean_line
+    from castmates.report.comparison.several_words import lines, mean_line
 
     mean, every = mean_line(several), lines(several)
     shown = [*([mean] if mean else []), *every[:SHOWN]]
@@ -138,7 +137,7 @@ def _table(compared: "Compared") -> "Table":
     """What both have: all rows without a partition, then the leads' under partitions as far as they fit."""
     from rich.table import Table
 
-    from castmates.report.comparison.compared import rows
+    from castmates.report.comparison.compare import rows
     from castmates.study.spec import UNMANAGED
 
     every = rows(compared)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import CATALOGUE, Format
-from castmates.cli.command import BEGIN, INSTEAD, command, only_with, option
+from castmates.cli.command import BEGIN, CATALOGUE, INSTEAD, Format, command, only_with, option
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import Studied, TracedMix
-from castmates.cli.command import command
+from castmates.cli.command import Studied, TracedMix, command
 from castmates.cli.screen import console, show
 from castmates.errors import CastmatesError
 
@@ -138,40 +137,40 @@ def _report(drawn: "Flame", command: str) -> None:
     from rich import box
     from rich.table import Table
 
-    from castmates.timeline.flames import words
+    from castmates.timeline.flames import tree
     from castmates.timeline.flames.tree import functions
 
     where, compared = console(), drawn.before is not None
     before, after = drawn.values(drawn.root)
-    amounts = f"{words.number(before)} alone, {words.number(after)} beside others" if compared else words.number(after)
-    verdict = f": {words.change(before, after)}, {words.verdict(drawn.root)}" if compared else ""
+    amounts = f"{tree.number(before)} alone, {tree.number(after)} beside others" if compared else tree.number(after)
+    verdict = f": {tree.change(before, after)}, {tree.verdict(drawn.root)}" if compared else ""
     where.print(
-        f"{drawn.after.member}: {amounts}, in {words.unit(drawn)}{verdict}",
+        f"{drawn.after.member}: {amounts}, in {tree.unit(drawn)}{verdict}",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("in itself", *(("alone", "beside", "difference", "") if compared else (words.unit(drawn), ""))):
+    for name in ("in itself", *(("alone", "beside", "difference", "") if compared else (tree.unit(drawn), ""))):
         table.add_column(name, overflow="fold", justify="left" if name in ("in itself", "") else "right")
     for one in functions(drawn)[:SHOWN]:
         table.add_row(*_row(drawn, one, compared))
     show(table)
-    if warning := words.warning(drawn.before, drawn.after):
+    if warning := tree.warning(drawn.before, drawn.after):
         where.print(f"Warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    for line in filter(None, (words.how_to_read(drawn), words.too_few(drawn, command))):
+    for line in filter(None, (tree.how_to_read(drawn), tree.too_few(drawn, command))):
         where.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(drawn: "Flame", one: "Frame", compared: bool) -> "tuple[Text, ...]":
     from rich.text import Text
 
-    from castmates.timeline.flames import words
+    from castmates.timeline.flames import tree
 
     before, after = drawn.values(one)
-    cells = [words.short(one.name)]
+    cells = [tree.short(one.name)]
     if compared:
-        cells += [words.number(before), words.number(after), words.change(before, after), words.verdict(one)]
+        cells += [tree.number(before), tree.number(after), tree.change(before, after), tree.verdict(one)]
     else:
-        cells += [words.number(after), words.samples(one.after.samples)]
+        cells += [tree.number(after), tree.samples(one.after.samples)]
     return tuple(Text(cell) for cell in cells)

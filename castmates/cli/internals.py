@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import StudyFile
-from castmates.cli.command import Runner, command, family
+from castmates.cli.command import Runner, StudyFile, command, family
 from castmates.errors import CastmatesError
 
 family("internals", "What only rules and contributors call.")

@@ -5,8 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import LIMIT, Format, Launches, StudyFile, complete_workloads, enough, limit_of
-from castmates.cli.command import BEGIN, INSTEAD, command, only_with, option
+from castmates.cli.command import (
+    BEGIN,
+    INSTEAD,
+    LIMIT,
+    Format,
+    Launches,
+    StudyFile,
+    command,
+    complete_workloads,
+    enough,
+    limit_of,
+    only_with,
+    option,
+)
 from castmates.cli.screen import rows_of, show, show_json
 from castmates.errors import CastmatesError
 
@@ -143,7 +155,7 @@ def predict_losses(study: Path, lead: str, beside: str, limit: str, every: bool,
 
     They follow from the measured pairs of the study, most precisely where its key `predict` has chosen them.
     """
-    from castmates.pipeline.predicted import Asked, Predicting
+    from castmates.pipeline.pilot import Asked, Predicting
     from castmates.project import load
     from castmates.report.text import prediction
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from castmates.cli.arguments import complete_study
-from castmates.cli.command import command
+from castmates.cli.command import command, complete_study
 from castmates.cli.screen import console
 from castmates.errors import CastmatesError
 
@@ -137,8 +136,7 @@ def _usual() -> Format:
 def _answer(
     where: Path, mix: str, sql: str, values: dict[str, str], form: Format, output: Path | None, limit: int | None
 ) -> None:
-    from castmates.timeline.queries.answers import cut, write, write_table
-    from castmates.timeline.queries.asking import ask
+    from castmates.timeline.queries.asking import ask, cut, write, write_table
     from castmates.timeline.queries.database import database
 
     usual = ROWS if form == "table" and output is None else 0
@@ -193,8 +191,7 @@ def _readable(where: Path, mix: str) -> "list[TraceFolder]":
 
 def _overview(where: Path, mix: str) -> None:
     """What there is of traces, and how to ask."""
-    from castmates.timeline.queries.answers import write_table
-    from castmates.timeline.queries.asking import ask, named
+    from castmates.timeline.queries.asking import ask, named, write_table
     from castmates.timeline.queries.database import database
 
     screen = console()

@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import (
+from castmates.cli.command import (
+    BEGIN,
+    INSTEAD,
     LIMIT,
     Cores,
     Launches,
     Quiet,
+    Runner,
     StudyFile,
     TextOrJson,
     Verbose,
+    command,
     enough,
     limit_of,
     loudness,
     margin_of,
+    only_with,
+    option,
 )
-from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.cli.screen import console, rows_of, show_json
 from castmates.errors import CastmatesError
 
@@ -176,8 +181,7 @@ def confirm_partitions(
     only_write: bool,
 ) -> None:
     """Measure the advised shares of the cache again, each in a separate study; `wish` is a mix and a partition."""
-    from castmates.pipeline.advised import advised
-    from castmates.pipeline.confirm import wanted, write_study
+    from castmates.pipeline.confirm import advised, wanted, write_study
     from castmates.pipeline.snakemake import sweep
     from castmates.project import load
     from castmates.results.find import find
@@ -309,7 +313,7 @@ def _replayed(source: "Published", prepared: "Replay", margin: float | None) -> 
 
 
 def _write_replay(found: "Replayed", prepared: "Replay") -> list[Path]:
-    from castmates.report.comparison.replay_page import write
+    from castmates.report.comparison.replay import write
 
     return write(found, prepared.file.parent)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import CATALOGUE, Format, complete_workloads
-from castmates.cli.command import BEGIN, Runner, command
+from castmates.cli.command import BEGIN, CATALOGUE, Format, Runner, command, complete_workloads
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 

@@ -39,7 +39,7 @@ from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import facts_of_nodes
+from castmates.results.of_nodes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of

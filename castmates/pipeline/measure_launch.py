@@ -18,7 +18,7 @@ from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import node_here, note_attempt, note_refusal
+from castmates.results.of_nodes import node_here, note_attempt, note_refusal
 from castmates.results.records import record_or_why, too_busy
 from castmates.runner import progress
 from castmates.runner.kinds import kind_of
@@ -45,12 +45,7 @@ def measure_launch(plan: Plan, name: str, folder: Path, cache: Path, owner: int 
     measure(task, folder, cache, owner)
 
 
-def measure(
-    task: Task,
-    folder: Path,
-    cache: Path,
-    owner: int | None = None,
-) -> None:
+def measure(task: Task, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Make a launch of any kind on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard

@@ -1,30 +1,39 @@
 """A pilot of a study: a few launches of each cohort, and the design that follows from them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 from castmates.analysis.design import pilot as estimates
+from castmates.analysis.prediction.pairs import RATE
+from castmates.analysis.prediction.table import GRID, KnownGrid, estimate_predictions, name_on, never_pooled
 from castmates.analysis.statistics.power import launches_for
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
+from castmates.results.columns.prediction import PREDICTIONS
+from castmates.results.columns.study import EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
-from castmates.results.plans import pilot_folder, pilot_name
+from castmates.results.plans import pilot_folder, pilot_name, read_plan
 from castmates.results.records import Record, read_record, useless
+from castmates.results.tables import Tables
 from castmates.study.budget_keys import CONFIRMED_AFTER
+from castmates.study.class_names import without_class
+from castmates.study.dials import dials_of
 from castmates.study.model import Study
+from castmates.study.place_keys import FEWEST_PAIRS
 from castmates.study.rounds import Cost, Spread
 from castmates.study.schedule import launch_priority
-from castmates.study.spec import Launch, Plan
+from castmates.study.spec import UNMANAGED, Launch, Plan, Prediction
 from castmates.workloads import environments
 
 ROUNDS = 4  # of a pilot's launch: enough to see how rounds differ
@@ -160,3 +169,76 @@ def yaml_lines(study: Study, proposal: Proposal, needs: Sequence[int | None], wa
 
 def _deviation(variance: float) -> str:
     return f"{100 * variance**0.5:.2g}"
+
+
+# A measured study -> what its pairs lose that were not measured.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A combination that somebody wants to know: a job and all that runs beside it."""
+
+    lead: str
+    beside: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """A study with its effects and the grid that is predicted."""
+
+    project: Project
+    plan: Plan
+    effects: pd.DataFrame
+
+    @classmethod
+    def of(cls, project: Project) -> "Predicting":
+        """Of a study with tables. Without the key `predict` its grid is all that has been a lead or an antagonist."""
+        plan = read_plan(project.results.plan_file)
+        effects = Tables(project.results, project.study_file).read(EFFECTS)
+        if plan.prediction is None:
+            plan = plan.model_copy(update={"prediction": _everything(effects, dials_of(plan))})
+        return cls(project, plan, effects)
+
+    def predictions(self) -> pd.DataFrame:
+        """The table of the whole grid."""
+        table = estimate_predictions(self.plan, self.effects)["predictions"]
+        if table["without_pct"].isna().all() and (table["source"] != "predicted").all():
+            mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
+            raise CastmatesError(
+                f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
+                "fewest from which others are predicted; add pairs, or the key `predict` (castmates help prediction)."
+            )
+        return table
+
+    def one(self, asked: Asked) -> pd.DataFrame:
+        """The rows of one combination: of each class of nodes and platform."""
+        rows, grid = [], self.plan.prediction or _everything(self.effects, ())
+        for platform, machine, own in never_pooled(self.effects):
+            row = KnownGrid(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
+            about = {"study": self.plan.study, "platform": platform, "machine": machine}
+            if row["source"]:
+                rows.append(row | about | {"lead": name_on(self.plan, machine)(asked.lead)})
+        if not rows:
+            known = sorted({*map(without_class, self.effects["lead"]), *grid.leads, *grid.antagonists})
+            raise CastmatesError(
+                f"{self.project.study_file}: nothing was measured from which the loss of {asked.lead} beside "
+                f"{' and '.join(asked.beside)} follows; programs of this study are {', '.join(known)}."
+            )
+        return frame(rows, PREDICTIONS)
+
+
+def _pairs(effects: pd.DataFrame) -> "pd.Series[bool]":
+    plain = (effects["partition"] == UNMANAGED) & (effects["role"] == "lead") & effects["slowdown"].notna()
+    return (
+        plain
+        & (effects["metric"] == RATE)
+        & (effects["antagonists"] != "")
+        & ~effects["antagonists"].str.contains(r"[+:]")
+    )
+
+
+def _everything(effects: pd.DataFrame, dials: Collection[str]) -> Prediction:
+    """A grid of all that has been a lead, without those that hold their rate, or an antagonist."""
+    pairs = effects[_pairs(effects)]
+    leads = [name for name in dict.fromkeys(map(without_class, pairs["lead"])) if name not in dials]
+    return Prediction(leads=tuple(leads), antagonists=tuple(dict.fromkeys(map(without_class, pairs["antagonists"]))))

@@ -1,18 +1,21 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
 import hashlib
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 
+import castmates
 from castmates import plugins, project
 from castmates.errors import CastmatesError
 from castmates.linux.ownership import refuse_strangers
 from castmates.project import Project
-from castmates.results import for_jobs, node_notes, profiles, traces
+from castmates.results import for_jobs, of_nodes, profiles, traces
 from castmates.results.bundles import Found as FoundLaunches
 from castmates.results.folder import StudyFolder
 from castmates.results.for_jobs import Found, LaunchTerms, Terms
@@ -220,8 +223,8 @@ class PlannedSweep:
     def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
         """What an attempt at a launch asks of Slurm besides constraint and partition, which `keys` has as in effect."""
         folder, machine = self.project.results, self._class_of(path)
-        refused = [*left_out, *(node_notes.refused_by(folder, machine) if machine else [])]
-        failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
+        refused = [*left_out, *(of_nodes.refused_by(folder, machine) if machine else [])]
+        failed = of_nodes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
         return self._cluster.options(keys, refused, failed)
 
     def _class_of(self, path: str) -> str:
@@ -232,7 +235,7 @@ class PlannedSweep:
         """Leave for jobs on other machines what they need, from now on."""
         for name, machine in self.project.study.machines.items():
             self._cluster.refuse_unknown(name, machine.slurm.nodelist)
-        node_notes.forget(self.project.results)
+        of_nodes.forget(self.project.results)
         for_jobs.write_sweep(
             self.terms, {path: self.launch(path) for path in (*self.paths, *self.profiles, *self.traces)}
         )
@@ -328,3 +331,18 @@ def _word(value: object) -> str | None:
     """A word of a profile: Snakemake keeps it as it was written, maybe in quotes."""
     raw = getattr(value, "raw", value)
     return str(raw).strip("'\"") if raw is not None else None
+
+
+# What the jobs of a sweep need of the process that starts them.
+
+
+def let_jobs_find_us() -> None:
+    """Let jobs find the interpreter that runs the workflow, and this package, activated and installed or not."""
+    root = str(Path(castmates.__file__).resolve().parents[1])
+    for variable, place, usual in (("PATH", str(Path(sys.executable).parent), os.defpath), ("PYTHONPATH", root, "")):
+        os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
+
+
+def use_cache(folder: str) -> None:
+    """Let the scripts of a job use the cache of the process that planned, whatever the node's environment says."""
+    os.environ["CASTMATES_CACHE"] = folder

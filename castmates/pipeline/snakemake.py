@@ -23,7 +23,7 @@ from castmates.errors import CastmatesError
 from castmates.extras import SWEEP, refuse_lacking
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.host import flock_holder
-from castmates.pipeline import ending_sweep
+from castmates.pipeline import outliving_command
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.project import Project
 from castmates.protocols import Say
@@ -80,7 +80,7 @@ def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None
             if number is None:
                 return running.returncode
             _try_to(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
-            ending_sweep.end(running.pid, lambda seconds: signals.ended(running, seconds))
+            outliving_command.end(running.pid, lambda seconds: signals.ended(running, seconds))
     sys.exit(128 + number)
 
 

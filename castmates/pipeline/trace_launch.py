@@ -9,7 +9,7 @@ from castmates.english import size
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, reason
 from castmates.linux.tracing_rights import FAMILIES, FAULTS, INTERRUPTS, SCHEDULER, SYSCALLS
-from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.estimates import write_trace_tables
 from castmates.pipeline.measure_launch import measure
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
@@ -61,7 +61,7 @@ def trace_now(project: Project, plan: Plan, launch: Launch) -> Path:
         inputs.build(name, ENVIRONMENTS, cache)
     trace_launch(task, folder, cache)
     if project.results.plan_file.is_file():  # findings know it at once
-        write_tables(project.results, project.results.tables)
+        write_trace_tables(project.results, project.results.tables)
     return folder
 
 

@@ -31,7 +31,7 @@ from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_adaptive_looks, read_decisions, read_looks
 from castmates.results.looks import Look as AdaptiveLook
-from castmates.results.node_notes import facts_of_nodes
+from castmates.results.of_nodes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json

@@ -20,6 +20,9 @@ from castmates.study.spec import PROTOCOL, Launch
 if TYPE_CHECKING:
     import pandas as pd
 
+from castmates.results.plans import analysed
+from castmates.study.spec import Plan
+
 
 def gather_bundle(places: Sequence[Path], folder: Path) -> None:
     """Write each table of the launches in these folders into one file, and last the list of the launches."""
@@ -134,3 +137,12 @@ def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Com
     if launch.path != path or (study and launch.study != study):
         raise CastmatesError(f"{file}: this is the record of the launch {launch.path} of the study {launch.study}.")
     yield launch
+
+
+# The tables of some measured launches -> one file each, because thousands of small files are slow to read.
+
+
+def write_bundle(plan: Plan, folder: StudyFolder, name: str, output: Path) -> None:
+    """Gather the tables of a bundle's launches."""
+    paths = bundles(launch.path for launch in analysed(plan, folder).launches)[name]
+    gather_bundle([folder.launch(path) for path in paths], output)

@@ -10,17 +10,7 @@ from rich.text import Text
 
 from castmates.terminal.console import SafeConsole
 from castmates.terminal.sweep import LaunchProgress, Sweep
-from castmates.terminal.words import (
-    DONE,
-    MIND,
-    WRONG,
-    about,
-    clock,
-    names_of,
-    place_of,
-    round_of,
-    windows_words,
-)
+from castmates.terminal.words import DONE, MIND, WRONG, about, clock, names_of, place_of, round_of, windows_words
 
 MARKS = {DONE: "bold green", MIND: "bold yellow", WRONG: "bold red"}
 BAR, SHORTEST_BAR = 40, 8  # letters

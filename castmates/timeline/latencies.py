@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from castmates.timeline.flames.profile import ALONE, CORUN, stretches
-from castmates.timeline.flames.reading import SLOWEST, about, taken
+from castmates.timeline.flames.reading import about, taken
 from castmates.timeline.model import Making, Registry, Timeline
 
 LOAD = 0x02
@@ -125,7 +125,6 @@ def add_latencies(
     registry: Registry,
     file: Path,
     members: Mapping[int, str],
-    slowest: float = SLOWEST,
     span: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Add the sampled loads of a perf.data, of a `span` those within it; return what the record has of them."""
@@ -134,7 +133,7 @@ def add_latencies(
     def take(lines: Iterable[str]) -> None:
         rows.extend(each for each in loads(lines) if span is None or span[0] <= each.t_ns <= span[1])
 
-    why = taken(file, FIELDS, slowest, take, "--itrace=M")
+    why = taken(file, FIELDS, take, "--itrace=M")
     if rows:
         making.stacks(
             t_ns=[each.t_ns for each in rows],

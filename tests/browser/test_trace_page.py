@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from castmates.results.columns.trace import PERFETTO_FILE
-from castmates.timeline.export.index import write_all
+from castmates.timeline.converting import write_all
 from castmates.timeline.export.page import Server, perfetto_ui, write_page
 from tests.browser.devtools import Page
 from tests.unit.timeline_maker import made

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.perfetto_check import compared, unsound
 from benchmarks.trace_processor import reading
-from castmates.timeline.export.index import FORMATS
+from castmates.timeline.converting import FORMATS
 from tests.unit.timelines_awkward import awkward
 
 

@@ -16,7 +16,7 @@ ASKS = (
     "import sys; from pathlib import Path; from castmates.pipeline import snakemake; "
     "{}snakemake.sweep(Path('x.yaml'), '1', print)"
 )
-SHORT = "snakemake.ending_sweep.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
+SHORT = "snakemake.outliving_command.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
 # A job as Snakemake starts one: a shell, and a program that puts everything right as soon as it may.
 JOB = """
 import pathlib, signal, time

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.topdown import process
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_reading import parse
 from castmates.counters.topdown.process import PerfProcess, last_words
 from tests.processes import has_ended
 from tests.real.busy import busy, children, used_s

@@ -9,8 +9,8 @@ from castmates.files import cache_folder
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes import freezer
 from castmates.study.model import Workload
-from castmates.trials.workloads.alone import launched
 from castmates.trials.workloads.check import Places, check_one, starter
+from castmates.trials.workloads.promises import launched
 from castmates.workloads.standing import Standing, StandingError
 from tests.runner.stage import PYTHON
 from tests.waiting import wait_for

@@ -11,12 +11,11 @@ import psutil
 import pytest
 
 from castmates.counters.choose import NoCollector
-from castmates.counters.events.migrations import Migrations
-from castmates.counters.package import busy_clock
+from castmates.counters.events.counting import Migrations
+from castmates.counters.package import collector as busy_clock
 from castmates.counters.package.collector import Packages
-from castmates.counters.proc.cputime import CpuTime
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
+from castmates.counters.proc.procstat import CpuTime, Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
@@ -175,7 +174,7 @@ def test_perf_gives_no_value_for_who_does_not_run(worker):
 def test_an_unprivileged_user_gets_no_false_zeros():
     script = """
 import os
-from castmates.counters.events.migrations import Migrations
+from castmates.counters.events.counting import Migrations
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print(Migrations.available())
 """

@@ -16,7 +16,7 @@ from castmates.files import cache_folder
 from castmates.runner.cleanup import restore
 from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Workload
-from castmates.trials.workloads import alone
+from castmates.trials.workloads import promises
 from castmates.trials.workloads.check import Places, Result, check, check_one
 from castmates.workloads import environments
 from castmates.workloads.inputs import lack_of
@@ -91,7 +91,7 @@ def test_what_cannot_be_launched_twice_is_found_out(warden, tmp_path):
 
 
 def test_what_makes_no_steps_is_found_out(warden, monkeypatch):
-    monkeypatch.setattr(alone, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(promises, "PATIENCE_S", 0.5)
     found = broken(warden, beater("beat.ready(); time.sleep(1000)"))
     assert "progress" in found
 

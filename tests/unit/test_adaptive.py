@@ -11,7 +11,7 @@ from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEsti
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.curve_table import Measured, interpolate
 from castmates.errors import CastmatesError
-from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
+from castmates.pipeline.looks import Terms, take_adaptive_look
 from castmates.results.looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, questions, reason, sentences, skipped_at
 from castmates.study.curves import BANDWIDTH, curves, measured_later

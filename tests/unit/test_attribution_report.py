@@ -9,7 +9,8 @@ import pytest
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
-from castmates.report.page.page import environment, page, shown
+from castmates.report.page.common_parts import environment
+from castmates.report.page.page import page, shown
 from castmates.report.results import Results, read_results, records
 from castmates.report.text import attribution
 from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame

@@ -15,7 +15,7 @@ from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
 from castmates.report.figures.index import figures_of
-from castmates.report.figures.timeline_rows import cache_bytes
+from castmates.report.figures.timeline import cache_bytes
 from castmates.report.results import Results
 from castmates.report.text import machine
 from castmates.report.text.recommendation import context, sentence

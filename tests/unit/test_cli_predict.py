@@ -21,7 +21,7 @@ from castmates.study.place_keys import design
 from castmates.study.plan_text import plan_text
 from castmates.study.reading import read_keys
 from castmates.study.spec import Plan, Prediction
-from castmates.terminal.preview.placing import prediction_words
+from castmates.terminal.preview.outline import prediction_words
 from tests.unit.snapshots import assert_as_before, refusal
 
 NAMES = ["stream", "chase", "gather", "tree", "spmv", "stencil"]

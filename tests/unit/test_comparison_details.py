@@ -14,7 +14,7 @@ from castmates.analysis.statistics.intervals import holm
 from castmates.cli.main import app
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.comparison.details import compare_details
-from castmates.report.comparison.overview import as_data
+from castmates.report.comparison.several_words import as_data
 from castmates.results.columns.study import LATENCY, RESOURCES, frame
 from castmates.results.find import Measured
 from castmates.results.folder import StudyFolder

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from castmates.report.comparison.compared import Described
+from castmates.report.comparison.compare import Described
 from castmates.report.comparison.words import _loss, _rates, _settings
 from tests.unit.snapshots import assert_as_before
 

@@ -5,9 +5,8 @@ import time
 import pytest
 
 from castmates.counters import choose
-from castmates.counters.proc.frequency import CPUINFO, Frequency
+from castmates.counters.proc.frequency import CPUINFO, NONE_HERE, Frequency, Throttling
 from castmates.counters.proc.procstat import Asleep, Conditions, read_asleep, slept_s
-from castmates.counters.proc.throttling import NONE_HERE, Throttling
 from tests.unit.sysfs import write
 
 BASE = "sys/devices/system/cpu"

@@ -19,7 +19,7 @@ from castmates.report.figures import (
 from castmates.report.figures import windows as over_time
 from castmates.report.figures.antagonists import looks
 from castmates.report.figures.sheet import fitting
-from castmates.report.figures.timeline_rows import Span
+from castmates.report.figures.timeline import Span
 from castmates.report.results import read_results
 from castmates.results.columns.launch import LAYERS
 from castmates.results.columns.study import frame

@@ -26,8 +26,7 @@ from castmates.analysis.dataflow.summary import (
 )
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.export.graph_study import LOSS, graph_study
-from castmates.report.export.graph_svg import FORMATS, write_graph
+from castmates.report.export.graph_svg import FORMATS, LOSS, graph_study, write_graph
 from castmates.report.results import Results, read_results
 from castmates.report.text.paths import context
 from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, results, study, tables

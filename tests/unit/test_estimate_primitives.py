@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.pipeline.estimate_operations import write_tables
+from castmates.pipeline.estimates import write_operation_tables
 from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, OPERATIONS, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
@@ -61,7 +61,7 @@ def test_times_under_the_log_enter_their_own_tables_alone(tmp_path):
     made, folder = plan(asked, programs=workloads("stream", job=job)), StudyFolder(tmp_path)
     for launch in made.profiles:
         leave(launch, folder.profile(launch.path), ["avx2"] if launch.number > 101 else None)
-    write_tables(made, folder, 0.02, tmp_path / "tables")
+    write_operation_tables(made, folder, 0.02, tmp_path / "tables")
     tables = {file.stem: pd.read_parquet(file) for file in (tmp_path / "tables").glob("*.parquet")}
     summary = tables["operation_summary"].query("operation == 'model/dense/MatMul'")
     assert summary["shared_ms"].tolist() == pytest.approx([USUAL_MS] * 2)

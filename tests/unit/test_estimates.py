@@ -9,7 +9,7 @@ import pytest
 
 from castmates.pipeline import estimates
 from castmates.pipeline.estimates import Estimates
-from castmates.report.page.page import environment
+from castmates.report.page.common_parts import environment
 from castmates.results.columns.contract import Table, col
 from castmates.results.columns.registry import TABLES
 

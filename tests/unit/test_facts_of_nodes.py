@@ -8,7 +8,7 @@ from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, as_one, 
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import facts_of_nodes
+from castmates.results.of_nodes import facts_of_nodes
 from castmates.runner.modelled.facts import facts_of_classes
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from castmates.errors import CastmatesError
-from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows
+from castmates.report.figures import control, heatmap, heatmap_grid, windows
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.style import ALARM, broken, own_ids, squeezed
 from castmates.report.results import read_results
@@ -152,10 +152,10 @@ def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below
 
 def test_colours_are_symmetric_around_no_change():
     for reach in (5.0, 50.0):
-        assert heatmap_cells.colours(0.0, reach)[0] == "#f7f6f6"
-    assert heatmap_cells.round_limit(0.3) == 5.0
-    assert heatmap_cells.round_limit(31.0) == 50.0
-    assert heatmap_cells.round_limit(132.0) == 140.0
+        assert heatmap_grid.colours(0.0, reach)[0] == "#f7f6f6"
+    assert heatmap_grid.round_limit(0.3) == 5.0
+    assert heatmap_grid.round_limit(31.0) == 50.0
+    assert heatmap_grid.round_limit(132.0) == 140.0
 
 
 def test_rates_are_relative_to_the_valid_alone_windows_of_the_same_launch(tmp_path):

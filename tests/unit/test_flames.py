@@ -15,7 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.report.traces import Trace
 from castmates.runner.tracing import record, stacks
 from castmates.study.spec import UNMANAGED
-from castmates.timeline.flames import words
+from castmates.timeline.flames import tree
 from castmates.timeline.flames.files import colour, draw, folded, speedscope, write_beside
 from castmates.timeline.flames.profile import ALONE, CORUN, NO_OPERATION, profile
 from castmates.timeline.flames.reading import CUT, Lost, add_stacks, samples, scopes, stack
@@ -118,7 +118,7 @@ def test_a_difference_has_known_values_per_step_and_marks_noise():
     assert colour(flame, load) == "r4"
     assert colour(flame, main.calls["setup"]) == "b4 gone"
     assert colour(flame, main.calls["rare"]) == "noise"
-    assert words.verdict(main.calls["rare"]) == "too few samples"
+    assert tree.verdict(main.calls["rare"]) == "too few samples"
     assert [one.name for one in functions(flame)[:2]] == ["load<int>", "steal"]
     by_second = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "second")
     assert by_second.values(by_second.root.calls["main"]) == pytest.approx((115 * MS, 115 * MS))
@@ -202,12 +202,12 @@ def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
     drawing = " ".join("".join(ElementTree.fromstring(draw(flame, "x", "y")).itertext()).split("\n"))
     head = folded(flame).splitlines()[0]
     assert re.search(r"[a-z)]$", head), "which no reader of folded stacks takes for one with its number"
-    for text in (words.how_to_read(flame), drawing, head, speedscope(flame, "x")["name"]):
+    for text in (tree.how_to_read(flame), drawing, head, speedscope(flame, "x")["name"]):
         assert [each for each in expected if each not in text] == []
-    one = words.how_to_read(fold(profile(trace, "lead@0", ALONE, by_operation=True), "second"))
+    one = tree.how_to_read(fold(profile(trace, "lead@0", ALONE, by_operation=True), "second"))
     assert "30 % of the stacks were cut" in one
     assert "twenty" not in one
-    assert words.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", ALONE), "second")) == []
+    assert tree.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", ALONE), "second")) == []
 
 
 def run_again(kept_by: str = "loop"):
@@ -227,7 +227,7 @@ def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(
     assert (alone.unsampled, beside.unsampled) == (pytest.approx(0.08), pytest.approx(0.5))
     flame = difference(alone, beside, "step")
     drawing = " ".join("".join(ElementTree.fromstring(draw(flame, "x", "y")).itertext()).split("\n"))
-    for text in (words.warning(alone, beside), drawing, folded(flame), speedscope(flame, "x")["name"]):
+    for text in (tree.warning(alone, beside), drawing, folded(flame), speedscope(flame, "x")["name"]):
         assert "8 % alone and 50 % beside others" in text
     monkeypatch.chdir(tmp_path)
     write(trace, tmp_path / "results/x/traces/lead+stream")
@@ -235,7 +235,7 @@ def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(
     shown = CliRunner().invoke(app, ["trace", "flame", "results/x", "lead+stream"])
     assert "8 % alone and 50 % beside others" in " ".join(shown.output.split())
     on_page = Trace(TraceFolder("lead+stream", tmp_path / "results/x/traces/lead+stream")).warnings()
-    assert on_page == [words.warning(alone, beside)]
+    assert on_page == [tree.warning(alone, beside)]
 
 
 def test_what_was_not_sampled_is_not_known_where_the_kernel_is_left_out_and_of_no_interest_to_others():
@@ -243,8 +243,8 @@ def test_what_was_not_sampled_is_not_known_where_the_kernel_is_left_out_and_of_n
     trace.about["scenes"] = [{"commands": {"stacks": ["perf", "--event", "cpu-clock:u"]}}]
     found = profile(trace, "lead@0", ALONE)
     assert (found.runs_again, found.unsampled) == (True, None)
-    assert words.warning(found) != ""
-    assert words.warning(profile(run_again(kept_by="lines"), "lead@0", ALONE)) == ""
+    assert tree.warning(found) != ""
+    assert tree.warning(profile(run_again(kept_by="lines"), "lead@0", ALONE)) == ""
 
 
 def test_what_is_written_for_other_programs():
@@ -282,9 +282,9 @@ def test_the_drawing_is_whole_and_widths_are_those_of_the_values():
 
 
 def test_long_names_lose_their_templates():
-    assert words.short("short") == "short"
-    assert words.short("a::" + "Executor<" + "x" * 60 + ", T<int>>::run") == "a::Executor<…>::run"
-    assert words.short("f" * 61 + "::operator<< <int>") == "f" * 61 + "::operator<< <…>"
+    assert tree.short("short") == "short"
+    assert tree.short("a::" + "Executor<" + "x" * 60 + ", T<int>>::run") == "a::Executor<…>::run"
+    assert tree.short("f" * 61 + "::operator<< <int>") == "f" * 61 + "::operator<< <…>"
 
 
 def test_the_command_and_its_refusals(tmp_path, monkeypatch):

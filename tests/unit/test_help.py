@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from castmates.cli import main
-from castmates.cli.arguments import complete_study, complete_workloads
+from castmates.cli.command import complete_study, complete_workloads
 from castmates.cli.screen import excerpt
 from tests import house
 from tests.unit.snapshots import assert_as_before

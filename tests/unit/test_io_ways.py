@@ -33,7 +33,7 @@ from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
-from castmates.terminal.preview import isolation, schemata
+from castmates.terminal.preview import isolation
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
@@ -96,7 +96,7 @@ def _rows(cohort, plan, project):
     layout = project.layout()
     for name in dict.fromkeys(scene.partition for scene in cohort.scenes if scene.partition != UNMANAGED):
         scenes = [scene for scene in cohort.scenes if scene.partition == name]
-        yield from schemata.rows(cohort, scenes, plan.cache, layout)
+        yield from isolation.rows(cohort, scenes, plan.cache, layout)
 
 
 def test_a_machine_without_such_ways_has_no_mark(tmp_path, monkeypatch):

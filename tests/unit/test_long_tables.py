@@ -5,8 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.report.page.common_parts import ROW, SHOWN, TEMPLATES, folded
-from castmates.report.page.page import environment
+from castmates.report.page.common_parts import ROW, SHOWN, TEMPLATES, environment, folded
 
 TEXT = """<p>{{ words }}</p>
 <div class="scroll">

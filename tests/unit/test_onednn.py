@@ -21,7 +21,7 @@ from castmates.analysis.operations.instructions import (
 from castmates.analysis.operations.primitives import types_of
 from castmates.errors import CastmatesError
 from castmates.runner.profiles.graphs import joined
-from castmates.traces.onednn import Execution, operand_types, read_log
+from castmates.traces.graphs import Execution, operand_types, read_log
 from castmates.traces.operations import read_trace
 from tests.unit.trace_maker import write_trace
 

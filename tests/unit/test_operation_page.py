@@ -9,8 +9,8 @@ import pytest
 from castmates.analysis.tables.input_stages import INPUT_STAGES
 from castmates.analysis.tables.kernels import KERNELS
 from castmates.report.figures import operations
-from castmates.report.figures.heatmap_cells import GREY_INK
-from castmates.report.page.page import environment
+from castmates.report.figures.heatmap_grid import GREY_INK
+from castmates.report.page.common_parts import environment
 from castmates.report.text.operations import context
 from castmates.results.columns.study import frame
 from tests.unit.operations_maker import COMMON, results

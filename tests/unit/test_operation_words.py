@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from castmates.report.figures.heatmap_cells import cell
+from castmates.report.figures.heatmap_grid import cell
 from castmates.report.text.operations import operation_words
 
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from castmates import project
 from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
+from castmates.pipeline.looks import look_text, take_look
 from castmates.pipeline.snakemake import closing_words
-from castmates.pipeline.take_look import take_look, text_of
 from castmates.results.looks import went_on
 from castmates.results.named import default_study
 from castmates.results.plans import pilot_folder, remembered_cache
@@ -276,13 +276,13 @@ def test_what_a_look_leaves_is_read_again(folder):
     reached = take_look(plan, loaded.results, 0.01, [])
     file = loaded.results.look_file(1)
     file.parent.mkdir()
-    file.write_text(text_of(1, 0.01, reached))
+    file.write_text(look_text(1, 0.01, reached))
     assert went_on(file) == [plan.launches[0].cohort.id]
     cohort = plan.launches[0].cohort.id
     missed = f"±1 % reached by 0 of 1 cohort; {cohort}: ±1.84 % after 4 launches."
     assert closing_words(loaded, plan) == f"{missed}\n"
     measure(loaded, {path for look in plan.looks[1:] for path in look})
-    loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
+    loaded.results.look_file(2).write_text(look_text(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
     assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 cohort."
     assert not found(load(precision="2%", launches=4, batch=3, most_launches=13)).precision, "the look is an old one"
     file.write_text("{}")

@@ -7,7 +7,7 @@ import pytest
 from castmates.report.figures import index
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.common_parts import inline_svg
-from castmates.report.page.contents import contents, figure_parts
+from castmates.report.page.page import contents, figure_parts
 
 FOLDER = Path(index.__file__).parent
 

@@ -16,7 +16,7 @@ from castmates.errors import CastmatesError
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.paper import methods
 from castmates.report.paper.crate import About, Part, Run, metadata
-from castmates.report.paper.folder import Folder, may_write
+from castmates.report.paper.paper import Folder, may_write
 from castmates.report.paper.tables import paper_tables
 from castmates.report.results import read_results
 from castmates.results.columns.partitions import PARETO

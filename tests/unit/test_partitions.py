@@ -19,7 +19,7 @@ from castmates.study.planning import extend
 from castmates.study.scenes import Room
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Cohort, Mix, Plan, Share
-from castmates.terminal.preview.schemata import rows
+from castmates.terminal.preview.isolation import rows
 from tests.unit.caches import PERCENT, cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 

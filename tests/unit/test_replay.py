@@ -26,8 +26,7 @@ from castmates.report.comparison.replay import (
     sentences,
 )
 from castmates.report.paper.crate import About, Run, metadata
-from castmates.report.paper.folder import Folder
-from castmates.report.paper.paper import write_for_replay
+from castmates.report.paper.paper import Folder, write_for_replay
 from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan

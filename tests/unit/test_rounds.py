@@ -6,7 +6,7 @@ import math
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.decide_rounds import decide_rounds, text_of
+from castmates.pipeline.looks import decide_rounds, decision_text
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import decided_rounds, read_decisions
@@ -165,14 +165,14 @@ def test_a_decision_once_written_stays_and_is_told_with_its_reason(folder):
     decision = decide_rounds(made, cohort, folder, LONG)
     file = folder.rounds_file(cohort)
     file.parent.mkdir()
-    file.write_text(text_of(decision))
+    file.write_text(decision_text(decision))
     assert read_decisions(folder) == [decision]
     assert decide_rounds(made, cohort, folder, longest_launch=1.0) == decision
     assert f"{cohort}: {decision.rounds} rounds in each launch after the first ones: in the first 2" in decision.words
     folder.plan_file.write_text(plan_text(made))
     assert rounds(read_plan(folder.plan_file))[2:] == [decision.rounds] * 3
 
-    file.write_text(json.dumps(json.loads(text_of(decision)) | {"protocol": 0}))
+    file.write_text(json.dumps(json.loads(decision_text(decision)) | {"protocol": 0}))
     assert decided_rounds(folder) == {}, "it was decided for another way of measuring"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not what decides on rounds"):

@@ -5,7 +5,7 @@ from snakemake.resources import Resource
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.planned_sweep import PAUSE, Cluster, in_effect, nodes
-from castmates.results import node_notes
+from castmates.results import of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.study.machine_keys import SlurmKeys
 
@@ -91,11 +91,11 @@ def test_what_the_profile_sets_for_launches_wins_and_what_it_has_for_all_jobs_co
 
 def test_notes_are_of_one_sweep(tmp_path):
     folder = StudyFolder(tmp_path)
-    assert node_notes.begun_on(folder, "chase-1/2") == node_notes.refused_by(folder, "milan") == []
+    assert of_nodes.begun_on(folder, "chase-1/2") == of_nodes.refused_by(folder, "milan") == []
     for node in ("n2", "n1"):
-        node_notes.note_attempt(folder, "chase-1/2", node)
-        node_notes.note_refusal(folder, "milan", node)
-    assert node_notes.begun_on(folder, "chase-1/2") == ["n2", "n1"]
-    assert node_notes.refused_by(folder, "milan") == ["n1", "n2"]
-    node_notes.forget(folder)
-    assert node_notes.begun_on(folder, "chase-1/2") == node_notes.refused_by(folder, "milan") == []
+        of_nodes.note_attempt(folder, "chase-1/2", node)
+        of_nodes.note_refusal(folder, "milan", node)
+    assert of_nodes.begun_on(folder, "chase-1/2") == ["n2", "n1"]
+    assert of_nodes.refused_by(folder, "milan") == ["n1", "n2"]
+    of_nodes.forget(folder)
+    assert of_nodes.begun_on(folder, "chase-1/2") == of_nodes.refused_by(folder, "milan") == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.timeline.importers import index
+from castmates.timeline import converting as index
 from castmates.timeline.model import Making, Registry, Timeline
 from castmates.timeline.perf.load import add_perf
 from tests.unit.perf_maker import MEMBER

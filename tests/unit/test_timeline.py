@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from castmates.report.figures import timeline as timeline_figure
-from castmates.report.figures.timeline_rows import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
+from castmates.report.figures.timeline import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
 from castmates.results.columns.launch import SAMPLES
 from castmates.results.columns.study import STAMPS, frame
 from castmates.results.folder import StudyFolder

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.timeline import converting as index
 from castmates.timeline.export.ctf import write
-from castmates.timeline.importers import index
 from castmates.timeline.model import Making, Timeline
 from tests.unit.timeline_maker import made
 

@@ -12,8 +12,8 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import PERFETTO_FILE
+from castmates.timeline.converting import FORMATS, write_all
 from castmates.timeline.export import perfetto
-from castmates.timeline.export.index import FORMATS, write_all
 from castmates.timeline.export.layout import layout
 from castmates.timeline.export.perfetto import Shape, width
 from castmates.timeline.model import Making

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers import index
+from castmates.timeline import converting as index
 from castmates.timeline.model import Timeline
 from castmates.traces.nesting import fitted, pairs
 from tests.unit.trace_maker import write_trace

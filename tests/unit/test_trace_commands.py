@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.cli.main import app
-from castmates.cli.trace_open import _opened
+from castmates.cli.trace import _opened
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.linux import tracing_rights

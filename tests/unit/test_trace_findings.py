@@ -12,7 +12,7 @@ from castmates.analysis.findings.findings import findings
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.cli.main import app
-from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.estimates import write_trace_tables
 from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page
@@ -88,7 +88,7 @@ def traced(study, timeline, name="job+stream"):
     timeline.about.update({"mix": mix, "partition": partition or "unmanaged"})
     write(timeline, study / "traces" / name)
     results = read_results(study)
-    write_tables(results.folder, study / "tables")
+    write_trace_tables(results.folder, study / "tables")
     return read_results(study)
 
 
@@ -138,7 +138,7 @@ def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, caps
     write(broken, study / "traces" / "b")
     (study / "traces" / "b" / "intervals.parquet").write_bytes(b"PAR1")
     capsys.readouterr()
-    write_tables(results.folder, study / "tables")
+    write_trace_tables(results.folder, study / "tables")
     words = capsys.readouterr().err.splitlines()
     assert words[0].startswith("The trace of b cannot be read: ")
     assert "intervals.parquet: this is no table of a trace" in words[0]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from castmates.cli.trace_open import _opened
+from castmates.cli.trace import _opened
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.results.folder import StudyFolder

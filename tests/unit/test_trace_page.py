@@ -10,7 +10,8 @@ import pytest
 from castmates.report.figures import scheduler
 from castmates.report.figures.index import figures_of
 from castmates.report.figures.scheduler import coloured, shown
-from castmates.report.page.page import environment, trace_parts
+from castmates.report.page.common_parts import environment
+from castmates.report.page.page import trace_parts
 from castmates.report.results import read_results
 from castmates.report.text.trace_states import REASONS, WORDS, state_words
 from castmates.timeline.syscalls import _KINDS, FAULT, UNKNOWN

@@ -8,7 +8,7 @@ from castmates import project
 from castmates.analysis.findings.conditions import PROVEN
 from castmates.analysis.findings.findings import Finding, Subject
 from castmates.errors import CastmatesError
-from castmates.pipeline.try_advice import Asked, write_trial_study
+from castmates.pipeline.confirm import Asked, write_trial_study
 from castmates.results.finding_rules import rules_of
 from castmates.results.trials import launch_files, trials_of
 

@@ -35,7 +35,7 @@ from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
 from castmates.pipeline.followed_study import study_of
-from castmates.pipeline.jobs import let_jobs_find_us, use_cache
+from castmates.pipeline.planned_sweep import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.launch import RECORD
 from castmates.results.columns.operations import PROFILE_RECORD

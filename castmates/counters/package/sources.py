@@ -154,10 +154,7 @@ _ALTERNATIVES: Sequence[Sequence[Source]] = (
     (Source(MEMORY_ENERGY, "power", ["energy-ram"], is_energy=True, evidence="arch/x86/events/rapl.c"),),
     (
         Source(
-            READ,
-            r"uncore_imc_\d+",
-            ["cas_count_read", "cas_count_read_sch0", "cas_count_read_sch1"],
-            evidence=_INTEL,
+            READ, r"uncore_imc_\d+", ["cas_count_read", "cas_count_read_sch0", "cas_count_read_sch1"], evidence=_INTEL
         ),
         Source(
             READ,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from castmates.counters.topdown.perf_output.csvs import WHOLE
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_csv import WHOLE
+from castmates.counters.topdown.perf_reading import parse
 from castmates.counters.topdown.process import Share, last_words, whole_shares
 from castmates.errors import CastmatesError
 from castmates.linux.capable_copy import PERF_PACKAGES

@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import IO
 
-from castmates.counters.topdown.perf_output.csvs import WHOLE, Line, Metric, Report, pmu_of
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_csv import WHOLE, Line, Metric, Report, pmu_of
+from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.protocols import Count, Sample, Status

@@ -78,11 +78,7 @@ def compare_details(studies: Studies, plans: Plans, margin: float) -> Details:
 
 
 def _of_tables(
-    studies: Studies,
-    plans: Plans,
-    columns: Table,
-    read: Callable[[Plan, pd.DataFrame], pd.DataFrame],
-    notes: list[str],
+    studies: Studies, plans: Plans, columns: Table, read: Callable[[Plan, pd.DataFrame], pd.DataFrame], notes: list[str]
 ) -> dict[str, pd.DataFrame]:
     """The changes in a table of each study; of one that cannot be read, a note."""
     found = {}

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import LESS, MORE
-from castmates.report.comparison.compared import Compared, Several
+from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.several_words import pair_name, verdict_in
 from castmates.report.figures.antagonists import looks_in_order
 from castmates.report.figures.marks import bar, dot, legend_key, with_ends

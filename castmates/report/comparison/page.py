@@ -13,20 +13,16 @@ from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import castmates
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text, writing
-from castmates.report.comparison import figure, overview, several_words, words
-from castmates.report.comparison.compared import Compared, Several, rows
+from castmates.report.comparison import figure, several_words, words
+from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
-from castmates.report.figures import style
 from castmates.report.figures.antagonists import looks_in_order
-from castmates.report.figures.drawing import page_svg
 from castmates.report.figures.marks import bar, dot, with_ends
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
-from castmates.report.page.common_parts import common_parts, first_words, folded, inline_svg
-from castmates.report.page.page import environment
+from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss
 from castmates.results.tables import write_table
@@ -35,34 +31,18 @@ from castmates.study.spec import UNMANAGED
 ON_PAGE = 40  # rows of each kind
 
 
-def write_page(several: Several, drawings: Path, output: Path) -> None:
-    """Write the page, whole or not at all, with the figures drawn in the folder `drawings` inside."""
-    content = page(
-        several, {name: inline_svg(drawings / f"{name}-figure.page.svg") for name in ("comparison", "history")}
-    )
-    with writing(output):
-        replace_text(output, content)
-
-
-def page(several: Several, drawings: dict[str, str]) -> str:
+def page(several: Several, drawings: dict[str, Markup]) -> str:
     """The page's HTML."""
     common = {
-        **common_parts(),
         "first": first_words(several.origin),
-        "drawings": {name: Markup(drawing) for name, drawing in drawings.items()},
+        "drawings": drawings,
         "studies": several.studies,
-        "version": castmates.__version__,
         "details": sections(several, ON_PAGE),
         "detail_notes": several.details.notes,
     }
     two = len(several.pairs) == 1
     name, own = ("comparison.html.j2", _of_two(several)) if two else ("comparisons.html.j2", _of_several(several))
-    return folded(environment().get_template(name).render(common | own))
-
-
-def drawn(folder: Path, name: str) -> Markup:
-    """A figure that was drawn into this folder, for a page."""
-    return Markup(inline_svg(folder / f"{name}-figure.page.svg"))
+    return rendered(name, common | own)
 
 
 def _of_two(several: Several) -> dict[str, Any]:
@@ -82,14 +62,14 @@ def _of_two(several: Several) -> dict[str, Any]:
 
 def _of_several(several: Several) -> dict[str, Any]:
     sentences = several_words.sentences(several)
-    lines, history = overview.lines(several), several.history
+    lines, history = several_words.lines(several), several.history
     dated = history["date"].nunique() > 1
     return {
         "several": several,
         "title": f"{several.studies[0].name} and {len(several.pairs)} studies against it",
         "sentences": sentences,
         "lines": lines,
-        "mean": overview.mean_line(several),
+        "mean": several_words.mean_line(several),
         "partitioned": any(line.partition for line in lines),
         "dated": dated,
         "alternative": first_words(several.origin) + " ".join(sentences),
@@ -134,15 +114,14 @@ def write(several: Several, folder: Path) -> list[Path]:
         else:  # of an earlier comparison
             for suffix in (".csv", ".parquet"):
                 stem.with_suffix(suffix).unlink(missing_ok=True)
+    compared = figure.draw_several(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0])
     drawings = {
-        "comparison": figure.draw_several(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
-        "history": draw(several),
+        name: write_drawing(*drawn, folder / f"{name}-figure")
+        for name, drawn in (("comparison", compared), ("history", draw(several)))
     }
-    for name, (drawn, source) in drawings.items():
-        style.write(drawn, source, folder / f"{name}-figure")
-        replace_text(folder / f"{name}-figure.page.svg", page_svg(drawn, f"{name}-figure"))
-    write_page(several, folder, folder / "index.html")
-    return [folder / "index.html", folder / TABLE, folder / "comparison-figure.svg"]
+    with writing(output := folder / "index.html"):
+        replace_text(output, page(several, drawings))
+    return [output, folder / TABLE, folder / "comparison-figure.svg"]
 
 
 # The figure `history`: what each lead loses beside each antagonist, study by study in the order of time.

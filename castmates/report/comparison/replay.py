@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from castmates.analysis.comparison.launches import plain_members
 from castmates.analysis.comparison.replay import replayed
@@ -23,13 +25,17 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNCLEAR,
 )
-from castmates.report.comparison.compare import compare_measured
-from castmates.report.comparison.compared import Compared, with_ends
+from castmates.files import replace_text, writing
+from castmates.report.comparison import figure
+from castmates.report.comparison.compare import Compared, compare_measured, with_ends
 from castmates.report.comparison.details import NOT_RECORDED, Difference
+from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 from castmates.results.find import Measured
+from castmates.results.tables import write_table
 from castmates.study.node_facts import difference, recorded
+from castmates.study.spec import UNMANAGED
 
 ALL_AGREE, SOME_DIFFER, UNDECIDED = 0, 3, 4  # how the command ends; 1 is an error, 2 a wrong option
 PRINTED = 0.001  # a published slowdown that is further from that of its own windows is another number
@@ -334,3 +340,46 @@ def _verb(count: int, verb: str) -> str:
 
 def _be(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+# The page of a replay: one self-contained HTML file with the look of a comparison's.
+
+
+def page(replay: Replayed, drawing: Markup) -> str:
+    """The page's HTML."""
+    words, first = sentences(replay), first_words(replay.pair.origin)
+    return rendered(
+        "replay.html.j2",
+        {
+            "replay": replay,
+            "title": f"{replay.pair.a.name}, measured again",
+            "stamp": stamp(replay),
+            "first": first,
+            "sentences": words,
+            "rows": rows(replay),
+            "partitioned": bool((replay.table["partition"] != UNMANAGED).any()),
+            "drawing": drawing,
+            "caption": caption(replay),
+            "alternative": first + " ".join(words),
+        },
+    )
+
+
+def caption(replay: Replayed) -> str:
+    """What stands below the figure."""
+    pair = replay.pair
+    return (
+        f"{first_words(pair.origin)}Left: loss of each lead against its own rate alone, as published (A, grey) and "
+        "as measured here (B), with 95 % t intervals between launches. Right: by how much the slowdown here is above "
+        "the published one, with Welch's 95 % interval over the launches of both, and the margin of "
+        f"±{100 * pair.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
+    )
+
+
+def write(replay: Replayed, folder: Path) -> list[Path]:
+    """Write table, figure and page."""
+    write_table(replay.table, folder / "replay")
+    drawing = write_drawing(*figure.draw(replay.pair), folder / "replay-figure")
+    with writing(output := folder / "index.html"):
+        replace_text(output, page(replay, drawing))
+    return [output, folder / "replay.csv", folder / "replay-figure.svg"]

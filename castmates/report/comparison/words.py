@@ -5,17 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compared import Compared
+from castmates.report.comparison.compare import Compared
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
 from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
-YET = {
-    MORE: "B is faster alone, but loses more beside",
-    LESS: "B is slower alone, but loses less beside",
-}
+YET = {MORE: "B is faster alone, but loses more beside", LESS: "B is slower alone, but loses less beside"}
 NOT_PAIRED = (
     "Losses are paired within seconds inside each study. Rates of A and B were taken at different times, so the "
     "intervals of their ratios cover launches, not what else changed in between."

@@ -48,12 +48,10 @@ class Panel:
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.attribution, lacking, lambda: _figure(_known(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     return "" if _known(results) else f"No loss is known in the study {results.name}."
 
 
@@ -228,7 +226,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     known = _known(results)
     parts = []
     for total, own in known[:MOST_TOLD]:

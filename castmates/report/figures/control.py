@@ -33,13 +33,11 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     same = results.controls[results.controls["control"] != "positive"]
     return "" if same["ratio"].notna().any() else f"No control could be computed in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     of = units(results.controls.loc[results.controls["control"] != "positive", "launches"])
     return (
         "The same lead measured twice: its rate alone over its rate alone again; of the negative control beside an "
@@ -49,7 +47,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     rows = records(results.controls)
     if not rows:
         return lacking(results)

@@ -171,7 +171,6 @@ def how_counted(table: pd.DataFrame) -> str:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     table, _ = tables(results)
     of = units(table.loc[table["partition"] == UNMANAGED, "launches"])
     return (
@@ -182,7 +181,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     table, _ = tables(results)
     if reason := lacking(results):
         return reason

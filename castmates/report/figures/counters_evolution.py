@@ -75,7 +75,6 @@ def shown(results: Results) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(shown(results)):
         return ""
     if tables(results)[0].empty:
@@ -143,7 +142,6 @@ def _per_cent(drift: dict[str, Any]) -> str:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     if reason := lacking(results):
         return f"{reason} "
     return (
@@ -154,7 +152,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     if reason := lacking(results):
         return reason
     drifts = tables(results)[1]

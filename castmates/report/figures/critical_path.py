@@ -41,19 +41,16 @@ Row = dict[str, float]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.critical_path, lacking, lambda: _figure(results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(_shown(results)):
         return ""
     return f"No lead of the study {results.name} left the graph of its step (castmates help tracing-graph)."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "What a step consists of along the path of its schedule, in ms: operations that the next one needed or whose "
         "thread it got, and what lies between them. Marks: what operations would take at least, computed from the "
@@ -62,7 +59,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     parts = [
         f"{plain(row['member'])} {_scene(row)}: {number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms in "
         f"operations, {number(row['idle_ms'], 2)} ms between them"

@@ -29,18 +29,15 @@ Panels = list[tuple[str, pd.DataFrame]]  # of each lead and its antagonists, on 
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.distances, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     known = results.distances["loss_pct"].notna().any()
     return "" if known else f"No loss by distance or number of antagonists is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "What the lead loses against running alone, in per cent, by where its antagonists sit, from near to far, "
         "and by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals between launches "
@@ -49,7 +46,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     parts = []
     for title, rows in _panels(results)[:MOST_TOLD]:
         known = records(rows[rows["loss_pct"].notna()])

@@ -80,14 +80,12 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(evolution(results)[0]):
         return ""
     return f"No lead of the study {results.name} completed two steps in a window, so no step has a length."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     _, seen = evolution(results)
     shown, launches = shown_launches(results)
     which = f"{len(shown)} of {counted(launches, 'launch')} of the study's leads" if launches else "no launches"
@@ -102,7 +100,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source, launches = evolution(results)
     if source.empty:
         return lacking(results)

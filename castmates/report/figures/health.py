@@ -82,13 +82,11 @@ class Curve:
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = rows(results)
     return drawing(results, source, lacking, lambda: _figure(source, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     source = rows(results)
     if source.empty:
         why = f": {failed}" if (failed := _failed(results)) else ""
@@ -97,7 +95,6 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     looked = looked_at(results)
     marks = rows(results)
     shown = _telling(marks)
@@ -127,7 +124,6 @@ def _telling(source: pd.DataFrame) -> list[str]:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source = rows(results)
     parts = []
     for panel in PANELS:

@@ -19,7 +19,6 @@ FEW = 12  # rows of close cells up to which the panel against placebo is drawn t
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     effects = _effects(results)
     source = effects if lacking(results) else _source(effects, results)
     return drawing(results, source, lacking, lambda: _figure(effects, results))
@@ -55,7 +54,6 @@ def _effects(results: Results) -> pd.DataFrame:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     effects = results.lead_effects("alone")
     return (
         "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone or "
@@ -65,7 +63,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     rows = records(results.lead_effects("alone"))
     if not rows:
         return lacking(results)
@@ -80,7 +77,6 @@ def alternative(results: Results) -> str:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(_effects(results)):
         return ""
     if len(results.lead_effects("alone", under_partitions=True)):

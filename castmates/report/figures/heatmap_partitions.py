@@ -19,7 +19,6 @@ PANELS = 12
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = _source(results)
     return drawing(results, source, lacking, lambda: _figure(source, results))
 
@@ -33,12 +32,10 @@ def _figure(source: pd.DataFrame, results: Results) -> Figure:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     return "" if chosen(_source(results))[0] else f"No mix of the study {results.name} was measured under a partition."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     source = _source(results)
     drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
@@ -57,7 +54,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source = _source(results)
     rows, names = _panels(source, chosen(source)[0])
     parts = []

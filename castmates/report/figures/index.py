@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
 
 Part = Literal[
     "losses", "recommendation", "why", "health", "prediction", "operations", "traces"
-]  # of the page; castmates/report/page/contents.py
+]  # of the page; castmates/report/page/page.py
 
 
 class Drawing(Protocol):

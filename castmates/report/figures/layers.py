@@ -36,21 +36,18 @@ Row = dict[str, Any]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
     return drawing(results, source, lacking, lambda: _figure(shown, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if (profiles(results)[0]["partition"] == UNMANAGED).any():
         return ""
     return f"No lead of the study {results.name} was profiled: only jobs that can be are (castmates help layers)."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     steps = profiles(results)[1]
     which = f", {', '.join(map(str, steps))} steps of each" if steps else ""
     return (
@@ -60,7 +57,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source = profiles(results)[0]
     alone = source[(source["partition"] == UNMANAGED) & (source["beside"] == ALONE)]
     if alone.empty:

@@ -66,18 +66,15 @@ class Panel:
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.mitigations, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     known = results.mitigations["loss_pct"].notna().any()
     return "" if known else f"Nothing that was tried against a loss is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
     chosen = " The best mask was chosen on other launches." if any(row["launches_choosing"] for row in rows) else ""
     return (
@@ -88,7 +85,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     panels = _panels(results)
     parts = []
     for panel in panels[:MOST_TOLD]:

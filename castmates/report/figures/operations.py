@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from castmates.analysis.effects.verdicts import LOSS, NO_DATA, TOO_FEW, UNCLEAR
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.heatmap_cells import SURE, cell, colour_bar, key, round_limit
+from castmates.report.figures.heatmap_grid import SURE, cell, colour_bar, key, round_limit
 from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet, drawing, fitting
 from castmates.report.figures.style import INK, PAGE, SMALL, squeezed
@@ -37,20 +37,17 @@ Lines = list[tuple[str, float, dict[str, Row]]]  # an operation, its share of th
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     table = results.operation_effects
     return drawing(results, table, lacking, lambda: _figure(table, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if (results.operation_effects["partition"] == UNMANAGED).any():
         return ""
     return f"No lead of the study {results.name} was traced alone and beside others (castmates help operations)."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "What each operation takes of a step of the lead alone (bars), and how much longer its part of the step gets "
         "beside each antagonist, as a loss in per cent (cells). Traced steps, 95 % t intervals between launches "
@@ -59,7 +56,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     table = results.operation_effects
     lost = table[(table["group"] != STEP) & (table["verdict"] == LOSS) & (table["partition"] == UNMANAGED)]
     lost = lost.sort_values("share_of_loss", ascending=False).head(5)

@@ -117,12 +117,10 @@ class Inches:
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.pareto, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     return "" if _panels(results) else f"No partition of a mix is known in the study {results.name}."
 
 
@@ -177,7 +175,6 @@ def _key(panels: list[Panel]) -> str:
 
 
 def caption(results: Results) -> str:
-    """What is shown, with the method of its intervals."""
     fresh = bool((results.pareto["stage"] == CONFIRMED).any())
     panels = _panels(results)
     rows = [row for panel in panels for row in panel.rows]

@@ -47,21 +47,18 @@ LEFT, HIGH, GAP = 0.62, 1.35, 0.2  # inches
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = losses(results)
     shown = source[[*SHOWN, *(name for name in ("source",) if name in source)]]
     return drawing(results, shown, lacking, lambda: _figure(_panels(source, results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     source = losses(results)
     known = source["loss_pct"].notna() & (source["partition"] != UNMANAGED)
     return "" if known.any() else f"No loss under a partition is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     rows = losses(results)
     of = units(rows["launches"])
     return (
@@ -73,7 +70,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source = losses(results)
     rows = [row for row in records(source) if not math.isnan(row["loss_pct"]) and not is_interpolated(row)]
     under = [row for row in rows if row["partition"] != UNMANAGED]

@@ -23,13 +23,11 @@ Row = waterfall.Row
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     table = results.path_effects
     return drawing(results, table, lacking, lambda: waterfall.sheet(table, _lines(results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if (results.path_effects["partition"] == UNMANAGED).any():
         return ""
     return (
@@ -38,7 +36,6 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "From a step of the lead alone to one beside an antagonist, in ms, along the path of its schedule: operations "
         "that take longer on it, others on it, and what lies between. These add up to the difference. Lines at "
@@ -47,7 +44,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     parts = []
     for step, own in _panels(results):
         largest = max(own, key=lambda row: abs(row["difference_ms"]))

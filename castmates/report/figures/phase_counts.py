@@ -52,7 +52,6 @@ def shown(results: Results) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(shown(results)):
         return ""
     return f"Nothing was counted in the phases of any lead of the study {results.name} (castmates help phases)."
@@ -69,7 +68,6 @@ def _figure(rows: pd.DataFrame, results: Results) -> Figure:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     if reason := lacking(results):
         return f"{reason} "
     return (
@@ -80,7 +78,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     if reason := lacking(results):
         return reason
     rows = sorted(records(shown(results)), key=lambda row: -abs(math.log(row["ratio"])))

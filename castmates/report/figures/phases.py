@@ -52,7 +52,6 @@ def losses(results: Results) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     return (
         ""
         if _leads(results)
@@ -61,7 +60,6 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     drawn = _leads(results)
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
     of = units(row["launches"] for rows in drawn.values() for row in rows)
@@ -75,7 +73,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     drawn = _leads(results)
     if not drawn:
         return lacking(results)

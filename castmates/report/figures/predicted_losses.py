@@ -5,8 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.analysis.prediction.table import CHECK, GRID
-from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
-from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, matrices, panelled
+from castmates.report.figures.heatmap_grid import KEYS, PREDICTED, Panel, cells_of, grid, matrices, panelled
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import loss_of, pair_of, source_of
@@ -17,7 +16,6 @@ SHOWN = "measured"
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = _cells(results)
     return drawing(results, source, lacking, lambda: _figure(source, results))
 
@@ -34,14 +32,12 @@ def _figure(source: pd.DataFrame, results: Results) -> Figure:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if _cells(results)["loss_pct"].notna().any():
         return ""
     return f"No loss of the grid of the study {results.name} was measured, so none can be predicted."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     measured = _cells(results).query("source == @SHOWN")
     return (
         "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone. Measured, "
@@ -51,7 +47,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     rows = records(_cells(results))
     parts = [f"{pair_of(row)} {loss_of(row)}, {source_of(row)}" for row in rows[:READ_ALOUD]]
     more = f"; and {len(rows) - READ_ALOUD} more in the table of predictions" if len(rows) > READ_ALOUD else ""

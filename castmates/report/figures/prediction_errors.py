@@ -41,7 +41,6 @@ KINDS = (
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = _compared(results)
     return drawing(results, source, lacking, lambda: _figure(source, results))
 
@@ -59,12 +58,10 @@ def _figure(source: pd.DataFrame, results: Results) -> Figure:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     return "" if len(_compared(results)) else f"No prediction of the study {results.name} can be compared."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "Each measured loss against the loss that was predicted for it without any mix of its two programs; vertical "
         f"lines: predicted 95 % intervals. Grey: y = x, \N{PLUS-MINUS SIGN}{BAND:g} points. {_errors(results)}"
@@ -72,7 +69,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     return f"Predicted against measured losses. {_errors(results)}" if not lacking(results) else lacking(results)
 
 

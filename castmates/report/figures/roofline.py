@@ -39,12 +39,10 @@ Row = dict[str, Any]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.roofline, lacking, lambda: _figure(results.roofline, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(_shown(results.roofline)):
         return ""
     return (
@@ -54,7 +52,6 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "What operations reach, hollow alone and filled beside an antagonist, under measured roofs. Bytes are those of "
         "operands, a lower bound: points may lie further left, and above the memory's roof where caches serve them. "
@@ -64,7 +61,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     table = results.roofline
     alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     parts = [

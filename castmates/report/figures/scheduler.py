@@ -52,20 +52,17 @@ class Shown:
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = pd.concat([pd.DataFrame(columns=SHOWN), *(each.states for each in shown(results))], ignore_index=True)
     return drawing(results, source, lacking, lambda: _figure(shown(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if shown(results):
         return ""
     return f"No trace of the study {results.name} has states of threads (castmates help tracing)."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     found = shown(results)
     if not found:
         return lacking(results)
@@ -83,7 +80,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     parts = []
     for each in shown(results):
         times = (each.states["end_ms"] - each.states["begin_ms"]).groupby(each.states["state"]).sum()

@@ -66,7 +66,6 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(results.sensitivity):
         return ""
     return f"No loss over a lead's ways is known in the study {results.name}."
@@ -125,7 +124,6 @@ def _key(panels: list[Panel]) -> str:
 
 
 def caption(results: Results) -> str:
-    """What is shown, with the method of its intervals."""
     launches = units(results.sensitivity["launches"])
     return (
         "How fast each lead is with so many ways of the cache, in per cent of its rate alone with all of them: "

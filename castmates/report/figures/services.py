@@ -28,18 +28,15 @@ Curves = dict[tuple[str, str], list[Row]]  # of a service on one platform, by wh
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.services, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     known = results.services[["p50_ms", "p99_ms"]].notna().any(axis=None)
     return "" if known else f"No latency of requests is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     limit = " Dotted: the study's limit." if results.loads["limit_ms"].notna().any() else ""
     launches = units(results.services["launches"])
     return (
@@ -50,7 +47,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     parts = [
         f"{title}, {where(row)}, {rate(row['load'])} a second: "
         + ("saturated" if row["saturated"] else f"p99 {number(row['p99_ms'], 3)} ms")

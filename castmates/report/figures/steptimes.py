@@ -68,14 +68,12 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if _leads(results):
         return ""
     return f"No lead of the study {results.name} completed two steps in a valid window, so no step has a length."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     leads = _leads(results)
     known = of_steps(results)[of_steps(results)["role"] == "lead"]
     most = int((known["launches"] + known["launches_few"]).max()) if len(known) else 0
@@ -99,7 +97,6 @@ def _chosen(known: pd.DataFrame) -> bool:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     leads = _leads(results)
     parts = []
     for member, platform in leads[:SAID]:

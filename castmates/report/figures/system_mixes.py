@@ -30,19 +30,16 @@ Panel = tuple[str, pd.DataFrame, Means]  # of a metric of a set on a platform: t
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     source = sorted_mixes(results)
     return drawing(results, source, lacking, lambda: _figure(list(_panels(results, source)), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     known = sorted_mixes(results)["value"].notna().any()
     return "" if known else f"No random mix, pair or group has a whole launch in the study {results.name}."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     source = sorted_mixes(results)
     means = results.system_over_mixes
     drawn = bool(means["all_value"].notna().any())
@@ -57,7 +54,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     return " ".join(sentences(results)) or lacking(results)
 
 

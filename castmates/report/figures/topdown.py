@@ -75,7 +75,6 @@ def ordered(table: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(drawn(tables(results)[0])):
         return ""
     return uncounted(results) or f"No valid window of the study {results.name} has a Top-Down metric of its lead."
@@ -102,7 +101,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     table, change = tables(results)
     if drawn(table).empty:
         return lacking(results)

@@ -37,7 +37,6 @@ def of_phases(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if len(_outermost(of_phases(results)[0])):
         return ""
     few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (castmates help topdown)"
@@ -69,7 +68,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     if reason := lacking(results):
         return reason
     largest = largest_changes(_outermost(of_phases(results)[1]))

@@ -43,18 +43,15 @@ Panel = tuple[str, list[Line]]  # the title of a lead on one platform; as it is,
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     return drawing(results, results.variant_effects, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     known = results.variant_effects["ratio"].notna().any()
     return "" if known else f"No variant of the study {results.name} was measured beside what its lead was beside."
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     rows = records(results.variant_effects)
     return (
         "Left: what each lead loses against running alone, in per cent, as it is (base) and in other settings, with "
@@ -64,7 +61,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """The figure in words."""
     told = [
         f"{row['lead']} as {row['variant']} beside {beside(row)} {number(as_loss(row['slowdown']))} %, as it is "
         f"{number(as_loss(row['base_slowdown']))} %, {row['verdict']}"

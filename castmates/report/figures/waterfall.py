@@ -31,20 +31,17 @@ Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
     table = results.operation_effects
     return drawing(results, table, lacking, lambda: sheet(table, _panels(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if operations.lacking(results):
         return f"No step of the study {results.name} was traced alone and beside others (castmates help operations)."
     return ""
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure."""
     return (
         "From a step of the lead alone to one beside an antagonist, in ms: what each operation adds or takes away. "
         "These add up to the difference. Lines at their ends: 95 % t intervals between launches "
@@ -53,7 +50,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     parts = [
         f"{plain(step['member'])} beside {plain(step['mix'].partition('+')[2])}: {number(step['alone_ms'], 2)} to "
         f"{number(step['ms'], 2)} ms"

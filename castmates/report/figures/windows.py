@@ -74,14 +74,12 @@ def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def lacking(results: Results) -> str:
-    """Why there is nothing to show."""
     if rates(results)["relative_rate"].notna().any():
         return ""
     return f"No window of the study {results.name} can be compared with one alone."
 
 
 def caption(results: Results) -> str:
-    """The caption, without the part that all captions share."""
     source = rates(results)
     drawn = len(chosen_launches(source, results.launches))
     launches = len(source[source["relative_rate"].notna()][["cohort", "launch"]].drop_duplicates())
@@ -96,7 +94,6 @@ def caption(results: Results) -> str:
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
     source = rates(results)
     kept = source[source["valid"] & source["relative_rate"].notna()]
     if kept.empty:

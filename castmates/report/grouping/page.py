@@ -9,17 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-import castmates
 from castmates.analysis.grouping.advice import ALONE, RANKS
 from castmates.files import replace_text, writing
-from castmates.report.figures import style
-from castmates.report.figures.drawing import key_of, page_svg
+from castmates.report.figures.drawing import key_of
 from castmates.report.figures.marks import bar, dot, legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, rows_of
 from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, broken, styled
 from castmates.report.grouping.words import Shown, fresh_words, limit_words, loss_words, schemata, sentences, task
-from castmates.report.page.common_parts import common_parts, first_words, folded, inline_svg
-from castmates.report.page.page import environment
+from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
 from castmates.report.text.words import number
 from castmates.results.tables import write_table
@@ -30,19 +27,16 @@ def write(shown: Shown, folder: Path) -> list[Path]:
     write_table(shown.groupings, folder / "groupings")
     write_table(shown.ways, folder / "ways")
     drawn, source = draw(shown)
-    style.write(drawn, source, folder / "placement-figure")
-    replace_text(folder / "placement-figure.page.svg", page_svg(drawn, "placement-figure"))
-    content = page(shown, inline_svg(folder / "placement-figure.page.svg"), key_of(drawn))
+    content = page(shown, write_drawing(drawn, source, folder / "placement-figure"), key_of(drawn))
     with writing(output := folder / "index.html"):
         replace_text(output, content)
     return [output, folder / "groupings.csv", folder / "placement-figure.svg"]
 
 
-def page(shown: Shown, drawing: str, key: str) -> str:
+def page(shown: Shown, drawing: Markup, key: str) -> str:
     """The page's HTML."""
     said = sentences(shown)
     content = {
-        **common_parts(),
         "shown": shown,
         "title": f"Which jobs should share a cache: {shown.title or shown.advice.place.study}",
         "task": task(shown),
@@ -50,12 +44,11 @@ def page(shown: Shown, drawing: str, key: str) -> str:
         "sentences": said,
         "best": [_grouping(shown, rank) for rank in sorted(set(shown.groupings["rank"]))],
         "ways": [_way(row) for row in records(shown.ways[shown.ways["job"] == ""])],
-        "drawing": Markup(drawing),
+        "drawing": drawing,
         "key": key,
         "alternative": " ".join(filter(None, [shown.origin, *said])),
-        "version": castmates.__version__,
     }
-    return folded(environment().get_template("grouping.html.j2").render(content))
+    return rendered("grouping.html.j2", content)
 
 
 def _grouping(shown: Shown, rank: int) -> dict[str, Any]:

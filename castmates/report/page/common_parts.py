@@ -1,14 +1,25 @@
 """What every page holds: styles, scripts, what a browser may run of it, drawings, and where its numbers come from."""
 
 import re
+from collections.abc import Iterable
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-from markupsafe import Markup
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
 
+import castmates
 from castmates.errors import CastmatesError
-from castmates.files import bytes_of, why
+from castmates.files import bytes_of, replace_text, why
+from castmates.report.figures import style
+from castmates.report.figures.drawing import page_svg
+from castmates.report.text import words
 from castmates.timeline.export.page import policy
 
 TEMPLATES = files("castmates.report.page") / "templates"
@@ -135,3 +146,45 @@ def _folded(table: re.Match[str]) -> str:
         f"<table><caption>Rows {SHOWN + 1} to {len(rows)} of the table above.</caption>\n"
         f"{head[0] if head else ''}<tbody>\n{later}\n</tbody></table></div></noscript>"
     )
+
+
+# How a page is made of its template, and what its figures are written with where it is no study's report.
+
+
+def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
+    """What all pages are made with."""
+    made = Environment(
+        loader=PackageLoader("castmates.report.page"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": words.number, "plain": words.plain, "marked": marked, "listed": words.listed}
+    made.filters["in_groups"] = in_groups
+    return made
+
+
+def rendered(template: str, content: dict[str, Any]) -> str:
+    """The HTML that a template makes of its content, and of what every page holds."""
+    every = {**common_parts(content.get("running_head", "")), "version": castmates.__version__}
+    return folded(environment().get_template(template).render(every | content))
+
+
+def write_drawing(drawn: Figure, source: pd.DataFrame, stem: Path) -> Markup:
+    """Write the figure of such a page, with its source data, as all figures are written; the drawing for the page."""
+    style.write(drawn, source, stem)
+    replace_text(file := stem.with_name(f"{stem.name}.page.svg"), page_svg(drawn, stem.name))
+    return Markup(inline_svg(file))
+
+
+def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
+    """Rows by one of their attributes, in their order."""
+    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
+
+
+def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
+    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
+    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
+    text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
+    return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))

@@ -1,16 +1,12 @@
 """The report: one self-contained HTML page, verdict first."""
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 import castmates
 from castmates import plugins
@@ -19,10 +15,9 @@ from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW,
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
-from castmates.report.figures.index import all_figures, figures_of
+from castmates.report.figures.index import Part, View, all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
-from castmates.report.page.common_parts import common_parts, folded, inline_svg
-from castmates.report.page.contents import FigurePart, contents, figure_parts
+from castmates.report.page.common_parts import inline_svg, rendered
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -52,12 +47,58 @@ from castmates.report.text import (
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
-from castmates.report.text.words import plain
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import TABLES
 from castmates.results.traces import traces_there
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.rounds import reasons
+
+# What the page consists of: which figures stand under which heading, and what its menu lists.
+
+HEADINGS: dict[Part, str] = {
+    "losses": "Mixes in detail",
+    "prediction": "Predicted, not measured",
+    "operations": "Operations, traced",
+    "recommendation": "Cache partitions",
+    "why": "Causes",
+    "traces": "Traces",
+    "health": "Can you trust this?",
+}
+
+REFERENCE = {"tables": "All tables", "method": "Method", "machine": "Machine", "provenance": "Study"}
+
+Links = list[tuple[str, str]]  # ids and short headings
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """A part of the page that holds figures."""
+
+    id: Part
+    heading: str
+    figures: list[View]
+
+
+def figure_parts(names: Sequence[str]) -> list[FigurePart]:
+    """The parts that hold these figures; the health panel has text too, so it is always there."""
+    shown = [row for name, row in all_figures().items() if name in names]
+    parts = [FigurePart(id, heading, [row for row in shown if row.part == id]) for id, heading in HEADINGS.items()]
+    return [part for part in parts if part.figures or part.id == "health"]
+
+
+TO_TRY = ("to-try", "What to try")
+
+
+def contents(parts: Sequence[FigurePart], lacking: bool = False, found: bool = False) -> list[tuple[str, Links]]:
+    """The page's parts in their order, in groups: the answer, what it consists of, whether it holds, and the rest."""
+    trust = [part for part in parts if part.id == "health"]
+    detail = [part for part in parts if part.id != "health"]
+    return [
+        ("", [("result", "Result"), *((part.id, part.heading) for part in detail), *([TO_TRY] if found else [])]),
+        ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
+        ("Reference", [*([("not-available", "Not available here")] if lacking else []), *REFERENCE.items()]),
+    ]
+
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
@@ -77,46 +118,17 @@ def shown(results: Results) -> list[str]:
 
 
 def page(
-    results: Results,
-    drawings: Mapping[str, str],
-    texts: Mapping[str, Texts] | None = None,
-    found: Answer | None = None,
+    results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None, found: Answer | None = None
 ) -> str:
     """The page's HTML; the figures' texts and the answer are made where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
     context = _context(results, drawings, texts, found or answer(results))
-    return folded(environment().get_template("report.html.j2").render(context))
+    return rendered("report.html.j2", context)
 
 
 def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
     """The title of each figure that has nothing to show, and why."""
     return [(all_figures()[name].title, own.lacking) for name, own in texts.items() if own.lacking]
-
-
-def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
-    """What all pages are made with."""
-    made = Environment(
-        loader=PackageLoader("castmates.report.page"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
-    made.filters["in_groups"] = in_groups
-    return made
-
-
-def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
-    """Rows by one of their attributes, in their order."""
-    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
-
-
-def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
-    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
-    text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
-    return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
 
 def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[str, Any]], int]]:
@@ -134,16 +146,14 @@ def _context(
     given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
     found_here = findings.context(results)
-    running_head = " · ".join(
-        [origin(results) or " and ".join(results.platforms) or "no numbers", *(pill.word for pill in stamps(results))]
-    )
+    stamp = origin(results) or " and ".join(results.platforms) or "no numbers"
     return {
-        **common_parts(running_head),
+        "running_head": " · ".join([stamp, *(pill.word for pill in stamps(results))]),
         "results": results,
         "lang": "en-GB",
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
-        "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
+        "platform_stamp": stamp,
         "platform_words": words.platform_words(results.platforms),
         "answer": found,
         "scale": interval_scale(found, results.margin),

@@ -7,15 +7,12 @@ from typing import Any
 from urllib.parse import quote
 
 from castmates.report.launch_record import LaunchRecord
-from castmates.report.paper.latex import escaped
+from castmates.report.paper.methods import escaped
 from castmates.results.columns.launch import RECORD
 
 Entity = dict[str, Any]
 # RO-Crate has no term for a digest; the vocabulary of its profiles for runs has.
-CONTEXT = [
-    "https://w3id.org/ro/crate/1.1/context",
-    {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
-]
+CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
 CRATE = "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 TYPES = {

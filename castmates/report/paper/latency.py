@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from castmates.report.paper import latex
+from castmates.report.paper import methods
 from castmates.report.results import Results, records
 from castmates.report.text import latency
 from castmates.report.text.stamps import first_words, stamped
@@ -47,14 +47,14 @@ def _rows(results: Results) -> list[Row]:
 def _unmanaged(results: Results, rows: list[Row]) -> str:
     caption = f"Step times without a partition. {_method(results, rows)}"
     cells = list(_without_repeats(([plain(row["member"]), _beside(row)], _numbers(row)) for row in rows))
-    return latex.tables("tab:castmates-latency", caption, ["Member", "Beside", *HEADS], "lllrrrrrr", cells)
+    return methods.tables("tab:castmates-latency", caption, ["Member", "Beside", *HEADS], "lllrrrrrr", cells)
 
 
 def _under_partitions(results: Results, mix: str, rows: list[Row]) -> str:
     caption = f"{plain(mix)}: step times of the lead under partitions. {_method(results, rows)}"
     cells = list(_without_repeats(([row["partition"]], _numbers(row)) for row in rows))
     label = f"tab:castmates-latency-{mix.replace('+', '-')}"
-    return latex.tables(label, caption, ["Partition", *HEADS], "llrrrrrr", cells)
+    return methods.tables(label, caption, ["Partition", *HEADS], "llrrrrrr", cells)
 
 
 def _beside(row: Row) -> str:

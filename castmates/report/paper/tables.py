@@ -8,7 +8,7 @@ from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
 from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions.attribution_parts import TOTAL
-from castmates.report.paper import latency, latex
+from castmates.report.paper import latency, methods
 from castmates.report.paper.latency import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
@@ -46,7 +46,7 @@ def _effects(results: Results, role: str, who: str) -> str:
         return ""
     caption = f"Loss of {who} without a partition, in per cent of the rate of the baseline. {_method(results, rows)}"
     cells = [[plain(row["member"]), beside(row), row["baseline"], *_numbers(row)] for row in rows]
-    return latex.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
+    return methods.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
 
 
 def _partitions(results: Results, mix: str) -> str:
@@ -60,7 +60,7 @@ def _partitions(results: Results, mix: str) -> str:
         f"{_method(results, rows)}"
     )
     cells = [[row["partition"], _ways(row), row["baseline"], *_numbers(row)] for row in rows]
-    return latex.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
+    return methods.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
 
 
 def _attribution(results: Results) -> str:
@@ -90,7 +90,7 @@ def _attribution(results: Results) -> str:
         f"{source(results)}{rounds}"
     )
     heads = ["Mix", "Part", "Points", *HEADS[4:]]
-    return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
+    return methods.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
 
 
 def _system(results: Results) -> str:
@@ -109,7 +109,7 @@ def _system(results: Results) -> str:
         [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["launches"])]
         for row in rows
     ]
-    return latex.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
+    return methods.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
 
 
 def _cell(cell: Row) -> str:
@@ -137,7 +137,7 @@ def _controls(results: Results) -> str:
         for row in rows
     ]
     heads = ["Control", "Of", "Rates", "Ratio", "95 % interval", "n", "Verdict"]
-    return latex.tables("tab:castmates-controls", caption, heads, "lllrrrl", cells)
+    return methods.tables("tab:castmates-controls", caption, heads, "lllrrrl", cells)
 
 
 def _numbers(row: Row) -> list[str]:
@@ -196,7 +196,7 @@ def _sensitivity(results: Results) -> str:
         f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
     )
     heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
-    return latex.tables("tab:castmates-sensitivity", caption, heads, "lllrrrr", cells)
+    return methods.tables("tab:castmates-sensitivity", caption, heads, "lllrrrr", cells)
 
 
 def _curve(row: Row) -> list[str]:
@@ -226,7 +226,7 @@ def _knees(results: Results) -> str:
         for row in rows
     ]  # fmt: skip
     heads = ["Lead", "Beside", "Kind of partition", "Knee (ways)", "95 % interval", "Measured", "n"]
-    return latex.tables("tab:castmates-knees", caption, heads, "lllrllr", cells)
+    return methods.tables("tab:castmates-knees", caption, heads, "lllrllr", cells)
 
 
 def _recommendations(results: Results) -> str:
@@ -247,7 +247,7 @@ def _recommendations(results: Results) -> str:
     cells = [line for row in rows for line in _advice(row)]
     heads = ["Mix", "Partition", "Ways", "Estimate", "Loss (%)", "Bound (%)"]
     heads += ["Faster (\N{MULTIPLICATION SIGN})", "Others keep (%)", "n", "Verdict"]
-    return latex.tables("tab:castmates-recommendations", caption, heads, "llrlrrrrrl", cells)
+    return methods.tables("tab:castmates-recommendations", caption, heads, "llrlrrrrrl", cells)
 
 
 def _aim(row: Row) -> str:

@@ -18,8 +18,7 @@ from castmates.results.columns.parquet import write_rows
 from castmates.runner.profiles.asking import Profiled
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.recorded import Traced
-from castmates.traces.graphs import CONTROL, StepGraph, read_graph, words_of
-from castmates.traces.onednn import Execution, operand_types
+from castmates.traces.graphs import CONTROL, Execution, StepGraph, operand_types, read_graph, words_of
 from castmates.traces.operations import FEEDS, WORKS, Ints, Trace, step_of
 
 NONE_LEFT = "the lead leaves no graph of its step (castmates help tracing-graph)"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from castmates.counters.proc.cputime import CpuTime
+from castmates.counters.proc.procstat import CpuTime
 from castmates.protocols import Count, Sample
 from castmates.results.columns.launch import OF_SERVICES
 from castmates.runner.processes import restarts

@@ -121,10 +121,9 @@ class Assembly:
             if name == PERF:
                 early = bool(events.ended_early)
                 found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, span, early))
-            elif name == LATENCIES:
-                found = dict(add_latencies(self.making, self._registry, events.file, owners, span=span))
             else:
-                found = dict(add_stacks(self.making, self._registry, events.file, owners, span=span))
+                add = add_latencies if name == LATENCIES else add_stacks
+                found = dict(add(self.making, self._registry, events.file, owners, span))
         except CastmatesError as problem:
             source.reason = str(problem)
             return source

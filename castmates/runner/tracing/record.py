@@ -29,7 +29,7 @@ from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
 from castmates.study.tracing_design import SAMPLED
 from castmates.timeline import tables
-from castmates.timeline.export.index import write_all
+from castmates.timeline.converting import write_all
 from castmates.timeline.flames.files import write_beside
 from castmates.timeline.model import Timeline
 

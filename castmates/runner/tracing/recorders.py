@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from castmates.counters.package.busy_clock import GHZ, BusyClock
+from castmates.counters.package.collector import GHZ, BusyClock
 from castmates.counters.proc.frequency import DRIVER, Frequency
 from castmates.english import counted
 from castmates.linux import open_files

@@ -44,7 +44,7 @@ def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -
         return missing, missing
     if project.study.budget.adaptive:
         return _after_looks(plan, missing, read_adaptive_looks(plan, folder))
-    from castmates.pipeline.take_look import take_look  # loads pandas, which few need here
+    from castmates.pipeline.looks import take_look  # loads pandas, which few need here
 
     decisions: list[list[str]] = []
     for _ in plan.looks:

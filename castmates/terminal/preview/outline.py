@@ -3,18 +3,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from castmates.english import listed
+from castmates.english import counted, listed
+from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.looks import precision_words, read_adaptive_looks
 from castmates.results.records import torn_words
+from castmates.study import mitigations
 from castmates.study.adaptive import summary
 from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
+from castmates.study.place_domains import domains_of
+from castmates.study.place_keys import FEWEST_PAIRS
 from castmates.study.remarks import Remark
 from castmates.study.services import load_of, service_members
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
-from castmates.terminal.preview import duration, placing
+from castmates.terminal.preview import duration
 from castmates.terminal.preview.duration import (
     Amount,
     Amounts,
@@ -25,10 +29,81 @@ from castmates.terminal.preview.duration import (
     still_to_measure,
 )
 from castmates.terminal.preview.isolation import shared
-from castmates.terminal.preview.placing import prediction_words
 from castmates.terminal.preview.profiles import profile_words, trace_words
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.inputs import lack_of
+
+# What `place` in a study means: jobs, caches, and which losses the study will know.
+
+NAMED = 4  # pairs
+NEAR = ("", "core", "llc")  # places around one last-level cache, on separate cores
+
+
+def placing_line(project: Project, plan: Plan) -> str:
+    """A sentence; "" where the study places no jobs."""
+    keys = project.study.place
+    if not keys.jobs:
+        return ""
+    many = counted(sum(job.count for job in keys.jobs.values()), "job")
+    own = next((each for each in project.by_class if each.machine == keys.machine), project)
+    try:
+        sizes = [cores for _, cores in domains_of(own.layout(), keys, str(project.study_file))]
+    except CastmatesError as problem:
+        return f"{many}. {problem}"
+    size = str(sizes[0]) if len(set(sizes)) == 1 else f"{min(sizes)} to {max(sizes)}"
+    return f"{many} on {counted(len(sizes), 'last-level cache')} with {size} cores each; {_pairs(project, plan)}"
+
+
+def _pairs(project: Project, plan: Plan) -> str:
+    """Which of the pairs that may share a cache the study measures."""
+    jobs, machine = project.study.place.jobs, project.study.place.machine or ""
+    wanted = [(a, b) for a in jobs for b in jobs if a != b or jobs[a].count > 1]
+    workloads = {member.name: member.workload for launch in plan.launches for member in launch.cohort.members}
+    known: set[tuple[str, str]] = set()
+    for mix in plan.mixes:
+        if mix.machine != machine:  # losses of classes are never mixed
+            continue
+        if len(mix.antagonists) == 1 and not mix.partitions and mitigations.place_of(mix.name) in NEAR:
+            lead, other = workloads[mix.lead], workloads[mix.antagonists[0]]
+            known |= {(lead, other), (other, lead)}
+    lacking = [f"{a} beside {b}" for a, b in wanted if (a, b) not in known]
+    if not lacking:
+        return f"the study measures all {len(wanted)} mixes"
+    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+    return (
+        f"the study does not measure {len(lacking)} of the {len(wanted)} mixes ({', '.join(lacking[:NAMED])}{more}), "
+        "which are predicted from the others, or left out where too few of these are known"
+    )
+
+
+# What a plan measures of a grid, and what it leaves to prediction, in words.
+
+
+def prediction_words(plan: Plan) -> str:
+    """A sentence or two; "" where nothing is predicted."""
+    return " ".join(_sentences(plan))
+
+
+def _sentences(plan: Plan) -> Iterator[str]:
+    grid = plan.prediction
+    if grid is None:
+        return
+    whole, fitted = len(grid.leads) * len(grid.antagonists), grid.profiles + grid.pairs
+    profiles = f", {grid.profiles} of them with bubbles and reporters" if grid.profiles else ""
+    yield (
+        f"{fitted} mixes{profiles}, which are {100 * fitted / whole:.0f} % of the grid's {whole} pairs, are measured; "
+        "what the other pairs lose is predicted from them, in both roles."
+    )
+    if fitted < FEWEST_PAIRS:
+        yield f"That is too little: {FEWEST_PAIRS} mixes of two are the fewest from which others are predicted."
+    if len(grid.check) < grid.to_check:
+        count = f"only {len(grid.check)}" if grid.check else "none"
+        yield (
+            f"Of the {counted(grid.to_check, 'further pair')} that were to show the error {count} can: every other "
+            "loss is measured already, and none is left to predict; measure less."
+        )
+    elif grid.check:
+        yield f"{counted(len(grid.check), 'further pair')} {'shows' if len(grid.check) == 1 else 'show'} the error."
 
 
 @dataclass(frozen=True)
@@ -126,7 +201,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         notes=plan.notes,
         cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
-        placing=placing.line(project, plan),
+        placing=placing_line(project, plan),
         services=tuple(lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),

@@ -19,7 +19,7 @@ from castmates.study.cpus import format_cpu_list
 from castmates.study.node_classes import parts_of
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.spec import Plan
-from castmates.terminal.preview import duration, isolation, schemata
+from castmates.terminal.preview import duration, isolation
 from castmates.terminal.preview.duration import DASH, Amount, Chance, Chances, between, minutes_between
 from castmates.terminal.preview.outline import Launched, Outline, Row
 
@@ -275,10 +275,10 @@ def counters(project: Project, plan: Plan) -> Iterator[RenderableType]:
 
 def masks(project: Project, plan: Plan) -> Iterator[RenderableType]:
     """Who gets what under each partition, what was left out, and how losses will be divided."""
-    yield from map(Text, schemata.remarks(plan))
+    yield from map(Text, isolation.remarks(plan))
     parts = list(zip(parts_of(plan), project.by_class, strict=True))
     for part, here in parts:
-        for line in schemata.lines(part, here.layout()):
+        for line in isolation.lines(part, here.layout()):
             yield Text(line) if isinstance(line, str) else line
     if not plan.machines and any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
         yield Text(f"\n{NOTHING_NOW}")

@@ -14,7 +14,7 @@ from typing import Any
 from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
-from castmates.timeline.flames import words
+from castmates.timeline.flames import tree
 from castmates.timeline.flames.profile import ALONE, CORUN, NO_OPERATION, Profile, is_run_again, profile
 from castmates.timeline.flames.tree import STEP, Flame, Frame, difference, fold
 from castmates.timeline.model import Timeline
@@ -29,7 +29,7 @@ def folded(flame: Flame) -> str:
     The first line is a comment, which ends in a word: readers of this format take lines that end in a number.
     """
     after = _samples(flame.after)
-    head = f"# {words.small_print(flame)} (castmates help tracing-flame)\n"
+    head = f"# {tree.small_print(flame)} (castmates help tracing-flame)\n"
     if flame.before is None:
         return head + "".join(f"{stack} {after[stack]}\n" for stack in sorted(after))
     before = _samples(flame.before)
@@ -43,7 +43,7 @@ def speedscope(flame: Flame, title: str) -> dict[str, Any]:
     profiles = [_sampled(each, frames) for each in (flame.before, flame.after) if each is not None]
     return {
         "$schema": SCHEMA,
-        "name": f"{title}. {words.small_print(flame)}",
+        "name": f"{title}. {tree.small_print(flame)}",
         "exporter": f"castmates {__version__}",
         "activeProfileIndex": len(profiles) - 1,
         "shared": {"frames": [{"name": name} for name in frames]},
@@ -131,7 +131,7 @@ def write_beside(timeline: Timeline, place: Path, study: str, mix: str) -> Path 
 def warnings(timeline: Timeline) -> list[str]:
     """A sentence on the graphs of each member that is run again and again, alone and beside others."""
     members = [name for name in timeline.about.get("members") or () if is_run_again(timeline.about, name)]
-    return [sentence for name in members if (sentence := words.warning(*_both(timeline, name)))]
+    return [sentence for name in members if (sentence := tree.warning(*_both(timeline, name)))]
 
 
 def _both(timeline: Timeline, member: str) -> Iterator[Profile]:
@@ -150,7 +150,7 @@ def title_of(flame: Flame) -> str:
     who = flame.after.member
     if flame.before is not None:
         return f"{who}: CPU time by function, beside others against alone"
-    return f"{who}: CPU time by function, {words.where(flame.after.scene)}"
+    return f"{who}: CPU time by function, {tree.where(flame.after.scene)}"
 
 
 def write(flame: Flame, file: Path, title: str, source: str) -> None:
@@ -191,8 +191,8 @@ def draw(flame: Flame, title: str, source: str) -> str:
     marks = list(_marks(flame, extents, scale, NARROWEST * whole))
     drawn = sum(1 for _ in flame.root.below())
     deepest = max(mark[0] for mark in marks)
-    print_ = [("warning", line) for line in textwrap.wrap(words.warning(flame.before, flame.after), LINE)]
-    print_ += [("soft", line) for line in textwrap.wrap(words.how_to_read(flame), LINE)]
+    print_ = [("warning", line) for line in textwrap.wrap(tree.warning(flame.before, flame.after), LINE)]
+    print_ += [("soft", line) for line in textwrap.wrap(tree.how_to_read(flame), LINE)]
     left_out = drawn - len(marks)
     undrawn = f" · not drawn: {left_out} frames that are too narrow, or below one with a single sample"
     foot = f"{source}{undrawn if left_out else ''}"
@@ -256,13 +256,13 @@ def _marks(flame: Flame, extents: dict[int, float], scale: float, narrowest: flo
 
 
 def _mark(flame: Flame, frame: Frame, depth: int, x: float, width: float) -> str:
-    name = words.short(frame.name)
-    shown = words.fitted(name, int((width - 6) / LETTER))
+    name = tree.short(frame.name)
+    shown = tree.fitted(name, int((width - 6) / LETTER))
     return (
         f'<svg class="frame {colour(flame, frame, depth)}" x="{x:.2f}" y="{ROW * depth:g}" width="{width:.2f}" '
         f'height="{ROW:g}" data-x="{x:.4f}" data-w="{width:.4f}" data-d="{depth}" data-n="{escape(name)}" '
         f'tabindex="{-1 if depth else 0}">'
-        f'<title>{escape(words.detail(flame, frame))}</title><rect width="100%" height="{ROW - 1:g}"/>'
+        f'<title>{escape(tree.detail(flame, frame))}</title><rect width="100%" height="{ROW - 1:g}"/>'
         f'<text x="3" y="12">{escape(shown)}</text></svg>'
     )
 
@@ -271,7 +271,7 @@ def colour(flame: Flame, frame: Frame, depth: int = 1) -> str:
     """The class of a frame: its kind, or of a difference how much it changed."""
     if flame.before is None:
         is_operation = depth == 1 and flame.after.by_operation and frame.name != NO_OPERATION
-        return "operation" if is_operation else words.kind(frame.name)
+        return "operation" if is_operation else tree.kind(frame.name)
     gone = " gone" if not frame.after.samples else ""
     if frame.noise:
         return f"noise{gone}"
@@ -297,10 +297,7 @@ def _key(flame: Flame, y: float) -> Iterator[str]:
         pairs = [*([("operation", "operation")] if flame.after.by_operation else []), *KEYS.items()]
     else:
         percent = [f"{100 * step:g}" for step in STEPS]
-        ranges = [
-            f"below {percent[0]} %",
-            *(f"{one} to {two} %" for one, two in pairwise(percent)),
-        ]
+        ranges = [f"below {percent[0]} %", *(f"{one} to {two} %" for one, two in pairwise(percent))]
         ranges += [f"{percent[-1]} % and more"]
         pairs = [
             *((f"r{place + 1}", f"more: {text}" if place == 0 else text) for place, text in enumerate(ranges)),

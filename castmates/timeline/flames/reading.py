@@ -27,7 +27,7 @@ NO_PERF = "there is no perf here to read what it recorded"
 
 
 @contextmanager
-def _printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator[tuple[IO[str], Callable[[], str]]]:
+def _printed(file: Path, fields: str, *options: str) -> Iterator[tuple[IO[str], Callable[[], str]]]:
     """What `perf script` prints of the file, and a function that waits for its end and returns what went wrong."""
     command = ["perf", "script", "--force", "--no-inline", "--ns", "--show-lost-events", *options]
     command += ["-F", fields, "-i", str(file)]
@@ -48,12 +48,12 @@ def _printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator
             if process.wait() == 0:
                 return ""
             if late.is_set():
-                return f"perf took longer than {slowest:g} s to print the samples; the rest of them is missing"
+                return f"perf took longer than {SLOWEST:g} s to print the samples; the rest of them is missing"
             complaints.seek(0)
             said = [line.strip() for line in complaints if line.strip()]
             return f"perf cannot read {file.name}: {said[-1].rstrip('.') if said else 'it does not say why'}"
 
-        timer = threading.Timer(slowest, give_up)
+        timer = threading.Timer(SLOWEST, give_up)
         timer.start()
         try:
             assert process.stdout is not None
@@ -66,10 +66,10 @@ def _printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator
                 process.stdout.close()
 
 
-def taken(file: Path, fields: str, slowest: float, take: Callable[[Iterable[str]], None], *options: str) -> str:
+def taken(file: Path, fields: str, take: Callable[[Iterable[str]], None], *options: str) -> str:
     """Have the lines that `perf script` prints of the file taken; return what went wrong."""
     try:
-        with _printed(file, fields, slowest, *options) as (lines, end):
+        with _printed(file, fields, *options) as (lines, end):
             take(lines)
             return end()
     except FileNotFoundError:
@@ -225,7 +225,6 @@ def add_stacks(
     registry: Registry,
     file: Path,
     members: Mapping[int, str],
-    slowest: float = SLOWEST,
     span: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Add the stacks of a perf.data to the tracks of their threads; return what the record of the trace has of it.
@@ -239,7 +238,7 @@ def add_stacks(
             if span is None or isinstance(each, Lost) or span[0] <= each.t_ns <= span[1]:
                 gathered.add(each)
 
-    why = taken(file, FIELDS, slowest, take, *(["--no-demangle"] if can_demangle() else []))
+    why = taken(file, FIELDS, take, *(["--no-demangle"] if can_demangle() else []))
     gathered.into(making)
     return about("stacks", file, gathered.events, gathered.lost, why) | {"cut": gathered.cut}
 

@@ -180,10 +180,7 @@ def needed(name: str, path: Path) -> str:
 
 
 def output_of(
-    command: Sequence[str],
-    path: Path,
-    read: Callable[[IO[bytes]], object],
-    understand: Callable[[str], Read],
+    command: Sequence[str], path: Path, read: Callable[[IO[bytes]], object], understand: Callable[[str], Read]
 ) -> Read:
     """Give a program's output to a reader; return what is understood of its messages.
 

@@ -14,9 +14,9 @@ from castmates.timeline.model import Making, Registry, categories, or_none
 from castmates.timeline.perf import moments
 from castmates.timeline.perf.groups import People, Scope, Span, Spans, spans_of
 from castmates.timeline.perf.header import MONOTONIC
+from castmates.timeline.perf.moments import HOW, calls_of, waits
 from castmates.timeline.perf.reading import Recording, read
 from castmates.timeline.perf.states import WAKE_UPS, States, states_of
-from castmates.timeline.perf.syscalls import HOW, calls_of, waits
 from castmates.timeline.states import BLOCKED, NAMES, NONE, UNKNOWN, UNWOKEN, Array
 from castmates.timeline.syscalls import syscall_name
 

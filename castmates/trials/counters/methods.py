@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from castmates.counters.events.budget import Rota, probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
 from castmates.inside import papi
 from castmates.inside.papi import PapiCounters

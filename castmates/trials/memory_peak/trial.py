@@ -21,7 +21,7 @@ from castmates.study.last_level import NATIVE, CachePlace, last_level, sized_wor
 from castmates.study.memory_peak import COMMAND, MODES, Peak
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Layout
-from castmates.trials.workloads.alone import launched
+from castmates.trials.workloads.promises import launched
 from castmates.workloads import environments
 
 MIB = 1 << 20

@@ -17,8 +17,8 @@ from castmates.study.mixes import member_of
 from castmates.study.model import Workload
 from castmates.study.placement.search import Seat
 from castmates.study.spec import Prepared
-from castmates.trials.workloads import alone as promises
-from castmates.trials.workloads.alone import Alone, Finding, NotTried, launched, refused
+from castmates.trials.workloads import promises
+from castmates.trials.workloads.promises import Alone, Finding, NotTried, launched, refused
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import HeartbeatError
 from castmates.workloads.inputs import Lack, lack_of

@@ -10,8 +10,8 @@ from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Workload
-from castmates.trials.workloads.alone import launched
 from castmates.trials.workloads.check import Places, starter
+from castmates.trials.workloads.promises import launched
 from castmates.workloads import environments
 from castmates.workloads.inputs import lack_of
 

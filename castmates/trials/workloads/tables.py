@@ -74,7 +74,7 @@ def results_table(results: Sequence["Result"]) -> "Group":
     """Return the results of a check; below them, in sentences, what is broken or not here."""
     from rich.console import Group
 
-    from castmates.trials.workloads.alone import NAMES
+    from castmates.trials.workloads.promises import NAMES
 
     table = _table(("workload", *NAMES), wrapped=("progress",))
     for result in results:

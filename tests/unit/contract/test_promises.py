@@ -7,9 +7,9 @@ from rich.console import Console
 
 from castmates.runner.rounds.stage import LEAVE
 from castmates.study.model import Workload
-from castmates.trials.workloads import alone, check
-from castmates.trials.workloads.alone import Ended, Seen, Stood, Usage
+from castmates.trials.workloads import check, promises
 from castmates.trials.workloads.check import Result
+from castmates.trials.workloads.promises import Ended, Seen, Stood, Usage
 from castmates.trials.workloads.tables import results_table, rows
 from castmates.workloads import inputs
 
@@ -33,20 +33,20 @@ def workload(**keys: object) -> Workload:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (alone.progress(seen(beats=1, units=0), workload()), "reported 1 steps in 2 s"),
-        (alone.progress(seen(units=0), workload()), "makes no rate"),
-        (alone.progress(seen(units_s=0.0), workload()), "bear the same time"),
-        (alone.progress(seen(beats=0, units=0, cpu_s=0.1), workload(progress="runs")), "reported 0 steps"),
-        (alone.progress(seen(beats=0, units=0), workload(unit="run")), "its steps must be shorter"),
-        (alone.freezes(Stood(False, 0, 0.0, True)), "could run while it was frozen"),
-        (alone.freezes(Stood(True, 1, 0.0, True)), "reported 1 steps while it was frozen"),
-        (alone.freezes(Stood(True, 0, 0.2, True)), "used 0.200 s of CPU time while it was frozen"),
-        (alone.freezes(Stood(True, 0, 0.0, False)), "no progress any more after it was frozen"),
-        (alone.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
-        (alone.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
-        (alone.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue states 1 GB"),
-        (alone.ends(Ended(None, False, "")), f"had not ended {LEAVE:g} s after SIGTERM"),
-        (alone.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
+        (promises.progress(seen(beats=1, units=0), workload()), "reported 1 steps in 2 s"),
+        (promises.progress(seen(units=0), workload()), "makes no rate"),
+        (promises.progress(seen(units_s=0.0), workload()), "bear the same time"),
+        (promises.progress(seen(beats=0, units=0, cpu_s=0.1), workload(progress="runs")), "reported 0 steps"),
+        (promises.progress(seen(beats=0, units=0), workload(unit="run")), "its steps must be shorter"),
+        (promises.freezes(Stood(False, 0, 0.0, True)), "could run while it was frozen"),
+        (promises.freezes(Stood(True, 1, 0.0, True)), "reported 1 steps while it was frozen"),
+        (promises.freezes(Stood(True, 0, 0.2, True)), "used 0.200 s of CPU time while it was frozen"),
+        (promises.freezes(Stood(True, 0, 0.0, False)), "no progress any more after it was frozen"),
+        (promises.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
+        (promises.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
+        (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue states 1 GB"),
+        (promises.ends(Ended(None, False, "")), f"had not ended {LEAVE:g} s after SIGTERM"),
+        (promises.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
     ],
 )
 def test_a_broken_promise_is_a_sentence(found, said):
@@ -57,15 +57,15 @@ def test_a_broken_promise_is_a_sentence(found, said):
 @pytest.mark.parametrize(
     ("found", "shown"),
     [
-        (alone.ready(0.25), "0.25 s"),
-        (alone.progress(seen(), workload()), "50 step/s, 5 beats/s"),
-        (alone.progress(seen(beats=0, units=0), workload(progress="runs")), "works; no whole run in 2 s"),
-        (alone.freezes(Stood(True, 0, 0.0, True)), "yes"),
-        (alone.pinned(seen(), (1,)), "1"),
-        (alone.threads(seen(busy=4, idle=50), workload()), "54 (1.0 CPUs)"),
-        (alone.memory(seen(memory=1_090_000_000), workload()), "1.09 GB"),
-        (alone.memory(seen(memory=12 << 20), workload(memory="1 MB")), "0.01 GB"),
-        (alone.ends(Ended(1.5, False, "")), "1.50 s"),
+        (promises.ready(0.25), "0.25 s"),
+        (promises.progress(seen(), workload()), "50 step/s, 5 beats/s"),
+        (promises.progress(seen(beats=0, units=0), workload(progress="runs")), "works; no whole run in 2 s"),
+        (promises.freezes(Stood(True, 0, 0.0, True)), "yes"),
+        (promises.pinned(seen(), (1,)), "1"),
+        (promises.threads(seen(busy=4, idle=50), workload()), "54 (1.0 CPUs)"),
+        (promises.memory(seen(memory=1_090_000_000), workload()), "1.09 GB"),
+        (promises.memory(seen(memory=12 << 20), workload(memory="1 MB")), "0.01 GB"),
+        (promises.ends(Ended(1.5, False, "")), "1.50 s"),
     ],
 )
 def test_a_kept_promise_shows_what_was_seen(found, shown):
@@ -94,7 +94,7 @@ def test_threads_are_busy_beside_those_that_live_at_the_same_time(usage, busy):
 
 
 def test_what_fails_after_the_last_promise_fails_at_restarting():
-    known = [alone.Finding(name, "yes") for name in alone.NAMES]
+    known = [promises.Finding(name, "yes") for name in promises.NAMES]
     assert check._broken_off(known, "it could not be killed").promise == "restarts"
     assert check._broken_off(known[:1], "it died").promise == "progress"
 
@@ -106,14 +106,14 @@ def printed(shown: object) -> str:
 
 
 def test_the_table_shows_every_promise_and_tells_what_is_wrong():
-    broken = alone.ends(Ended(None, False, ""))
+    broken = promises.ends(Ended(None, False, ""))
     results = [
-        Result("good", "kept", "", (alone.ready(0.1),)),
+        Result("good", "kept", "", (promises.ready(0.1),)),
         Result("bad", "broken", broken.broken, (broken,)),
         Result("far", "not here", "there is no program 'x'; apt-get install x"),
     ]
     text = printed(results_table(results))
-    for name in alone.NAMES:
+    for name in promises.NAMES:
         assert name in text
     assert f"bad: it had not ended {LEAVE:g} s after SIGTERM" in text
     assert "far: there is no program 'x'; apt-get install x" in text

@@ -6,11 +6,10 @@ import pytest
 
 from castmates.counters.events import budget as budget_module
 from castmates.counters.events import counting
-from castmates.counters.events.budget import Budget, Rota, Tried, probe
+from castmates.counters.events.budget import ELSEWHERE, Budget, Rota, Scope, Tried, core_units, counting_on, probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.groups import Opened
 from castmates.counters.events.resolving import Event
-from castmates.counters.events.scopes import ELSEWHERE, Scope, core_units, counting_on
 from castmates.linux.perf_event import HARDWARE, SOFTWARE, Attr, Target
 from castmates.protocols import Held
 

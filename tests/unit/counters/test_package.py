@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from castmates.counters.package import busy_clock, sources
+from castmates.counters.package import collector as busy_clock
 from castmates.counters.package import collector as uncore_clock
-from castmates.counters.package.busy_clock import BusyClock
-from castmates.counters.package.collector import Packages
+from castmates.counters.package import sources
+from castmates.counters.package.collector import BusyClock, Packages
 from castmates.counters.package.sources import package_of, package_units, parse_terms, zones
 from castmates.errors import CastmatesError
 from castmates.linux import uncore_frequency

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.topdown.perf_output.csvs import parse_csv
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_csv import parse_csv
+from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
 from tests.unit.counters.perf_prints import for_machines, read
 

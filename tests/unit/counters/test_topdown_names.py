@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.topdown.perf_output.csvs import Metric
-from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.perf_csv import Metric
+from castmates.counters.topdown.perf_reading import parse
 from castmates.counters.topdown.process import shares, whole_shares
 from castmates.study.topdown_tree import BY_NAME, TREE, category, children, of_level, remainders
 from tests.unit.counters.perf_prints import read, shares_for_people

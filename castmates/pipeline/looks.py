@@ -1,22 +1,28 @@
-"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which launches are needed."""
+"""Looks at a study while it is measured: which cohorts, mixes and cells go on, and how many rounds launches have."""
 
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide, mix_estimates
+from castmates.analysis.design.pilot import Reached, best_rounds, cost_of, look, spreads
 from castmates.analysis.statistics.power import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.bundles import found_launches
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
-from castmates.results.looks import CELLS, read_adaptive_look, went_on
+from castmates.results.looks import CELLS, percent, read_adaptive_look, read_decisions, went_on
+from castmates.results.records import read_record
 from castmates.study.adaptive import Question, questions, reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
-from castmates.study.spec import UNMANAGED, Plan
+from castmates.study.rounds import Cost, Decision, Spread, guessed_cost
+from castmates.study.spec import PROTOCOL, UNMANAGED, Launch, Plan
+
+# Those of an adaptive study: which mixes go on, which cells of curves are added, and so which launches are needed.
 
 
 @dataclass(frozen=True)
@@ -126,3 +132,57 @@ def _cells(
 def _loss(log: float) -> float | None:
     """A slowdown's logarithm as a loss in per cent; None where there is none."""
     return round(loss_pct(log), 3) if math.isfinite(log) else None
+
+
+# Looks at a study's precision: which cohorts go on, and so which launches are needed.
+
+
+def take_look(plan: Plan, folder: StudyFolder, wanted: float, decisions: Sequence[Sequence[str]]) -> list[Reached]:
+    """Judge the cohorts that went on after these decisions, by the windows on disk."""
+    return look(plan, read_windows([folder.launch(path) for path in needed(plan, decisions)]), wanted, decisions)
+
+
+def look_text(number: int, wanted: float, reached: Sequence[Reached]) -> str:
+    """What a look leaves."""
+    content = {"look": number, "wanted_pct": percent(wanted), "reached": [asdict(cohort) for cohort in reached]}
+    return json.dumps(content, indent=1) + "\n"
+
+
+# Decides how many rounds the launches of a cohort have after its first ones, from what those showed.
+
+
+def decide_rounds(plan: Plan, cohort: str, folder: StudyFolder, longest_launch: float) -> Decision:
+    """Decide by the launches of this cohort that are measured; what was decided stays."""
+    for decision in read_decisions(folder):
+        if decision.cohort == cohort:
+            return decision
+    ours = [launch for launch in folder.measured(plan).launches if launch.cohort.id == cohort]
+    if not ours:
+        raise CastmatesError(f"{folder}: no launch of the cohort '{cohort}' is measured; run the study's sweep.")
+    records = [read_record(folder.record_file(launch)) for launch in ours]
+    cost = cost_of(records) if ours[0].design.model is None else None
+    if cost is None:  # a modelled machine takes no time, and shows what a real one would do
+        cost = guessed_cost(ours[0].cohort, ours[0].design.window)
+    if kept := [record["spec"]["design"]["rounds"] for record in records if record["spec"]["design"].get("decided")]:
+        return _decision(cohort, max(kept), [], [], cost)
+    paths = [launch.path for launch in ours]
+    seen = list(spreads(part_of(plan, paths), read_windows(list(map(folder.launch, paths)))).values())
+    return _decision(cohort, best_rounds(seen, [cost], longest_launch), ours, seen, cost)
+
+
+def decision_text(decision: Decision) -> str:
+    """What a decision leaves."""
+    return json.dumps(asdict(decision), indent=1) + "\n"
+
+
+def _decision(cohort: str, rounds: int, launches: Sequence[Launch], seen: Sequence[Spread], cost: Cost) -> Decision:
+    return Decision(
+        cohort=cohort,
+        protocol=PROTOCOL,
+        rounds=rounds,
+        launches=len(launches),
+        within=math.sqrt(fmean(each.within for each in seen)) if seen else None,
+        between=math.sqrt(fmean(each.between for each in seen)) if seen else None,
+        launch=round(cost.launch, 3),
+        round=round(cost.round, 3),
+    )

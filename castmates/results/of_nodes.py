@@ -1,6 +1,6 @@
-"""What launches on a cluster leave on the nodes that they came to, so that the next attempt gets another one.
+"""What is known of the nodes of a cluster: what launches leave on them, so that the next attempt gets another one.
 
-Written by jobs, read by the process that submits them; a sweep begins without notes.
+Notes are written by jobs and read by the process that submits them; a sweep begins without notes.
 """
 
 import os

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from castmates.counters.proc.cputime import cpu_ns_of
+from castmates.counters.proc.procstat import cpu_ns_of
 from castmates.errors import CastmatesError
 from castmates.linux.processes import TICK_S, parse_stat, status_of, thread_stat_line, threads_of
 from castmates.runner.cleanup.warden import Warden

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from castmates.counters.topdown.perf_output.csvs import (
+from castmates.counters.topdown.perf_csv import (
     Line,
     Metric,
     Place,
