@@ -1,0 +1,21 @@
+"""What a page or a command says, case by case, as it was: one file in tests/data/words for each.
+
+`CASTMATES_RENEW=1 pytest tests/unit/test_words.py` writes the files of a module's tests anew: read `git diff`, and give
+the reason in the commit.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+WORDS = Path(__file__).parents[1] / "data" / "words"
+
+
+def assert_as_before(name: str, said: Mapping[str, object]) -> None:
+    """Every case says what its file has, to the letter; of a list, each entry is a line."""
+    lines = {case: text if isinstance(text, list | tuple) else [text] for case, text in said.items()}
+    text = "\n".join(f"## {case}\n" + "".join(f"{line}\n" for line in own) for case, own in lines.items())
+    file = WORDS / f"{name}.txt"
+    if os.environ.get("CASTMATES_RENEW"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{file}: see tests/unit/snapshots.py"
