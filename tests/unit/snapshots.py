@@ -5,15 +5,15 @@ the reason in the commit.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 WORDS = Path(__file__).parents[1] / "data" / "words"
 
 
-def assert_as_before(name: str, said: Mapping[str, object]) -> None:
+def assert_as_before(name: str, said: Mapping[str, str | Iterable[object]]) -> None:
     """Every case says what its file has, to the letter; of a list, each entry is a line."""
-    lines = {case: text if isinstance(text, list | tuple) else [text] for case, text in said.items()}
+    lines = {case: [text] if isinstance(text, str) else list(text) for case, text in said.items()}
     text = "\n".join(f"## {case}\n" + "".join(f"{line}\n" for line in own) for case, own in lines.items())
     file = WORDS / f"{name}.txt"
     if os.environ.get("CASTMATES_RENEW"):
