@@ -133,11 +133,7 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
 
 def test_what_a_class_cannot_seat_is_left_out_there_with_its_reason(folder):
     study = load(
-        folder,
-        {
-            "machines": {"one": {"model": {}}, "two": {"model": {"domains": 2, "sockets": 2}}},
-            **MODELLED,
-        },
+        folder, {"machines": {"one": {"model": {}}, "two": {"model": {"domains": 2, "sockets": 2}}}, **MODELLED}
     )
     plan = study.plan()
     assert {mix.name for mix in plan.mixes} >= {"ranking~two+flood:other-socket", "ranking~one+flood:llc"}

@@ -70,11 +70,7 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
             {"distance": None},
         ),
         ("socket", "its antagonists are that far away already", {"distance": "other-socket"}),
-        (
-            "other-socket",
-            "needs 1 core on another socket, but there are none",
-            {"machine": SINGLE, "distance": None},
-        ),
+        ("other-socket", "needs 1 core on another socket, but there are none", {"machine": SINGLE, "distance": None}),
     ],
 )
 def test_what_cannot_be_tried_has_its_reason_and_nothing_else_is_lost(kind, reason, keys):

@@ -51,10 +51,7 @@ def test_stages_and_kernels_are_shown(made):
     kernel = SCENE | ON_GPU | TIMES | {"kernel": "h16816gemm", "operation": "model/dense/MatMul"}
     iterations = pd.DataFrame([SCENE | dict.fromkeys(made.iterations.columns.difference(list(SCENE)), 1)])
     shown = replace(
-        made,
-        input_stages=frame(stages, INPUT_STAGES),
-        kernels=frame([kernel], KERNELS),
-        iterations=iterations,
+        made, input_stages=frame(stages, INPUT_STAGES), kernels=frame([kernel], KERNELS), iterations=iterations
     )
     text = text_of(shown)
     assert "lead alone Prefetch 1.0 1.500 1.000 100 0.250 2.0" in text

@@ -154,10 +154,7 @@ def test_each_run_has_its_inputs_and_its_launches_their_files():
     paths = ["s.yaml", "launches/c/1/launch.json", "tables/x.tex", "confirm/f/f.yaml",
              "confirm/f/launches/c/1/launch.json", "confirm/f/launches/c/1/windows.parquet"]  # fmt: skip
     measured = LaunchRecord({"status": "measured"})
-    runs = [
-        Run("", ["s.yaml"], {paths[1]: measured}),
-        Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: measured}),
-    ]
+    runs = [Run("", ["s.yaml"], {paths[1]: measured}), Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: measured})]
     crate = metadata(ABOUT, [Part(path, 1, "", "") for path in paths], runs)
     assert action(crate, "launch-c/1")["result"] == {"@id": paths[1]}
     fresh = action(crate, "launch-confirm/f/c/1")

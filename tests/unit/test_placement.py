@@ -88,8 +88,7 @@ def test_places():
     """The CPUs and memory nodes of every member, or the refusal, case by case in the file of words."""
     cases = [each if isinstance(each[-1], dict) else (*each, {}) for each in PLACES]
     assert_as_before(
-        "placement",
-        {f"{' '.join(map(str, mix))} {rules or ''}".strip(): told(*mix, **rules) for *mix, rules in cases},
+        "placement", {f"{' '.join(map(str, mix))} {rules or ''}".strip(): told(*mix, **rules) for *mix, rules in cases}
     )
 
 

@@ -33,10 +33,7 @@ def test_the_duel_alone_decides():
     assert pressure.duel_of(found).verdict == "missed"
 
 
-@pytest.mark.parametrize(
-    ("means", "said"),
-    [([0.3, 0.2], "met"), ([0.1, 0.2], "missed"), ([0.2, 0.2], "unresolved")],
-)
+@pytest.mark.parametrize(("means", "said"), [([0.3, 0.2], "met"), ([0.1, 0.2], "missed"), ([0.2, 0.2], "unresolved")])
 def test_ours_hurts_more_only_when_the_whole_interval_says_so(means, said):
     assert pressure.duel_of(losses(noisy([0.3, 0.1, 0.1, 0.2]), noisy(means))).verdict == said
 

@@ -74,8 +74,7 @@ def test_a_results_folder_stands_for_its_study_file(project, capsys):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["name: golden", 'name:  "golden"  # mine\nleads: [a]\n', "{name: golden}", "title: x\r\nname: golden\r\n"],
+    "text", ["name: golden", 'name:  "golden"  # mine\nleads: [a]\n', "{name: golden}", "title: x\r\nname: golden\r\n"]
 )
 def test_the_name_is_read_as_yaml_reads_it(project, text):
     (project / "config/studies/mine.yaml").write_text(text, newline="")

@@ -170,10 +170,7 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
     few = window_of([slice_of(0), spoilt])
     few.reasons = [Reason(ReasonKind.TOO_FEW_CYCLES, "1 of 2 are left (limit 80%; foreign load)")]
     whole = window_of([slice_of(0)])
-    whole.reasons = [
-        foreign("bash"),
-        Reason(ReasonKind.STEAL, "much"),
-    ]
+    whole.reasons = [foreign("bash"), Reason(ReasonKind.STEAL, "much")]
     because, who = progress.grouped([few, whole, window_of([slice_of(0)])])
     assert (dict(because), dict(who)) == ({"foreign load": 2, "steal": 1}, {"python3": 1, "bash": 1})
     assert progress.summary([few, whole]) == "2 rejected (foreign load ×2, steal; python3, bash)"
@@ -183,10 +180,7 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
 def test_who_is_not_visible_takes_time_too_and_the_little_that_is_seen_does_not_stand_for_it():
     beside, alone = window_of([slice_of(0)]), window_of([slice_of(0)])
     unseen = foreign(NOT_VISIBLE)
-    beside.reasons = [
-        unseen,
-        foreign("python (pid 837)"),
-    ]
+    beside.reasons = [unseen, foreign("python (pid 837)")]
     alone.reasons = [unseen]
     _, who = progress.grouped([beside, alone])
     assert who.most_common() == [("a process that is not visible here", 2), ("python (pid 837)", 1)]

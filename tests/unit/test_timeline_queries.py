@@ -266,10 +266,7 @@ def test_what_is_no_trace_is_a_sentence(small, tmp_path):
     with pytest.raises(CastmatesError, match=r"intervals\.parquet: this is no table of a trace"):
         asked(tmp_path / "t", "FROM intervals")
     (tmp_path / "t/trace.json").write_text("{")
-    with pytest.raises(
-        CastmatesError,
-        match=r"trace\.json: this is not a record of a trace \(line 1, column 2",
-    ):
+    with pytest.raises(CastmatesError, match=r"trace\.json: this is not a record of a trace \(line 1, column 2"):
         asked(tmp_path / "t", "FROM intervals")
 
 

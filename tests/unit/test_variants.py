@@ -94,11 +94,7 @@ def test_studies_that_castmates_writes_have_the_variants_and_no_more(tmp_path, m
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (
-            "variants:\n  net:",
-            "variants:\n  nets:",
-            "'nets' in 'variants' is no lead of this study, did you mean",
-        ),
+        ("variants:\n  net:", "variants:\n  nets:", "'nets' in 'variants' is no lead of this study, did you mean"),
         ("name: large", "name: int8", "'net' has two variants called 'int8'"),
         ("name: large", "name: base", "another name: 'base' is the lead as it is"),
         ("work: 4, ", "", "has another 'batch', so its step is another amount of work; add 'work'"),

@@ -38,10 +38,7 @@ def test_a_command_file_says_environment_folder_and_commands():
 @pytest.mark.parametrize(("how", "words"), [("C", "0<&-"), ("N", "< /dev/null"), ("z", "< /dev/null")])
 def test_without_r_redirections_are_added(how, words):
     found = parse(f"-N {how}\n-o a.out -e a.err prog x\n-i in -o b.out prog y\n")
-    assert [one.line for one in found.commands] == [
-        f"prog x {words} > a.out 2>> a.err",
-        "prog y < in > b.out",
-    ]
+    assert [one.line for one in found.commands] == [f"prog x {words} > a.out 2>> a.err", "prog y < in > b.out"]
 
 
 @pytest.mark.parametrize(
