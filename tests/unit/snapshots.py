@@ -5,8 +5,12 @@ the reason in the commit.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
 
 WORDS = Path(__file__).parents[1] / "data" / "words"
 
@@ -19,3 +23,10 @@ def assert_as_before(name: str, said: Mapping[str, str | Iterable[object]]) -> N
     if os.environ.get("CASTMATES_RENEW"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8"), f"{file}: see tests/unit/snapshots.py"
+
+
+def refusal(call: Callable[..., object], *given: object, **keys: object) -> str:
+    """The words with which this is refused: one sentence, unless the file of words has several lines."""
+    with pytest.raises((CastmatesError, ValueError)) as caught:
+        call(*given, **keys)
+    return str(caught.value)
