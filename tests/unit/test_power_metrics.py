@@ -22,6 +22,7 @@ from castmates.report.text import design
 from castmates.report.text import resources as on_page
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
 PLAN = plan([cohort("c", mix("bert@0.2", "stream@1"))], launches=3)
@@ -192,15 +193,9 @@ def test_mbm_is_held_against_the_memory_controllers():
         "",
         "packages",
     )  # (1 + 1.6 + 0.4) / 4
-    words = on_page.mbm_check(page_of(table))
-    assert words.startswith(
-        "MBM of all groups, the default group included, came to 75 % of what the memory controllers"
-    )
-    assert "do not show the same" in words
-    assert on_page.mbm_check(page_of(table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0)))).endswith(
-        "The two agree."
-    )
-    assert on_page.mbm_check(page_of(table[:0])) == ""
+    agree = table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0))
+    tables = {"75 %": table, "95 %": agree, "nothing": table[:0]}
+    assert_as_before("mbm", {name: on_page.mbm_check(page_of(each)) for name, each in tables.items()})
 
 
 def page_of(table):
@@ -213,18 +208,10 @@ def page_of(table):
 def test_the_page_shows_power_apart_and_says_what_is_not_proved():
     table = found("samples", packages, of_members=False)
     assert {row["metric"] for row in on_page.rows(page_of(table))} == {"memory bandwidth"}
-    shown = on_page.power_rows(page_of(table))
-    power = next(row for row in shown if row["metric"] == PACKAGE_POWER and row["scene"] == "placebo")
-    assert (power["whose"], power["value_text"], power["unit_shown"]) == ("package 0", "120.0", "W")
-    events = next(row for row in shown if row["metric"] == PACKAGE_THROTTLED)
-    assert events["change_text"] == "6.00 per second"
-    assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the launch's packages"
-    lacking = on_page.lacking_power(page_of(table))
-    assert (
-        lacking
-        == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
-    )
-    assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
+    columns = ("metric", "whose", "scene", "baseline", "value_text", "unit_shown", "change_text")
+    rows = [" | ".join(str(row[name]) for name in columns) for row in on_page.power_rows(page_of(table))]
+    lacking = {name: on_page.lacking_power(page_of(each)) for name, each in (("some", table), ("all", table[:0]))}
+    assert_as_before("power", {"rows": rows, **lacking})
 
 
 def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():

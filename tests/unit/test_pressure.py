@@ -95,8 +95,3 @@ def test_a_stressor_that_does_not_end_is_left_out(tmp_path, monkeypatch):
     good, missing = pressure.usable(["vm", "cpu", "hdd"])
     assert good == ["cpu"]
     assert ["`vm` does not end" in missing[0], "`hdd` does not run here (status 1" in missing[1]] == [True, True]
-
-
-def test_every_stressor_has_one_worker_of_its_own():
-    for name, words in pressure.STRESSORS.items():
-        assert words.startswith(f"--{name} 1")

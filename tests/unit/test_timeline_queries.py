@@ -113,15 +113,6 @@ def test_states_of_steps_add_up_thread_by_thread(drawn):
             assert dict(zip(rows["state"], rows["ns"], strict=True)) == expected
 
 
-def test_states_are_cut_at_the_edges_of_recordings(drawn):
-    folder, states, _ = drawn
-    (table,) = asked(folder, "SELECT state, sum(t1_ns - t0_ns)::BIGINT AS ns FROM states GROUP BY ALL")
-    known = Counter()
-    for own in states.values():
-        known += by_hand(own, BEGIN, END)
-    assert dict(zip(table["state"], table["ns"], strict=True)) == {state: known[state] for state in STATES}
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A thread that is woken three times, by another one that runs, in two recordings of one second."""
@@ -151,15 +142,6 @@ def test_wake_ups_have_the_time_until_the_thread_ran(small):
     assert table["latency_us"].iloc[[0, 2]].tolist() == [100_000, 500_000]
     assert pd.isna(table["latency_us"].iloc[1])  # it ran already
     assert table["scene"].tolist() == [ALONE, ALONE, CORUN]
-
-
-def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
-    queries = [query_of("members"), query_of("locks")]
-    table, locks = asked(small, *((query.sql, values_of(query, [])) for query in queries))
-    futex = table[table["reason"] == "futex"].iloc[0]
-    assert (futex["alone_ms_per_s"], futex["beside_ms_per_s"]) == (300, 400)
-    assert futex["alone_ms_per_step"] == pytest.approx(50)  # 6 steps in the second
-    assert locks.set_index("scene")["woken_by"].to_dict() == {ALONE: "b@1", CORUN: "c"}
 
 
 @pytest.mark.parametrize("rows", ["none", "one", "many"])
@@ -272,28 +254,6 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     answer = CliRunner().invoke(app, asked_for)
     assert "The trace of x failed: stream ended." in answer.stderr
     assert answer.stdout.split() == ['"trace"', '"y"']
-
-
-def test_readings_belong_to_the_phase_that_has_all_of_the_time_since_the_one_before(tmp_path):
-    making = Making()
-    making.about = {"lead": "a@0"}
-    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
-    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="recording", name=[ALONE, CORUN])
-    for name, begins in (("input", [10, 50, 110, 190]), ("compute", [20, 60, 120, 160])):
-        ends = [begin + (10 if name == "input" else 30) for begin in begins]
-        making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="phase", name=name)
-    at, value = [20, 30, 40, 50, 95, 121, 131, 141, 149, 155], [100, 10, 20, 30, 5, 7, 40, 50, 60, 999]
-    making.samples(t_ns=at, track=member, name="llc", value=value, unit="B", source="resctrl")
-    making.samples(t_ns=at, track=member, name="cycles", value=value, unit="", source="counters")  # counted so far
-    write(making.made(), tmp_path)
-    query = query_of("phases")
-    (table,) = asked(tmp_path, (query.sql, values_of(query, [])))
-    assert set(table["reading"]) == {"llc"}
-    found = table.set_index("part")
-    assert found.loc["input", ["alone", "beside"]].isna().all()
-    assert found.loc["input", ["alone_readings", "beside_readings", "alone_times"]].tolist() == [0, 0, 2]
-    assert found.loc["compute", ["alone", "beside", "alone_readings"]].tolist() == [20, 50, 3]
-    assert found.loc["compute", "alone_ms"] == pytest.approx(30e-6)
 
 
 def test_a_thread_that_has_ended_counts_for_nothing_in_pools(tmp_path):
