@@ -29,7 +29,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.services import load_of, same_service
 from castmates.workloads import identity, request_file
 from tests.unit import makers, windows_maker
-from tests.unit.snapshots import assert_as_before
+from tests.unit.snapshots import assert_as_before, refusal
 from tests.unit.test_services_coverage import windows_of as queues_of
 from tests.unit.windows_maker import cohort, mix
 
@@ -389,19 +389,15 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
     assert identity.lack(command, None, str(tmp_path)) == ""
 
 
-@pytest.mark.parametrize(
-    ("keys", "why"),
-    [
-        ({"requests": True}, "has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"),
-        ({"frozen_between_steps": True}, "has 'frozen_between_steps: true', but runs again and again"),
-        ({"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"},
-         "has 'options.device: gpu', so it would be frozen with work queued there"),
-    ],
-)  # fmt: skip
-def test_keys_that_contradict_each_other_are_refused(keys, why):
-    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
-    with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
-        gather_catalogue([], study, "s.yaml", ())
+def test_keys_that_contradict_each_other_are_refused():
+    job = {"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"}
+
+    def said(keys):
+        study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
+        return refusal(gather_catalogue, [], study, "s.yaml", ())
+
+    wrong = {"requests": {"requests": True}, "frozen": {"frozen_between_steps": True}, "a GPU": job}
+    assert_as_before("services-refused", {name: said(keys) for name, keys in wrong.items()})
 
 
 def test_only_a_service_has_requests_and_a_load():
