@@ -5,6 +5,7 @@ the reason in the commit.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def assert_as_before(name: str, said: Mapping[str, str | Iterable[object]]) -> N
     """Every case says what its file has, to the letter; of a list, each entry is a line."""
     lines = {case: [text] if isinstance(text, str) else list(text) for case, text in said.items()}
     text = "\n".join(f"## {case}\n" + "".join(f"{line}\n" for line in own) for case, own in lines.items())
+    text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).rstrip("\n") + "\n"
     file = WORDS / f"{name}.txt"
     if os.environ.get("CASTMATES_RENEW"):
         file.write_text(text, encoding="utf-8")

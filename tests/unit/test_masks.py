@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from castmates.study import masks
 from tests.unit.caches import cache
+from tests.unit.snapshots import assert_as_before, refusal
 
 MASKS = st.integers(0, 2**32 - 1)
 untimed = settings(deadline=None)
@@ -69,10 +70,12 @@ def test_texts_are_read_back(mask, ways):
     assert masks.parse(text) == masks.parse(f"0x{text.upper()}") == mask
 
 
-@pytest.mark.parametrize("text", ["", "0x", "-f", "fg", "f f", "f,f", "1 0", "x1"])
-def test_what_is_no_mask_is_said(text):
-    with pytest.raises(ValueError, match="in hexadecimal digits and in quotes"):
-        masks.parse(text)
+def test_what_is_wrong_with_a_mask_is_said():
+    told = {repr(text): refusal(masks.parse, text) for text in ("", "0x", "-f", "fg", "f f", "f,f", "1 0", "x1")}
+    of = [(0x1000, {}), (0, {}), (0b101, {}), (0b1, {"least_ways": 2}), (0b1101, {"least_ways": 2, "sparse": True}),
+          (0, {"least_ways": 0}), (0b101, {"sparse": True})]  # fmt: skip
+    told |= {f"{mask:#x} {changed}": masks.refusal(mask, cache(**changed)) for mask, changed in of}
+    assert_as_before("masks", told)
 
 
 def kernel_takes(mask, one) -> bool:
@@ -92,26 +95,6 @@ def test_refusals_are_those_of_the_kernel(one, mask):
     refused = masks.refusal(mask, one)
     assert bool(refused) != kernel_takes(mask, one)
     assert "\n" not in refused
-
-
-@pytest.mark.parametrize(
-    ("mask", "changed", "sentence"),
-    [
-        (0x1000, {}, "the mask 1000 is out of range: this cache has 12 ways, fff"),
-        (0, {}, "the mask 000 has no way at all, and this machine wants at least 1 way"),
-        (0b101, {}, "the mask 005 has holes, and on this machine the ways of a mask must lie side by side"),
-        (0b1, {"least_ways": 2}, "the mask 001 has 1 way, and this machine wants at least 2"),
-        (
-            0b1101,
-            {"least_ways": 2, "sparse": True},
-            "the mask 00d begins with 1 way, and this machine wants at least 2",
-        ),
-        (0, {"least_ways": 0}, ""),
-        (0b101, {"sparse": True}, ""),
-    ],
-)
-def test_a_refusal_names_what_is_wrong(mask, changed, sentence):
-    assert masks.refusal(mask, cache(**changed)) == sentence
 
 
 @untimed

@@ -10,7 +10,6 @@ from castmates.report.figures import mitigations as figure
 from castmates.report.figures.texts import texts_for
 from castmates.report.text.mitigations import amount_of
 from castmates.study.cache import Bandwidth
-from castmates.study.mitigations import NO_CACHE
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, cache_of, layout_of
 from castmates.study.spec import Mitigation, Partition, Plan, Share
@@ -18,6 +17,7 @@ from tests.unit import windows_maker
 from tests.unit.legible import problems
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.partition_maker import LEAD, STREAM, atoms, split, under
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_figure_partitions import results as of_effects
 
 SERVER = MachineModel(sockets=2, domains=4, cores=4, threads=2)
@@ -57,31 +57,17 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
     assert len({mix.lead for mix in found.mixes}) == 1, "one launch has all of it"
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason", "keys"),
-    [
-        ("code", "resctrl is not mounted with cdp here, so that code cannot have separate ways", {}),
-        ("ways", NO_CACHE, {"cache": False}),
-        ("bandwidth", NO_CACHE, {"cache": False}),
-        ("quota", "no controller", {"no_quota": "no controller"}),
-        (
-            "core",
-            "its antagonists are on other cores already (`distance: smt` puts them on the siblings)",
-            {"distance": None},
-        ),
-        ("socket", "its antagonists are that far away already", {"distance": "other-socket"}),
-        (
-            "other-socket",
-            "needs 1 core on another socket, but there are none",
-            {"machine": SINGLE, "distance": None},
-        ),
-    ],
-)
-def test_what_cannot_be_tried_has_its_reason_and_nothing_else_is_lost(kind, reason, keys):
-    found = planned(**keys)
-    (row,) = of_kind(found, kind)
-    assert (row.arms, row.reason) == ((), reason)
-    assert any(each.arms for each in found.mitigations)
+NOT_HERE = [{}, {"cache": False}, {"no_quota": "no controller"}, {"distance": None}, {"distance": "other-socket"},
+            {"machine": SINGLE, "distance": None}]  # fmt: skip
+
+
+def test_what_cannot_be_tried_has_its_reason_and_nothing_else_is_lost():
+    def told(keys):
+        found = planned(**keys)
+        assert any(each.arms for each in found.mitigations)
+        return [f"{each.kind}: {each.reason or [arm for _, arm in each.arms]}" for each in found.mitigations]
+
+    assert_as_before("mitigations", {f"{number} {sorted(keys)}": told(keys) for number, keys in enumerate(NOT_HERE)})
 
 
 def test_amounts_that_are_listed_are_mitigations_each():

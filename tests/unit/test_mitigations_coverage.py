@@ -102,8 +102,4 @@ def test_the_losses_by_distance_hold_the_truth():
         "distances", "slowdown_low", ((table["slowdown_low"] <= slowdown) & (slowdown <= table["slowdown_high"])).mean()
     )
     loss = 100 * (1 - 1 / slowdown)
-    assert_told(
-        "distances",
-        "loss_low",
-        ((table["loss_low"] <= loss) & (loss <= table["loss_high"])).mean(),
-    )
+    assert_told("distances", "loss_low", ((table["loss_low"] <= loss) & (loss <= table["loss_high"])).mean())

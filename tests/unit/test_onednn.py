@@ -1,5 +1,7 @@
 """oneDNN's log: lines of several versions are read, all others counted; primitives find their operations by time."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -25,29 +27,10 @@ from castmates.traces.graphs import Execution, operand_types, read_log
 from castmates.traces.operations import read_trace
 from tests.unit.trace_maker import write_trace
 
-# As TensorFlow 2.20 wrote them (oneDNN 3.7.3).
-NEW = """\
-onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)
-onednn_verbose,v1,info,cpu,isa:Intel AVX-512 with Intel DL Boost and bfloat16 support
-onednn_verbose,v1,primitive,info,template:timestamp,operation,engine,primitive,implementation,prop_kind,exec_time
-onednn_verbose,v1,1795745825295.450928,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:abc::f0 wei:f32::blocked:abc::f0 dst:f32::blocked:abc::f0,attr-scratchpad:user,,4x64x384:4x384x64,0.156006
-onednn_verbose,v1,1795745825295.707031,primitive,exec,cpu,gemm_api,,undef,src_f32::blocked:ab:f0 wei_f32::blocked:ab:f0 dst_f32::blocked:ab:f0,,,256x384:384x512,97.0569
-onednn_verbose,v1,1795745825399.742920,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core,forward_training,src:f32::blocked:acdb::f0 wei:f32:a:blocked:Acdb32a::f0 bia:undef::undef::: dst:f32::blocked:acdb::f0,attr-scratchpad:user,alg:convolution_direct,mb4_ic16oc32_ih28oh28kh3sh1dh0ph1_iw28ow28kw3sw1dw0pw1,0.474121
-"""  # noqa: E501
-# Formats of oneDNN 3.4, and of 2.x and 1.x, as its documentation and issues have them, with time stamps.
-OLD = """\
-onednn_verbose,1700000000000.250000,primitive,exec,cpu,convolution,jit:avx2,forward_training,src_f32:a:blocked:abcd::f0 wei_f32:a:blocked:Acdb8a::f0 bia_f32:a:blocked:a::f0 dst_f32:a:blocked:aBcd8b::f0,attr-scratchpad:user ,alg:convolution_direct,mb1_ic3oc16_ih640oh320kh3sh2dh0ph1_iw640ow320kw3sw2dw0pw1,1.5
-onednn_verbose,1700000000002.000000,exec,cpu,inner_product,brgemm:avx512_core,forward_inference,src_f32::blocked:ab:f0 wei_f32::blocked:AB16b64a:f0 bia_f32::blocked:a:f0 dst_f32::blocked:ab:f0,attr-scratchpad:user attr-post-ops:eltwise_relu ,,mb200ic512oc128,0.193115
-dnnl_verbose,1700000000003.000000,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:aBcd8b:f0 wei_f32::blocked:ABcd8b8a:f0 bia_f32::blocked:a:f0 dst_f32::blocked:aBcd8b:f0,,alg:convolution_direct,mb2_ic16oc16_ih7oh7kh5sh1dh0ph2_iw7ow7kw5sw1dw0pw2,0.0200195
-"""  # noqa: E501
-OTHERS = """\
-{"model": "dlrm", "steps": 10}
-onednn_verbose,v1,1.5,primitive,create:cache_miss,cpu,matmul,brg_matmul:avx512_core,undef,src:f32 dst:f32,,,2x1:1x1,0.5
-onednn_verbose,v1,1.5,primitive,exec,gpu:0,matmul,jit:gemm:any,undef,src:f16::blocked:ab::f0,,,2x1:1x1,0.5
-onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0,,,2x1:1x1,0.5
-onednn_verbose,v1,1.5,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0,,,2x1:1x1,nan
-onednn_verbose,v1,1.5,primitive,exec,cpu,matmul,brg_matmul:avx512_core,0.5
-onednn_verbose,v1,1.5,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0,,,2x1:1x1,0.1"""
+DATA = Path(__file__).parents[1] / "data/traces"
+# As TensorFlow 2.20 wrote them (oneDNN 3.7.3); formats of oneDNN 3.4, 2.x and 1.x, as its documentation and issues have
+# them, with time stamps; and lines of others.
+NEW, OLD, OTHERS = ((DATA / f"onednn-{name}.log").read_text() for name in ("new", "old", "others"))
 
 
 def log_of(tmp_path, text):

@@ -15,20 +15,12 @@ from castmates.report.text.operations import context
 from castmates.results.columns.study import frame
 from tests.unit.operations_maker import COMMON, results
 
-SCENE = {name: COMMON[name] for name in ("study", "partition", "member", "platform")} | {
-    "scene": "alone",
-    "kind": "alone",
-    "mix": "",
-}
-WORKS = {
-    "calls": 1.0,
-    "work_ms": 1.5,
-    "function_ms": 1.0,
-    "waiting_ms": 0.25,
-    "threads": 2.0,
-    "launches": 3,
-    "share": 1.0,
-}
+SCENE = {name: COMMON[name] for name in ("study", "partition", "member", "platform")}
+SCENE |= {"scene": "alone", "kind": "alone", "mix": ""}
+WORKS = {"calls": 1.0, "work_ms": 1.5, "function_ms": 1.0, "waiting_ms": 0.25, "threads": 2.0, "launches": 3}
+WORKS |= {"share": 1.0}
+
+
 ON_GPU = {"device": "GPU:0", "stream": "Stream #7", "activity": "kernel", "type": "MatMul", "launches": 3, "mb": 0.0}
 TIMES = {"calls": 2.0, "ms": 1.25, "shortest_ms": 0.5, "longest_ms": 0.75, "tensor_cores": True, "share": 0.8}
 
@@ -51,10 +43,7 @@ def test_stages_and_kernels_are_shown(made):
     kernel = SCENE | ON_GPU | TIMES | {"kernel": "h16816gemm", "operation": "model/dense/MatMul"}
     iterations = pd.DataFrame([SCENE | dict.fromkeys(made.iterations.columns.difference(list(SCENE)), 1)])
     shown = replace(
-        made,
-        input_stages=frame(stages, INPUT_STAGES),
-        kernels=frame([kernel], KERNELS),
-        iterations=iterations,
+        made, input_stages=frame(stages, INPUT_STAGES), kernels=frame([kernel], KERNELS), iterations=iterations
     )
     text = text_of(shown)
     assert "lead alone Prefetch 1.0 1.500 1.000 100 0.250 2.0" in text

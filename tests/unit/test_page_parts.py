@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from castmates.report.figures import index
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.common_parts import inline_svg
@@ -17,12 +15,6 @@ def test_every_module_that_draws_is_a_row_and_every_row_has_its_place():
     assert draws == set(FIGURES)
     assert [row for part in figure_parts(list(FIGURES)) for row in part.figures] == list(FIGURES.values())
     assert [part.id for part in figure_parts([])] == ["health"]
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figures_module_draws_and_describes(name):
-    module = FIGURES[name].module
-    assert all(callable(getattr(module, verb)) for verb in ("draw", "caption", "alternative"))
 
 
 def test_the_contents_name_the_parts_in_the_pages_order():

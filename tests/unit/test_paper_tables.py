@@ -15,6 +15,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from tests.golden.report import MARGIN, STUDY, unpack
 from tests.unit.caches import cache
+from tests.unit.snapshots import assert_as_before
 
 LIMIT = 10.0
 
@@ -173,21 +174,5 @@ def test_what_may_be_biased_is_marked_in_every_table_that_can_tell(results, tabl
     assert marked == set(tables) - {"controls.tex", "sensitivity.tex", "knees.tex", "recommendations.tex"}
 
 
-def test_all_captions_say_that_nothing_was_measured(tables):
-    captions = [line for text in tables.values() for line in text.splitlines() if line.startswith(r"\caption")]
-    assert len(captions) >= len(tables) > 5
-    assert all("Modelled (not measured)" in caption for caption in captions)
-
-
 def test_the_methods_have_the_partitions(results):
-    text = methods.as_markdown(methods.paragraphs(results))
-    names = set(results.effects["partition"]) - {"unmanaged"}
-    assert f"shared out by resctrl in {len(names)} partitions" in text
-    assert "No program was started" in text
-    assert "bound to the CPUs" not in text
-    assert "Quantiles of step times were taken in each launch by itself" in text
-    assert "from which on it kept 95 % of its rate alone" in text
-    assert "left out where more than a tenth of the launches had fewer" in text
-    assert "its 95 % interval inverts" in text
-    assert "upper bound of the lead's loss, at 97.5 % or, where there are several kinds of partition, more," in text
-    assert f" is at most {LIMIT:g} %" in text
+    assert_as_before("methods-of-partitions", {"golden": methods.as_markdown(methods.paragraphs(results))})

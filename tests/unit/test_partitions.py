@@ -18,10 +18,10 @@ from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.scenes import Room
 from castmates.study.schemata import schemata_of
-from castmates.study.spec import REST, UNMANAGED, Cohort, Mix, Plan, Share
+from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
 from castmates.terminal.preview.isolation import rows
 from tests.unit.caches import PERCENT, cache
-from tests.unit.makers import layout, plan, prepared, study, workloads
+from tests.unit.makers import plan, prepared, study, workloads
 
 SPLIT = {"sweeps": [{"split": [4, 8]}]}
 ALONE = {"sweeps": [{"lead_ways": [2, 6]}]}
@@ -39,10 +39,6 @@ def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
 
 def names_of(mix: Mix) -> set[str]:
     return {partition.name for partition in mix.partitions}
-
-
-def active_mixes(one: Plan, cohort: Cohort) -> list[Mix]:
-    return [mix for mix in cohort.mixes if mix.identity in one.wanted]
 
 
 def paths(one: Plan) -> set[str]:
@@ -228,14 +224,6 @@ def test_an_added_sweep_value_workload_or_antagonist_measures_nothing_again():
     assert len(added) == 5
 
 
-def test_a_sweep_that_is_taken_out_costs_nothing_and_neither_does_its_return():
-    before = swept(SPLIT)
-    less = swept({}, measured=before.launches)
-    assert paths(less) == paths(before)
-    assert [mix.partitions for mix in less.mixes] == [()]
-    assert swept(SPLIT, measured=before.launches) == before
-
-
 @pytest.mark.parametrize(
     "changed", [{"rest": "all"}, {"avoid_shared": True}, {"sweeps": [{"split": [4, 8], "position": "high"}]}]
 )
@@ -323,16 +311,6 @@ def test_schemata_in_the_kernels_words():
     assert schemata_of(share, (0, 8), cache()) == "L3:0=0f0;8=0f0 MB:0=50;8=50"
     assert schemata_of(share, (0,), cache(cdp=True)) == "L3CODE:0=00f L3DATA:0=0f0 MB:0=50"
     assert schemata_of(Share(member="x"), (0,), cache(20, bandwidth=None)) == "L3:0=fffff"
-
-
-def test_the_plan_tells_everybodys_schemata():
-    one = swept(SPLIT, antagonists=("a", "b"))
-    cohort = one.launches[0].cohort
-    under = [scene for scene in cohort.scenes if scene.partition == "split-4"]
-    assert rows(cohort, under, cache(shareable=0), layout((0, 1))) == [
-        ("lead x@0", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
-        ("a@1, b@1, everybody else", "L3:0=ff0 MB:0=100", "8 ways, 12 MiB"),
-    ]
 
 
 def test_members_around_different_caches():

@@ -6,6 +6,7 @@ import pytest
 
 from castmates.study.plan_text import Common, plan_of, plan_text, unfolded
 from castmates.study.spec import Plan
+from tests.unit.snapshots import assert_as_before, refusal
 from tests.unit.windows_maker import cohort, mix, plan
 
 PLAN = plan([cohort("a-1", mix("bert@0", "stream@1")), cohort("b-2", mix("dlrm@0", "stream@1"))], launches=30)
@@ -47,15 +48,8 @@ def test_a_plan_that_lacks_something_is_none(change):
         plan_of("[]")
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ({"launches": 3}, "its 'launches' is not a list"),
-        ({"launches": [1]}, "one of its launches is not a mapping"),
-        ({"launches": [], "cohorts": []}, "its 'cohorts' is not a mapping"),
-    ],
-)
-def test_what_is_of_another_kind_is_no_plan(content, why):
-    for reads in (unfolded, lambda one: plan_of(json.dumps(one))):
-        with pytest.raises(ValueError, match=why):
-            reads(content)
+def test_what_is_of_another_kind_is_no_plan():
+    wrong = [{"launches": 3}, {"launches": [1]}, {"launches": [], "cohorts": []}]
+    assert_as_before("no-plan", {str(content): refusal(unfolded, content) for content in wrong})
+    for content in wrong:
+        assert refusal(plan_of, json.dumps(content)) == refusal(unfolded, content)

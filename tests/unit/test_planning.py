@@ -37,32 +37,10 @@ def test_an_added_antagonist_forms_a_cohort_of_its_own():
     assert {"alone", "alone-again"} <= {scene.name for scene in added[0].cohort.scenes}
 
 
-def test_nothing_measured_yet_means_the_new_antagonist_joins_the_launch():
-    after = plan(study(["x"], ["a", "b", "c"]), measured=[])
-    assert len({launch.cohort.id for launch in after.launches}) == 1
-
-
-def test_a_larger_budget_adds_launches_and_a_smaller_one_takes_none_back():
-    before = plan(study(["x"], ["a"], budget={"launches": 3}))
-    larger = plan(study(["x"], ["a"], budget={"launches": 5}), measured=before.launches)
-    assert launch_names(before) < launch_names(larger)
-    assert len(larger.launches) == 5
-    smaller = plan(study(["x"], ["a"], budget={"launches": 2}), measured=larger.launches)
-    assert launch_names(smaller) == launch_names(larger)
-
-
 def test_measured_launches_keep_their_design_and_new_ones_get_the_new():
     before = plan(study(["x"], ["a"], budget={"launches": 2, "rounds": 3}))
     after = plan(study(["x"], ["a"], budget={"launches": 4, "rounds": 7}), measured=before.launches)
     assert [launch.design.rounds for launch in after.launches] == [3, 3, 7, 7]
-
-
-def test_a_removed_antagonist_costs_nothing_and_coming_back_neither():
-    before = plan(study(["x"], ["a", "b"]))
-    less = plan(study(["x"], ["a"]), measured=before.launches)
-    assert launch_names(less) == launch_names(before)
-    assert [mix.name for mix in less.mixes] == ["x+a"]
-    assert plan(study(["x"], ["a", "b"]), measured=before.launches) == before
 
 
 def test_a_changed_command_is_another_workload():

@@ -7,12 +7,8 @@ import pytest
 
 from castmates.analysis.explanations.counted_metrics import GHZ
 from castmates.analysis.explanations.power import (
-    AT_EDGES,
     CONTROLLERS,
-    CPU_CLOCK,
     FOREIGN,
-    PACKAGE_POWER,
-    PACKAGE_THROTTLED,
     SEEN_BY_MBM,
     THROTTLED,
 )
@@ -22,6 +18,7 @@ from castmates.report.text import design
 from castmates.report.text import resources as on_page
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
 PLAN = plan([cohort("c", mix("bert@0.2", "stream@1"))], launches=3)
@@ -62,43 +59,59 @@ def counted(row, **changed):
     return [usual | {"event": "cycles", "value": ghz * 5e8}, usual | {"event": "task-clock", "value": 5e8}]
 
 
-def test_the_clock_while_running_is_cycles_over_the_time_on_a_cpu():
-    table = found("counters", counted)
-    lead = {"metric": GHZ, "member": "bert@0.2"}
-    corun, beside, busy = (
-        row_of(table, scene=scene, baseline=baseline, **lead)
-        for scene, baseline in (("corun", "alone"), ("corun", "placebo"), ("placebo", "alone"))
-    )
-    assert (corun["value"], corun["baseline_value"], corun["change"]) == pytest.approx((2.0, 3.0, 2 / 3))
-    assert (beside["value"], beside["baseline_value"]) == pytest.approx((2.0, 2.4))
-    assert (busy["value"], busy["change"], busy["unit"], busy["scope"]) == (
-        pytest.approx(2.4), pytest.approx(0.8), "GHz", "member",
-    )  # fmt: skip
-    assert (busy["launches"], busy["rounds"]) == (3, 6)
-    assert row_of(table, metric=GHZ, member="stream@1", scene="corun")["baseline"] == "alone"
+def clocks_of_cpus(row):
+    """Weighed by the time that they ran: of the lead's CPUs 0.9 and 0.1 s."""
+    clock = {"source": "busy_clock", "t_ns": 5}
+    fast, slow = (2.0, 1.0) if is_busy(row) else (3.0, 1.0)
+    return [
+        clock | {"subject": f"cpu{cpu}", "metric": metric, "value": value}
+        for cpu, ghz, seconds in ((0, fast, 0.9), (2, slow, 0.1), (1, 4.0, 1.0), (7, 9.0, 1.0))
+        for metric, value in (("busy_ghz", ghz), ("unhalted_s", seconds))
+    ]
+
+
+def frequencies(row):
+    """The driver's at the edges counts, and a nominal one does not."""
+    clock = {"source": "frequency", "metric": "frequency_mhz"}
+    mhz = 2000.0 if is_busy(row) else 3000.0
+    return [
+        clock | {"t_ns": t, "subject": f"cpu{cpu}", "value": mhz + t, "note": note}
+        for t in (0, 200)
+        for cpu, note in ((0, "scaling_cur_freq"), (1, "/proc/cpuinfo, in a guest often the nominal one"))
+    ]
+
+
+def gpus(row):
+    """Beside an antagonist the GPU waits for its host: half as busy, at 150 instead of 200 W; a reading is missing."""
+    busy, watts = (40.0, 150.0) if row["kind"] == "corun" else (80.0, 200.0)
+    mine = {"source": "gpu", "subject": "gpu0"}
+    return [
+        *(mine | {"t_ns": t, "metric": "gpu_utilisation", "value": busy + more} for t, more in ((1, -10), (2, 10))),
+        *(mine | {"t_ns": t, "metric": "gpu_held_down", "value": value} for t, value in ((1, 0.0), (2, 1.0))),
+        mine | {"t_ns": 2, "metric": "gpu_mean_w", "value": watts},
+        mine | {"t_ns": 1, "metric": "gpu_sm_ghz", "value": 1.5},
+        mine | {"t_ns": 2, "metric": "gpu_sm_ghz", "value": None},
+    ]
+
+
+def test_tables_of_clocks_power_and_gpus():
+    """Cycles over the time on a CPU; packages and GPUs in no member's name; throttling by its difference."""
+    tables = {"cycles": found("counters", counted)}
+    for readings in (clocks_of_cpus, frequencies, packages, gpus):
+        tables[readings.__name__] = found("samples", readings, of_members=False)
+    text = ("member", "role", "scope", "metric", "unit", "scene", "baseline", "scale", "launches", "rounds")
+    numbers = ("value", "baseline_value", "change")
+    assert_as_before("power-tables", {
+        name: [" | ".join([*(str(row[at]) for at in text), *(f"{row[at]:.6g}" for at in numbers)])
+               for row in table.to_dict("records")]
+        for name, table in tables.items()
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("changed", [{"scope": "cpu"}, {"note": "user mode only"}])
 def test_a_cpus_own_time_and_cycles_of_user_mode_give_no_clock(changed):
     """The task-clock of a whole CPU runs on while it sleeps; without the kernel's cycles the clock would be too low."""
     assert GHZ not in set(found("counters", lambda row: counted(row, **changed))["metric"])
-
-
-def test_the_clock_of_its_cpus_is_weighed_by_the_time_that_they_ran():
-    def readings(row):
-        clock = {"source": "busy_clock", "t_ns": 5}
-        fast, slow = (2.0, 1.0) if is_busy(row) else (3.0, 1.0)
-        return [
-            clock | {"subject": f"cpu{cpu}", "metric": metric, "value": value}
-            for cpu, ghz, seconds in ((0, fast, 0.9), (2, slow, 0.1), (1, 4.0, 1.0), (7, 9.0, 1.0))
-            for metric, value in (("busy_ghz", ghz), ("unhalted_s", seconds))
-        ]
-
-    table = found("samples", readings, of_members=False)
-    lead = row_of(table, metric=CPU_CLOCK, member="bert@0.2", scene="placebo")
-    assert (lead["value"], lead["baseline_value"]) == pytest.approx((1.9, 2.8))
-    other = row_of(table, metric=CPU_CLOCK, member="stream@1")
-    assert (other["scene"], other["value"], other["change"]) == ("corun", pytest.approx(4.0), pytest.approx(1.0))
 
 
 def packages(row):
@@ -153,37 +166,6 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_known(subject, metric, gone, 
         assert before - after == {(*what, scene) for what in gone for scene in scenes}
 
 
-def test_what_belongs_to_a_package_is_in_no_members_name():
-    table = found("samples", packages, of_members=False)
-    own = table[table["scope"] != "member"]
-    assert set(own["member"]) == {""}
-    assert set(own["role"]) == {"package"}
-    assert set(own["scope"]) == {"package 0", "package 1", "packages"}
-    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="alone")
-    assert (power["value"], power["baseline_value"], power["change"]) == pytest.approx((120.0, 60.0, 2.0))
-    assert power["unit"] == "W"
-    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="alone")
-    assert other["change"] == pytest.approx(1.0)
-    moved = row_of(table, metric=CONTROLLERS, scope="package 0", scene="corun", baseline="placebo")
-    assert (moved["value"], moved["baseline_value"]) == pytest.approx((16e9, 8e9))
-    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="alone")["value"] == pytest.approx(
-        1.6e9
-    )
-
-
-def test_throttle_events_are_compared_by_their_difference_because_mostly_there_are_none():
-    table = found("samples", packages, of_members=False)
-    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="alone")
-    assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (
-        6.0,
-        0.0,
-        6.0,
-        "points",
-    )
-    lead = row_of(table, metric=THROTTLED, member="bert@0.2", scene="placebo")
-    assert (lead["value"], lead["change"], lead["unit"]) == (3.0, 3.0, "per second")
-
-
 def test_mbm_is_held_against_the_memory_controllers():
     table = found("samples", packages, of_members=False)
     share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="alone")
@@ -192,15 +174,9 @@ def test_mbm_is_held_against_the_memory_controllers():
         "",
         "packages",
     )  # (1 + 1.6 + 0.4) / 4
-    words = on_page.mbm_check(page_of(table))
-    assert words.startswith(
-        "MBM of all groups, the default group included, came to 75 % of what the memory controllers"
-    )
-    assert "do not show the same" in words
-    assert on_page.mbm_check(page_of(table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0)))).endswith(
-        "The two agree."
-    )
-    assert on_page.mbm_check(page_of(table[:0])) == ""
+    agree = table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0))
+    tables = {"75 %": table, "95 %": agree, "nothing": table[:0]}
+    assert_as_before("mbm", {name: on_page.mbm_check(page_of(each)) for name, each in tables.items()})
 
 
 def page_of(table):
@@ -213,34 +189,10 @@ def page_of(table):
 def test_the_page_shows_power_apart_and_says_what_is_not_proved():
     table = found("samples", packages, of_members=False)
     assert {row["metric"] for row in on_page.rows(page_of(table))} == {"memory bandwidth"}
-    shown = on_page.power_rows(page_of(table))
-    power = next(row for row in shown if row["metric"] == PACKAGE_POWER and row["scene"] == "placebo")
-    assert (power["whose"], power["value_text"], power["unit_shown"]) == ("package 0", "120.0", "W")
-    events = next(row for row in shown if row["metric"] == PACKAGE_THROTTLED)
-    assert events["change_text"] == "6.00 per second"
-    assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the launch's packages"
-    lacking = on_page.lacking_power(page_of(table))
-    assert (
-        lacking
-        == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
-    )
-    assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
-
-
-def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():
-    def readings(row):
-        clock = {"source": "frequency", "metric": "frequency_mhz"}
-        mhz = 2000.0 if is_busy(row) else 3000.0
-        return [
-            clock | {"t_ns": t, "subject": f"cpu{cpu}", "value": mhz + t, "note": note}
-            for t in (0, 200)
-            for cpu, note in ((0, "scaling_cur_freq"), (1, "/proc/cpuinfo, in a guest often the nominal one"))
-        ]
-
-    table = found("samples", readings, of_members=False)
-    assert set(table["member"]) == {"bert@0.2"}
-    row = row_of(table, metric=AT_EDGES, scene="placebo")
-    assert (row["value"], row["baseline_value"]) == pytest.approx((2.1, 3.1))
+    columns = ("metric", "whose", "scene", "baseline", "value_text", "unit_shown", "change_text")
+    rows = [" | ".join(str(row[name]) for name in columns) for row in on_page.power_rows(page_of(table))]
+    lacking = {name: on_page.lacking_power(page_of(each)) for name, each in (("some", table), ("all", table[:0]))}
+    assert_as_before("power", {"rows": rows, **lacking})
 
 
 def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
@@ -254,29 +206,3 @@ def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
         "Within such slices, power limits and heat show in the scene that causes them."
     )
     assert design.used(page_of(frame([], RESOURCES))) == ""
-
-
-def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():
-    """Beside an antagonist the GPU waits for its host: half as busy, at 150 instead of 200 W."""
-
-    def readings(row):
-        busy, watts = (40.0, 150.0) if row["kind"] == "corun" else (80.0, 200.0)
-        mine = {"source": "gpu", "subject": "gpu0"}
-        return [
-            *(mine | {"t_ns": t, "metric": "gpu_utilisation", "value": busy + more} for t, more in ((1, -10), (2, 10))),
-            *(mine | {"t_ns": t, "metric": "gpu_held_down", "value": value} for t, value in ((1, 0.0), (2, 1.0))),
-            mine | {"t_ns": 2, "metric": "gpu_mean_w", "value": watts},
-            mine | {"t_ns": 1, "metric": "gpu_sm_ghz", "value": 1.5},
-            mine | {"t_ns": 2, "metric": "gpu_sm_ghz", "value": None},
-        ]
-
-    table = found("samples", readings, of_members=False)
-    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="alone")
-    assert (used["value"], used["baseline_value"], used["change"], used["scale"]) == (
-        pytest.approx(40), pytest.approx(80), pytest.approx(-40), "points",
-    )  # fmt: skip
-    assert (used["scope"], used["member"], used["unit"]) == ("gpu 0", "", "per cent")
-    power = row_of(table, metric="GPU power", scene="corun", baseline="alone")
-    assert (power["value"], power["change"], power["scale"]) == (pytest.approx(150), pytest.approx(0.75), "ratio")
-    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="alone")["value"] == pytest.approx(50)
-    assert "GPU clock" not in set(table["metric"]), "a reading is missing"

@@ -118,13 +118,7 @@ def test_a_mix_that_never_gives_a_pair_does_not_keep_its_cohort_running():
 
 def test_the_words_on_the_precision_name_who_missed_it():
     def one(cohort, half, launches, enough, goes_on=False):
-        return {
-            "cohort": cohort,
-            "half_width_pct": half,
-            "launches": launches,
-            "enough": enough,
-            "goes_on": goes_on,
-        }
+        return {"cohort": cohort, "half_width_pct": half, "launches": launches, "enough": enough, "goes_on": goes_on}
 
     first = [one(name, 3.0, 5, False, True) for name in "abcd"]
     last = [one("a", 2.34, 20, False), one("b", 0.5, 20, True), one("c", None, 1, False), one("d", 0.9, 20, False)]

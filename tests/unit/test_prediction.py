@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.common import Report
 from benchmarks.prediction import on_this_machine
-from benchmarks.simulated_grids import Grid, grid, measured
+from benchmarks.simulated_grids import Grid, measured
 from castmates.analysis.effects.effects import LATE
 from castmates.analysis.prediction.pairs import (
     ANTAGONIST,
@@ -405,16 +405,6 @@ def test_the_benchmark_hides_a_part_of_a_measured_grid(tmp_path):
     write_table(table.loc[table["mix"] != "p00+p01", list(EFFECTS)], folder.tables / "effects")
     with pytest.raises(CastmatesError, match="the grid is not whole: p00 beside p01"):
         on_this_machine(report, folder.path, designs=3)
-
-
-def test_a_modelled_grid_is_what_the_model_says():
-    rng = np.random.default_rng(2)
-    one = grid(3, rng)
-    lead, other = one.names[:2]
-    true = one.truth((lead, other))
-    found = best(seen_in(measured(one, [(lead, other)], rng)))
-    assert found[lead, (other,)].log == pytest.approx(true[0], abs=0.03)
-    assert found[other, (lead,)].log == pytest.approx(true[1], abs=0.03)
 
 
 def test_losses_in_both_roles_are_compared():

@@ -33,10 +33,7 @@ def test_the_duel_alone_decides():
     assert pressure.duel_of(found).verdict == "missed"
 
 
-@pytest.mark.parametrize(
-    ("means", "said"),
-    [([0.3, 0.2], "met"), ([0.1, 0.2], "missed"), ([0.2, 0.2], "unresolved")],
-)
+@pytest.mark.parametrize(("means", "said"), [([0.3, 0.2], "met"), ([0.1, 0.2], "missed"), ([0.2, 0.2], "unresolved")])
 def test_ours_hurts_more_only_when_the_whole_interval_says_so(means, said):
     assert pressure.duel_of(losses(noisy([0.3, 0.1, 0.1, 0.2]), noisy(means))).verdict == said
 
@@ -98,8 +95,3 @@ def test_a_stressor_that_does_not_end_is_left_out(tmp_path, monkeypatch):
     good, missing = pressure.usable(["vm", "cpu", "hdd"])
     assert good == ["cpu"]
     assert ["`vm` does not end" in missing[0], "`hdd` does not run here (status 1" in missing[1]] == [True, True]
-
-
-def test_every_stressor_has_one_worker_of_its_own():
-    for name, words in pressure.STRESSORS.items():
-        assert words.startswith(f"--{name} 1")

@@ -181,17 +181,3 @@ def test_modes_and_counters_are_read_as_the_kernel_writes_them():
         "mbm_total_bytes": {0: "e", 1: "_"},
         "mbm_local_bytes": {0: "_", 1: "_"},
     }
-
-
-def test_the_fourth_counter_is_perfs_by_default_and_costs_transactions():
-    """The kernel's allow_tsx_force_abort is 1 from the start; perf goes without the counter where it is 0."""
-    (row,) = [quirk for quirk in table() if quirk.name == "perf-tsx-abort"]
-    assert "is 1, the default, perf takes the counter" in row.happens
-    assert "Where it is 0, perf leaves the counter" in row.happens
-    assert "echo 0 |" in row.do
-
-
-def test_hygons_counters_are_wider_than_kernels_took_them_for():
-    (row,) = [quirk for quirk in table() if quirk.name == "hygon-mbm-width"]
-    assert "counters of 32 bits for counters of 24 bits" in row.happens
-    assert "undercounted" in row.title

@@ -16,11 +16,7 @@ def test_nothing_is_read_before_somebody_asks(tmp_path):
 
     def one(file):
         read.append(file)
-        return {
-            "status": "measured",
-            "spec": {"number": int(file.name), "cohort": {"id": "a"}},
-            "versions": {"x": "1"},
-        }
+        return {"status": "measured", "spec": {"number": int(file.name), "cohort": {"id": "a"}}, "versions": {"x": "1"}}
 
     files = [tmp_path / str(number) for number in range(3)]
     records = Records(files, one)

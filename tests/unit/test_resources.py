@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import frame
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
 PLAN = plan([cohort("c", mix("bert@0", "stream@1"))], launches=3)
@@ -17,7 +17,6 @@ WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
 WATCHED = slices_of(WINDOWS)
 WINDOWS["open_ns"] = -(10**10)  # other slices of the same window were open long before
 MIB = 2**20
-MISSES = "LLC-load-misses per 1000 instructions"
 
 
 def tables(kind, rows_of):
@@ -67,51 +66,38 @@ def test_readings_count_while_the_watched_slice_was_open():
     assert table.loc[("stream@1", BANDWIDTH), "baseline"] == "alone"
 
 
-def test_counts_of_all_members_become_ratios_of_events():
-    def counts(row):
-        usual = {"source": "perf_event_open", "phase": "", "status": "counted", "running": 1.0}
-        events = {
-            "instructions": 1e9,
-            "cycles": 2e9 if corun(row) else 1e9,
-            "LLC-load-misses": 4e6 if corun(row) else 1e6,
-        }
-        return [usual | {"event": event, "value": value} for event, value in events.items()]
-
-    table = found("counters", counts)
-    assert table.loc[("bert@0", IPC), ["value", "baseline_value", "change"]].tolist() == pytest.approx([0.5, 1.0, 0.5])
-    assert table.loc[("stream@1", MISSES), ["value", "change"]].tolist() == pytest.approx([4.0, 4.0])
-    assert set(table.index.get_level_values("metric")) == {IPC, MISSES}  # counts per unit are in the figure of counters
+def counts(row):
+    """Twice the cycles and four times the misses beside an antagonist."""
+    usual = {"source": "perf_event_open", "phase": "", "status": "counted", "running": 1.0}
+    events = {"instructions": 1e9, "cycles": 1e9 * (1 + corun(row)), "LLC-load-misses": 1e6 * (1 + 3 * corun(row))}
+    return [usual | {"event": event, "value": value} for event, value in events.items()]
 
 
-def test_shares_of_slots_differ_by_points():
-    def slots(row):
-        usual = {"status": "counted", "phase": "", "level": 1, "running": 1.0}
-        share = 0.5 if corun(row) else 0.2
-        return [
-            usual | {"metric": "Backend_Bound", "value": share}, usual | {"metric": "Retiring", "value": 0.0},
-            usual | {"metric": "Memory_Bound", "value": 0.1, "level": 2},
-            usual | {"metric": "Frontend_Bound", "value": 0.1, "running": 0.5},
-        ]  # fmt: skip
-
-    table = found("topdown", slots)
-    row = table.loc["bert@0", "Backend_Bound"]
-    assert (row["value"], row["baseline_value"], row["change"], row["scale"]) == pytest.approx((50, 20, 30, "points"))
-    assert table.loc[("bert@0", "Retiring"), "change"] == 0  # a zero was counted
-    assert set(table.index.get_level_values("metric")) == {"Backend_Bound", "Retiring"}
+def slots(row):
+    """By points; a zero was counted, and what was counted for half of the time is in no difference."""
+    usual = {"status": "counted", "phase": "", "level": 1, "running": 1.0}
+    return [
+        usual | {"metric": "Backend_Bound", "value": 0.5 if corun(row) else 0.2},
+        usual | {"metric": "Retiring", "value": 0.0}, usual | {"metric": "Memory_Bound", "value": 0.1, "level": 2},
+        usual | {"metric": "Frontend_Bound", "value": 0.1, "running": 0.5},
+    ]  # fmt: skip
 
 
-def test_the_page_says_what_was_not_measured():
-    table = found("samples", lambda _: [{"source": "pqos", "metric": "llc_occupancy", "t_ns": 1, "value": 3.0 * MIB}])
-    whole = Results(
-        "synthetic", windows=WINDOWS,
-        resources=table.reset_index(),
-    )  # fmt: skip
-    row = on_page.rows(whole)[0]
-    assert (row["value_text"], row["value_ends"], row["change_text"]) == ("3.00", "[3.00, 3.00]", "× 1.000")
-    assert on_page.lacking(whole) == (
-        "Not measured here in any co-run and its baseline: memory bandwidth, instructions per cycle, "
-        "cache misses per 1000 instructions and level 1 of Top-Down."
-    )
+def occupied(_row):
+    return [{"source": "pqos", "metric": "llc_occupancy", "t_ns": 1, "value": 3.0 * MIB}]
+
+
+def test_tables_of_counts_slots_and_occupancy_and_what_the_page_says():
+    told = {}
+    for kind, rows_of in (("counters", counts), ("topdown", slots), ("samples", occupied)):
+        table = found(kind, rows_of).reset_index()
+        whole = Results("synthetic", windows=WINDOWS, resources=table)
+        text = ("member", "metric", "scene", "baseline", "scale", "unit", "launches", "rounds")
+        rows = [[*(str(row[at]) for at in text), *(f"{row[at]:.6g}" for at in ("value", "baseline_value", "change"))]
+                for row in table.to_dict("records")]  # fmt: skip
+        shown = [f"page: {row['value_text']} {row['value_ends']} {row['change_text']}" for row in on_page.rows(whole)]
+        told[kind] = [*map(" | ".join, rows), *shown, on_page.lacking(whole)]
+    assert_as_before("resources", told)
 
 
 def test_nothing_measured_is_no_row():

@@ -92,14 +92,7 @@ def test_measured_launches_of_a_fixed_number_keep_it():
     cohort = fixed.cohorts[0].id
     more = study(["x"], ["a"], budget={"launches": 6})
     assert rounds(plan(more, measured=fixed.launches, decided={cohort: 9})) == [5, 5, 5, 5, 9, 9]
-    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={cohort: 9}))) == [
-        5,
-        5,
-        5,
-        5,
-        0,
-        0,
-    ]
+    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={cohort: 9}))) == [5, 5, 5, 5, 0, 0]
 
 
 def test_controls_are_not_asked():

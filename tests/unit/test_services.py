@@ -29,6 +29,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.services import load_of, same_service
 from castmates.workloads import identity, request_file
 from tests.unit import makers, windows_maker
+from tests.unit.snapshots import assert_as_before, refusal
 from tests.unit.test_services_coverage import windows_of as queues_of
 from tests.unit.windows_maker import cohort, mix
 
@@ -359,38 +360,20 @@ def results_of(plan, windows, limits=None):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("times", [2.0, 1.0])
-def test_the_first_screen_speaks_of_latency_although_the_rate_is_unchanged(times, monkeypatch):
-    plan = plan_of()
-    windows = windows_of(plan, lambda launch, scene, _: 0.001 * (1 + launch / 1e4) * (times if "corun" in scene else 1))
-    results = results_of(plan, windows)
+def test_words_of_services(monkeypatch):
     monkeypatch.setattr("castmates.report.answer.headline.nothing_left", lambda _: False)
-    found = pairs(results)
-    assert all(pair.is_service for pair in found)
-    said = headline(results, found, {})
-    if times == 2.0:
-        assert said == (
-            "Two mixes answer their slowest requests later, by p99: redis-1000 beside stream (2.0 times as long) and "
-            "redis-2000 beside stream (2.0 times as long)."
-        )
-        assert found[0].note == "p99 2.000 ms, alone 1.000 ms"
-    else:
-        assert said == "No loss: both mixes stay within 2 % of the speed alone."
-    assert words.SPEED in below(results, found)
-
-
-def test_a_saturated_service_is_said_to_be_one():
-    plan = plan_of()
+    plan, told = plan_of(), {}
+    for times in (2.0, 1.0):
+        slower = lambda launch, scene, _, times=times: (1 + launch / 1e4) / 1000 * (times if "corun" in scene else 1)  # noqa: E731
+        results = results_of(plan, windows_of(plan, slower))
+        found = pairs(results)
+        assert all(pair.is_service for pair in found)
+        assert words.SPEED in below(results, found)
+        told[f"{times:g} times as long"] = [headline(results, found, {}), *(pair.note for pair in found)]
     late = lambda _, scene, member: 0.62 if "corun" in scene else 1.0  # noqa: E731, ARG005
     results = results_of(plan, windows_of(plan, lambda *_: 0.001, late), {"p99": 2.0})
-    assert pairs(results)[0].note.startswith("saturated: it answers 62 % of its requests")
-    assert "redis at 2,000 requests a second beside stream (62 %)" in words.saturated(results)[0]
-    told = words.advice(results)
-    assert told[0].startswith("redis alone keeps p99 below 2.000 ms up to 2,000 requests a second (at most 1.000 ms")
-    assert told[1] == (
-        "redis beside stream: no measured load keeps p99 below 2.000 ms; the lowest load that was measured saturates "
-        "the service."
-    )
+    told["saturated"] = [*words.saturated(results), *words.advice(results), pairs(results)[0].note]
+    assert_as_before("services", told)
 
 
 # The catalogue
@@ -406,19 +389,15 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
     assert identity.lack(command, None, str(tmp_path)) == ""
 
 
-@pytest.mark.parametrize(
-    ("keys", "why"),
-    [
-        ({"requests": True}, "has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"),
-        ({"frozen_between_steps": True}, "has 'frozen_between_steps: true', but runs again and again"),
-        ({"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"},
-         "has 'options.device: gpu', so it would be frozen with work queued there"),
-    ],
-)  # fmt: skip
-def test_keys_that_contradict_each_other_are_refused(keys, why):
-    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
-    with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
-        gather_catalogue([], study, "s.yaml", ())
+def test_keys_that_contradict_each_other_are_refused():
+    job = {"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"}
+
+    def said(keys):
+        study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
+        return refusal(gather_catalogue, [], study, "s.yaml", ())
+
+    wrong = {"requests": {"requests": True}, "frozen": {"frozen_between_steps": True}, "a GPU": job}
+    assert_as_before("services-refused", {name: said(keys) for name, keys in wrong.items()})
 
 
 def test_only_a_service_has_requests_and_a_load():

@@ -6,14 +6,10 @@ import pytest
 
 from castmates.runner.rounds.settling import BINS, HALF, Response, Settling, last_off
 from castmates.runner.rounds.slices import Slice
-from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Scene
 
 WATCHED = 0.6
-ALONE, BESIDE = (
-    Scene(name=name, kind=kind, mix="", active=("lead@0",), placebos=(), partition="unmanaged")
-    for name, kind in (("alone", "alone"), ("corun:lead+stream", "corun"))
-)
+ALONE = Scene(name="alone", kind="alone", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
 
 
 def slice_of(scene: Scene, slow_for: float, seed: int) -> Slice:
@@ -32,15 +28,6 @@ def test_bins_behind_the_middle_one_are_what_the_others_are_compared_with(odd, l
     for draw in range(12):
         response.add([2.0 if number == odd else 0.001 * draw for number in range(BINS)])
     assert last_off({"alone": response})[0] == last
-
-
-def test_the_scene_that_settles_slowly_is_named():
-    settling = Settling(0.05, 2.0, "lead@0")
-    settling.watch(WATCHED)
-    slices = [slice_of(ALONE, 0.0, seed) for seed in range(60)] + [slice_of(BESIDE, 0.5, seed) for seed in range(4)]
-    reason = settling.learn(slices)
-    assert reason.kind == ReasonKind.NOT_SETTLED
-    assert "the rate of lead@0 in corun:lead+stream did not become steady" in reason.detail
 
 
 def test_a_launch_that_never_looked_is_not_called_unsteady():

@@ -12,7 +12,7 @@ from castmates.report.figures.index import figures_of
 from tests.unit import machines, sysfs
 
 ROOT = Path(__file__).parents[2]
-STUDIES = sorted((ROOT / "config/studies").glob("*.yaml"))
+STUDIES = [ROOT / "config/config.yaml", *sorted((ROOT / "config/studies").glob("*.yaml"))]
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

@@ -24,7 +24,7 @@ HOST = {
         Event(320, 330, ROOT),  # after the last step
     ],
     "tf_data/1": [  # the thread of Prefetch: its stage is asked here, and has its elements made elsewhere
-        Event(120, 160, f"{ROOT}::ParallelMap"),
+        Event(120, 160, f"{ROOT}::ParallelMap")
     ],
     "tf_data/2": [  # the thread of ParallelMap, which asks its inputs and runs its function elsewhere
         Event(121, 155, "ParallelMapProduce"),

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations import steps
 from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
@@ -93,14 +92,6 @@ def test_quantiles_are_numpys_also_where_numbers_are_too_large_to_pack(drawn, sh
         own = values[group == name]
         want = np.quantile(own, shares) if len(own) else np.full(3, np.nan)
         assert got[name] == pytest.approx(want, nan_ok=True)
-
-
-def test_both_ways_of_ordering_agree(monkeypatch):
-    dice = np.random.default_rng(1)
-    group, values = dice.integers(0, 50, 1000), dice.integers(0, 10**9, 1000)
-    packed = steps._ordered(values, group)
-    monkeypatch.setattr(steps, "BITS", 8)
-    assert (steps._ordered(values, group) == packed).all()
 
 
 def test_names_may_be_categories_in_any_order():

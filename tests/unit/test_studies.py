@@ -13,6 +13,7 @@ from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
 from castmates.study.plan_text import plan_text
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan
 
 PLAN = plan([cohort("c", mix("ranking@0", "stream@1"))], launches=1)
@@ -74,8 +75,7 @@ def test_a_results_folder_stands_for_its_study_file(project, capsys):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["name: golden", 'name:  "golden"  # mine\nleads: [a]\n', "{name: golden}", "title: x\r\nname: golden\r\n"],
+    "text", ["name: golden", 'name:  "golden"  # mine\nleads: [a]\n', "{name: golden}", "title: x\r\nname: golden\r\n"]
 )
 def test_the_name_is_read_as_yaml_reads_it(project, text):
     (project / "config/studies/mine.yaml").write_text(text, newline="")
@@ -119,51 +119,25 @@ def test_confirming_studies_are_found_too(project):
     assert study_file(project / "results/golden-confirm-1").name == "golden-confirm-1.yaml"
 
 
+FULL = [
+    ("{cores: 4}", "distance: [smt]"), ("{cores: 4}", "distance: [core, other-socket]"),
+    ("{cores: 4, sockets: 2, domains: 2}", "distance: [socket]"), ("{cores: 4}", "distance: [core], count: [40]"),
+    ("{cores: 4}", "count: [40]"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("command", ["plan", "sweep"])
-@pytest.mark.parametrize(
-    ("machine", "rule", "sentence"),
-    [
-        (
-            "cores: 4",
-            "distance: [smt]",
-            "chase+stream:smt needs 1 CPU more on the lead's cores (siblings), but there are none.",
-        ),
-        (
-            "cores: 4",
-            "distance: [core, other-socket]",
-            "chase+stream:other-socket needs 1 core on another socket, but there are none.",
-        ),
-        (
-            "{cores: 4, sockets: 2, domains: 2}",
-            "distance: [socket]",
-            "chase+stream:socket needs 1 core around another last-level cache of the lead's socket, "
-            "but there are none.",
-        ),
-        (
-            "cores: 4",
-            "distance: [core], count: [40]",
-            "chase+40 stream:core needs 40 cores more close to the lead, around the same last-level cache, "
-            "but there are 3.",
-        ),
-        (
-            "cores: 4",
-            "count: [40]",
-            "chase+40 stream asks for 41 cores (1 + 40 × 1), but only 4 CPUs (0-3) may be used here; "
-            "lower 'cores' of a workload or take out the mix.",
-        ),
-    ],
-)
-def test_antagonists_that_find_no_place_are_one_sentence_before_anything_starts(
-    command, machine, rule, sentence, project, monkeypatch
-):
+def test_antagonists_that_find_no_place_are_one_sentence_before_anything_starts(command, project, monkeypatch):
     monkeypatch.setattr(snakemake, "sweep", lambda *_: pytest.fail("Snakemake was started"))
-    model = machine if machine.startswith("{") else f"{{{machine}}}"
-    mix = f"{{lead: chase, antagonists: [stream], {rule}}}"
-    (project / "far.yaml").write_text(f"name: far\nplatform: modelled\nmodel: {model}\nmixes: [{mix}]\n")
-    done = ask(command, "far.yaml")
-    assert done.exit_code == 1
-    assert isinstance(done.exception, CastmatesError)
-    assert str(done.exception) == f"far.yaml: the mix {sentence}"
+
+    def said(model, rule):
+        mix = f"{{lead: chase, antagonists: [stream], {rule}}}"
+        (project / "far.yaml").write_text(f"name: far\nplatform: modelled\nmodel: {model}\nmixes: [{mix}]\n")
+        done = ask(command, "far.yaml")
+        assert (done.exit_code, type(done.exception)) == (1, CastmatesError)
+        return str(done.exception)
+
+    assert_as_before("no-place", {f"{model} {rule}": said(model, rule) for model, rule in FULL})
 
 
 def test_fewer_antagonists_are_measured_where_more_find_no_place(project):

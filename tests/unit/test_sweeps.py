@@ -1,5 +1,6 @@
 """Sweeps become cuts that the machine can make; what it cannot give is left out, with a note."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -17,6 +18,7 @@ from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, cuts
 from castmates.study.reading import read_keys
 from tests.unit.caches import cache
+from tests.unit.snapshots import assert_as_before
 
 
 def made(*sweeps: dict, on=None, **keys) -> tuple[dict[str, Cut], list[str]]:
@@ -59,12 +61,6 @@ def test_positions_low_high_and_in_the_middle():
     found, notes = made({"split": 4, "position": 3}, on=cache(shareable=0, sparse=True))
     assert hexes(found) == {"split-4-at-3": ("078", "f87", "f87")}
     assert not notes
-
-
-def test_a_position_that_does_not_fit_is_left_out():
-    found, notes = made({"split": [4, 8], "position": 6}, on=cache(shareable=0))
-    assert list(found) == ["split-4-at-6"]
-    assert notes[1] == "cache.sweeps.1.split: 8 from way 6 on left out: there are 12 ways."
 
 
 def test_the_lead_alone():
@@ -119,95 +115,11 @@ def test_a_curve_is_called_as_its_partitions_without_the_ways_of_the_lead(sweep,
     assert [(cut.name, cut.curve) for cut in made(sweep)[0].values()] == [(name, curve)]
 
 
-def test_everybody_else_may_have_everything():
-    assert hexes(made({"split": 4}, rest="all")[0]) == {"split-4": ("00f", "ff0", None)}
-
-
-def test_sizes_become_ways_and_say_so():
-    found, notes = made({"split": ["25%", "6 MiB", "40%", "2-4/2"]}, on=cache(shareable=0))
-    assert list(found) == ["split-3", "split-4", "split-5", "split-2"]
-    assert notes == ["cache.sweeps.1.split: 40% becomes 5 ways, 7.5 MiB, the nearest that there is."]
-    found, notes = made({"split": ["6MiB", 2]}, on=cache(shareable=0, way_bytes=None))
-    assert list(found) == ["split-2"]
-    assert "does not show how large a way is" in notes[0]
-
-
-def test_what_the_machine_does_not_have_is_left_out_and_said():
-    found, notes = made({"split": [0, "4-14", 20]}, on=cache(shareable=0))
-    assert list(found) == [f"split-{ways}" for ways in range(4, 12)]
-    assert notes == ["cache.sweeps.1.split: 0,12-14,20 left out: from 1 to 11 ways can be given here."]
-    found, notes = made({"split": 40}, on=cache(shareable=0))
-    assert not found
-    assert notes[-1] == "cache.sweeps.1: nothing is left of this sweep on this machine."
-
-
-def test_a_size_that_cannot_be_given_is_said_once():
-    found, notes = made({"split": ["1%", "25%", f"{10**20}%", "90TiB"]}, on=cache(shareable=0))
-    assert list(found) == ["split-3"]
-    assert len(notes) == 3
-    assert notes[0] == "cache.sweeps.1.split: 1% left out: it is 0, and from 1 to 11 ways can be given here."
-    assert notes[1].startswith(f"cache.sweeps.1.split: {10**20}% left out: it is 12")
-
-
-def test_everybody_else_who_gets_too_few_ways_gets_all_and_that_is_said():
-    found, notes = made({"lead_ways": [10, 11, 12]}, on=cache(least_ways=2, shareable=0))
-    assert [cut.rest for cut in found.values()] == [0xC00, None, None]
-    assert notes == [
-        "cache.sweeps.1: lead-11 leaves too few ways for everybody else on the machine, who therefore has all, the "
-        "lead's too."
-    ]
-    assert not made({"lead_ways": 11}, on=cache(least_ways=2, shareable=0), rest="all")[1]
-
-
-def test_masks_without_one_for_the_antagonists_leave_everybody_else_all_ways():
-    found, notes = made({"masks": {"lead": "00f", "a": "ff0"}}, on=cache(shareable=0))
-    assert [cut.rest for cut in found.values()] == [None]
-    assert notes == [
-        "cache.sweeps.1.masks: everybody else on the machine has all ways, because the role antagonists has no mask; "
-        "write one for 'rest' if they should not."
-    ]
-    assert not made({"masks": {"lead": "00f", "a": "ff0", "rest": "ff0"}}, on=cache(shareable=0))[1]
-
-
-def test_masks_on_a_machine_that_only_throttles_are_left_out():
-    found, notes = made({"masks": {"lead": "f"}}, {"bandwidth": {"lead": "20%"}}, on=cache(0, shareable=0))
-    assert list(found) == ["lead-mb20"]
-    assert notes[0] == "cache.sweeps.1.masks: left out: this machine has no masks of the last-level cache."
-
-
-def test_the_same_partition_under_two_names_is_told():
-    found, notes = made({"split": [4, 6]}, {"overlap": [0, 2]}, on=cache(shareable=0))
-    assert len(found) == 4
-    assert notes == ["cache: overlap-0-lead-6 gives everybody the same as split-6; both are measured."]
-
-
 def test_too_many_partitions_are_refused_before_they_are_made():
     rates = dict.fromkeys(("lead", "antagonists", "a", "b", "c", "d", "e", "f"), "all")  # 99 to the power of 8
     one = cache(bandwidth=Bandwidth(unit="%", least=1, step=1, most=100))
     with pytest.raises(CastmatesError, match=r"'cache\.sweeps' make more than 500 partitions; name fewer values"):
         made({"bandwidth": rates}, on=one)
-
-
-def test_ways_that_io_uses_are_told_or_avoided():
-    found, notes = made({"split": [4, 11]})
-    assert notes == [
-        "cache: I/O fills the ways 0xc00 too; they are given to the lead in 1 and to the antagonists in 2 of the 2 "
-        "partitions ('cache.avoid_shared: true' leaves them out).",
-        "cache: split-11 cuts through the ways 0xc00 that I/O fills too: some processors give these ways together "
-        "only, which the kernel does not show, so no such partition is chosen as isolating.",
-    ]
-    found, notes = made({"split": "all"}, avoid_shared=True)
-    assert list(found) == [f"split-{ways}" for ways in range(1, 10)]
-    assert not notes
-    assert hexes(found)["split-4"] == ("00f", "3f0", "3f0")
-
-
-def test_throttles_multiply_and_round_up():
-    found, notes = made({"split": [2, 4], "bandwidth": {"antagonists": ["15%", "20%", "50%"], "lead": "90%"}})
-    assert list(found) == [f"split-{ways}-antagonists-mb{rate}-lead-mb90" for ways in (2, 4) for rate in (20, 50)]
-    assert "cache.sweeps.1.bandwidth.antagonists: 15% becomes 20 %, the next that there is." in notes
-    found, _ = made({"bandwidth": {"stream": "all"}})
-    assert [cut.named["stream"].bandwidth for cut in found.values()] == list(range(10, 100, 10))
 
 
 @given(st.integers(1, 100), st.integers(1, 20), st.integers(1, 20))
@@ -219,43 +131,60 @@ def test_a_throttle_is_planned_as_it_is_written(percent, least, step):
         assert rounded(given_, one) == given_
 
 
-def test_throttles_in_other_units():
-    intel = cache(bandwidth=Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96))
-    amd = cache(bandwidth=Bandwidth(unit="1/8 GB/s", least=1, step=1, most=2048))
-    sweep = {"bandwidth": {"antagonists": ["2 GB/s", "20%"]}}
-    assert "all left out: it means steps of per cent" in made({"bandwidth": {"lead": "all"}}, on=amd)[1][0]
-    found, notes = made(sweep, on=intel)
-    assert [cut.antagonists.bandwidth for cut in found.values()] == [1910]
-    assert notes == [
-        "cache.sweeps.1.bandwidth.antagonists: 2 GB/s becomes 1910 MiB/s, the next that there is.",
-        "cache.sweeps.1.bandwidth.antagonists: 20% left out: this machine throttles bandwidth in MiB/s.",
-    ]
-    assert [cut.antagonists.bandwidth for cut in made(sweep, on=amd)[0].values()] == [16]
-    found, notes = made(sweep, on=cache(bandwidth=None))
-    assert not found
-    assert notes[0] == "cache.sweeps.1.bandwidth: left out: this machine cannot throttle memory bandwidth."
+IO, ONLY_THROTTLES = {"on": cache()}, {"on": cache(0, shareable=0)}
+TWO = {"on": cache(least_ways=2, shareable=0)}
+RATES = {"bandwidth": {"antagonists": ["2 GB/s", "20%"]}}
+MASKED = {"lead": "0x00f", "antagonists": "ff0", "stream": {"data": "0xf00"}}
 
 
-def test_code_and_data_of_the_lead():
-    found, _ = made({"split": 4, "code": [1, 4]}, on=cache(cdp=True, shareable=0))
-    assert {name: (f"{cut.lead.mask:03x}", f"{cut.lead.code:03x}") for name, cut in found.items()} == {
-        "split-4-code-1": ("00e", "001")
+def mbps(unit, step, most):
+    return {"on": cache(bandwidth=Bandwidth(unit=unit, least=step, step=step, most=most))}
+
+
+def test_cuts_and_notes():
+    """What each sweep becomes on a machine, mask by mask, and what is left out of it, are in the file of words."""
+    without_size = {"on": cache(shareable=0, way_bytes=None)}
+    of = {
+        "a position that does not fit": ({"split": [4, 8], "position": 6},),
+        "everybody else has everything": ({"split": 4}, {"rest": "all"}),
+        "sizes": ({"split": ["25%", "6 MiB", "40%", "2-4/2"]},),
+        "sizes of unknown ways": ({"split": ["6MiB", 2]}, without_size),
+        "what the machine does not have": ({"split": [0, "4-14", 20]},),
+        "nothing is left": ({"split": 40},),
+        "sizes that cannot be given": ({"split": ["1%", "25%", f"{10**20}%", "90TiB"]},),
+        "too few ways for everybody else": ({"lead_ways": [10, 11, 12]}, TWO),
+        "too few ways, and everything anyway": ({"lead_ways": 11}, {**TWO, "rest": "all"}),
+        "masks without antagonists": ({"masks": {"lead": "00f", "a": "ff0"}},),
+        "masks with a rest": ({"masks": {"lead": "00f", "a": "ff0", "rest": "ff0"}},),
+        "masks where there are none": ({"masks": {"lead": "f"}}, {"bandwidth": {"lead": "20%"}}, ONLY_THROTTLES),
+        "the same under two names": ({"split": [4, 6]}, {"overlap": [0, 2]}, {}),
+        "ways of I/O": ({"split": [4, 11]}, IO),
+        "ways of I/O avoided": ({"split": "all"}, {**IO, "avoid_shared": True}),
+        "throttles": ({"split": [2, 4], "bandwidth": {"antagonists": ["15%", "20%", "50%"], "lead": "90%"}}, IO),
+        "all throttles": ({"bandwidth": {"stream": "all"}}, IO),
+        "all throttles in GB/s": ({"bandwidth": {"lead": "all"}}, mbps("1/8 GB/s", 1, 2048)),
+        "rates in MiB/s": (RATES, mbps("MiB/s", 10, 2**32 - 96)),
+        "rates in GB/s": (RATES, mbps("1/8 GB/s", 1, 2048)),
+        "rates without throttles": (RATES, {"on": cache(bandwidth=None)}),
+        "code": ({"split": 4, "code": [1, 4]}, {"on": cache(cdp=True, shareable=0)}),
+        "code without cdp": ({"split": 4, "code": 1},),
+        "masks written out": ({"masks": MASKED},),
+        "masks with a name": ({"name": "m", "masks": {**MASKED, "rest": "800"}, "bandwidth": {"stream": "20%"}}, IO),
     }
-    found, notes = made({"split": 4, "code": 1}, on=cache(shareable=0))
-    assert not found
-    assert "resctrl is not mounted with cdp here" in notes[0]
+    assert_as_before("sweeps", {name: told(*sweeps) for name, sweeps in of.items()})
 
 
-def test_masks_written_out():
-    masked = {"lead": "0x00f", "antagonists": "ff0", "stream": {"data": "0xf00"}}
-    found, _ = made({"masks": masked}, on=cache(shareable=0))
-    (cut,) = found.values()
-    assert cut.name == "lead-00f-antagonists-ff0-stream-f00"
-    assert (cut.lead.mask, cut.antagonists.mask, cut.named["stream"].mask, cut.rest) == (0xF, 0xFF0, 0xF00, 0xFF0)
-    named, _ = made({"name": "mine", "masks": {**masked, "rest": "800"}, "bandwidth": {"stream": "20%"}})
-    assert list(named) == ["mine-stream-mb20"]
-    assert named["mine-stream-mb20"].rest == 0x800
-    assert named["mine-stream-mb20"].named["stream"].mask == 0xF00
+def told(*sweeps):
+    """The cuts of sweeps and their notes; the last one may be keys of the machine and of the study."""
+    *sweeps, keys = sweeps if not sweeps[-1] or {"on", "rest"} & sweeps[-1].keys() else (*sweeps, {})
+    found, notes = made(*sweeps, **({"on": cache(shareable=0)} | keys))
+    for name, cut in found.items():
+        parts = {"lead": cut.lead, "antagonists": cut.antagonists, **cut.named}
+        given_ = [(who, kind, getattr(part, kind)) for who, part in parts.items() for kind in ("mask", "code")]
+        masks_ = [(who, kind, f"{mask:x}") for who, kind, mask in (*given_, ("rest", "mask", cut.rest)) if mask]
+        rates = [(who, "bandwidth", part.bandwidth) for who, part in parts.items() if part.bandwidth]
+        yield f"{name}: {', '.join(' '.join(map(str, each)) for each in [*masks_, *rates])}"
+    yield from notes
 
 
 @pytest.mark.parametrize(
@@ -279,49 +208,25 @@ def test_two_partitions_of_one_name_must_be_the_same():
         made({"name": "mine", "masks": {"lead": "1"}}, {"name": "mine", "masks": {"lead": "3"}})
 
 
-@pytest.mark.parametrize(
-    ("sweep", "expected"),
-    [
-        (
-            {"split": 1, "overlap": 1},
-            "expected one of split, lead_ways, overlap, antagonist_cap, masks, or 'bandwidth'",
-        ),
-        (
-            {"name": "x"},
-            "expected one of split, lead_ways, overlap, antagonist_cap, masks, or 'bandwidth', and not neither",
-        ),
-        ({"split": 1, "lead": 2}, "expected 'lead' beside 'overlap' or 'antagonist_cap' only"),
-        ({"masks": {"lead": "1"}, "position": "high"}, "expected no 'position' beside masks or bandwidth alone"),
-        ({"overlap": 1, "position": 3}, "expected the positions low and high only"),
-        ({"antagonist_cap": 1, "code": 1}, "expected no 'code' without ways of the lead's own"),
-        ({"lead_ways": 1, "bandwidth": {"antagonists": "20%"}}, "expected no throttle for anybody but the lead"),
-        ({"split": "many"}, "'cache.sweeps.1.split' is 'many', but expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"split": [1, 2.5]}, "expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"split": "8-2"}, "expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"split": []}, "expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"split": True}, "expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"split": 1, "position": "left"}, "expected low, high, the number of a way (the first is 0), or a list"),
-        ({"bandwidth": {"lead": 20}}, "expected a bandwidth such as 20% or 2000 MB/s"),
-        ({"masks": {"lead": 15}}, 'expected a way mask in hexadecimal digits and in quotes, such as "0x00f"'),
-        ({"split": "9" * 400 + "%"}, "expected ways such as 4 or 2-8, a size such as 25%"),
-        ({"bandwidth": {"lead": "9" * 400 + "%"}}, "expected a bandwidth such as 20% or 2000 MB/s"),
-        (
-            {"masks": {"lead": "1", "rest": {"data": "2", "code": "4"}}},
-            "expected one mask for the rest of the machine, not code and data apart",
-        ),
-        (5, "'cache.sweeps.1' is 5, but expected keys with values"),
-        ({"masks": 5}, "'cache.sweeps.1.masks' is 5, but expected keys with values"),
-        ({"masks": {"rest": "1"}}, "expected a mask or a throttle for some member"),
-        ({"split": 1, "bandwidth": {"rest": "20%"}}, "expected no throttle for the rest of the machine"),
-        ({"splits": 1}, "unknown key 'cache.sweeps.1.splits', did you mean 'split'?"),
-    ],
-)
-def test_a_mistake_is_one_sentence(sweep, expected):
-    text = yaml.safe_dump({"name": "s", "cache": {"sweeps": [sweep]}})
-    with pytest.raises(CastmatesError) as caught:
-        read_keys(Study, text, "study.yaml")
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
+MISTAKES = [
+    {"split": 1, "overlap": 1}, {"name": "x"}, {"split": 1, "lead": 2}, {"masks": {"lead": "1"}, "position": "high"},
+    {"overlap": 1, "position": 3}, {"antagonist_cap": 1, "code": 1},
+    {"lead_ways": 1, "bandwidth": {"antagonists": "20%"}}, {"split": "many"}, {"split": [1, 2.5]}, {"split": "8-2"},
+    {"split": []}, {"split": True}, {"split": 1, "position": "left"}, {"bandwidth": {"lead": 20}},
+    {"masks": {"lead": 15}}, {"split": "9" * 400 + "%"}, {"bandwidth": {"lead": "9" * 400 + "%"}},
+    {"masks": {"lead": "1", "rest": {"data": "2", "code": "4"}}}, 5, {"masks": 5}, {"masks": {"rest": "1"}},
+    {"split": 1, "bandwidth": {"rest": "20%"}}, {"splits": 1},
+]  # fmt: skip
+
+
+def test_a_mistake_is_one_sentence():
+    def said(sweep):
+        with pytest.raises(CastmatesError) as caught:
+            read_keys(Study, yaml.safe_dump({"name": "s", "cache": {"sweeps": [sweep]}}), "study.yaml")
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert_as_before("sweeps-mistakes", {json.dumps(sweep)[:100]: said(sweep) for sweep in MISTAKES})
 
 
 AMOUNTS = st.one_of(

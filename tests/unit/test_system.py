@@ -71,13 +71,6 @@ def test_what_must_hold_for_any_slowdowns(slowdowns):
         assert found[ANTT] >= 1 - 1e-9
 
 
-@settings(max_examples=25, deadline=None)
-@given(SLOWDOWNS, st.randoms())
-def test_the_order_of_the_members_says_nothing(slowdowns, dice):
-    shuffled = dice.sample(slowdowns, len(slowdowns))
-    assert metrics(slowdowns) == pytest.approx(metrics(shuffled))
-
-
 def rates(losses, without=()):
     """Rates of members that are slower by these factors in the co-run, by launch; `without` has no valid co-run."""
 

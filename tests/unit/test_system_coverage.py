@@ -17,11 +17,7 @@ SEED = 20261123
 STUDIES = 1000
 MANY = 200_000  # launches that show the truth
 COMMON, OWN = 0.01, 0.015  # sd between launches, of all members and of each; log units
-MIXES = {
-    "two, one loses": (0.0, 0.25),
-    "two alike": (0.1, 0.1),
-    "four, graded": (0.02, 0.1, 0.2, 0.4),
-}
+MIXES = {"two, one loses": (0.0, 0.25), "two alike": (0.1, 0.1), "four, graded": (0.02, 0.1, 0.2, 0.4)}
 CONDITIONS = [(mix, launches) for mix in MIXES for launches in (3, 5, 10)]
 ALIKE = ("unfairness", "max slowdown", "Jain")  # noise alone moves these where members are alike
 

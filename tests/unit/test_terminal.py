@@ -17,6 +17,7 @@ from castmates.terminal.sweep import Analysis, Inbox, Note, Sweep, read_note, re
 from castmates.terminal.words import lacks
 from tests.unit.makers import plan, study
 from tests.unit.rounds.makers import slice_of, window_of
+from tests.unit.snapshots import assert_as_before
 
 LONG, SHORT = 30.0, 10.0
 
@@ -135,29 +136,20 @@ def test_windows_are_counted_once_whatever_notes_come(launches):
     assert (sweep.windows.kept, sweep.failed, sweep.done) == (6, 1, 2), "nothing of a failed job was recorded"
 
 
-def test_a_launch_is_a_line(launches):
-    sweep = Sweep(launches, seconds_of, 1)
+def test_lines_of_the_terminal(launches):
+    sweep, again = Sweep(launches, seconds_of, 1), Sweep(launches, seconds_of, 1)
+    who, of = {"python3": 4, "bash": 2}, {launches[0].cohort.id: 2, launches[2].cohort.id: 2}
+    told = {"preparing": list(map(str, region(again, of, "building tfmodels", 0, 100)))}
     sweep.begin(launches[0], 0)
-    sweep.note(
-        note_of(launches[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
-    )
+    sweep.note(note_of(launches[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who=who))
     progress = sweep.end(launches[0].path, 36)
-    assert words.progress_line(progress, 2, 1, 4, 130) == (
-        "1/4  quick 1/2  39 windows kept, 6 rejected (other programs 6: python3, bash)  36 s  about 2 min left"
-    )
+    told["a launch"] = words.progress_line(progress, 2, 1, 4, 130)
     progress.note = note_of(launches[0], status="failed", reason="quick ended with status 1")
-    assert "  failed: quick ended with status 1  " in words.progress_line(progress, 2, 1, 4, 130)
-
-
-def test_the_region_names_what_is_measured_now(launches):
-    sweep = Sweep(launches, seconds_of, 1)
-    job, of = "building tfmodels", {launches[0].cohort.id: 2, launches[2].cohort.id: 2}
-    assert [str(line) for line in region(sweep, of, job, 0, 100)] == [" Preparing   building tfmodels"]
-    sweep.begin(launches[0], 0)
-    sweep.note(note_of(launches[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
-    _, now, windows = region(sweep, of, "", 5, 100)
-    assert str(now) == "   quick beside a, b   launch 1 of 2   round 2 of 3"
-    assert str(windows) == "   14 windows kept, 7 rejected (hypervisor 7)"
+    told["one that failed"] = words.progress_line(progress, 2, 1, 4, 130)
+    again.begin(launches[0], 0)
+    again.note(note_of(launches[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
+    told["measuring"] = list(map(str, region(again, of, "", 5, 100)[1:]))
+    assert_as_before("terminal", told)
 
 
 def foreign(who):
@@ -170,10 +162,7 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
     few = window_of([slice_of(0), spoilt])
     few.reasons = [Reason(ReasonKind.TOO_FEW_CYCLES, "1 of 2 are left (limit 80%; foreign load)")]
     whole = window_of([slice_of(0)])
-    whole.reasons = [
-        foreign("bash"),
-        Reason(ReasonKind.STEAL, "much"),
-    ]
+    whole.reasons = [foreign("bash"), Reason(ReasonKind.STEAL, "much")]
     because, who = progress.grouped([few, whole, window_of([slice_of(0)])])
     assert (dict(because), dict(who)) == ({"foreign load": 2, "steal": 1}, {"python3": 1, "bash": 1})
     assert progress.summary([few, whole]) == "2 rejected (foreign load ×2, steal; python3, bash)"
@@ -183,10 +172,7 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
 def test_who_is_not_visible_takes_time_too_and_the_little_that_is_seen_does_not_stand_for_it():
     beside, alone = window_of([slice_of(0)]), window_of([slice_of(0)])
     unseen = foreign(NOT_VISIBLE)
-    beside.reasons = [
-        unseen,
-        foreign("python (pid 837)"),
-    ]
+    beside.reasons = [unseen, foreign("python (pid 837)")]
     alone.reasons = [unseen]
     _, who = progress.grouped([beside, alone])
     assert who.most_common() == [("a process that is not visible here", 2), ("python (pid 837)", 1)]
@@ -199,11 +185,6 @@ def inbox(monkeypatch):
     yield one
     one.close()
     assert progress.VARIABLE not in os.environ
-
-
-def test_nobody_needs_to_listen(monkeypatch, launches):
-    monkeypatch.setenv(progress.VARIABLE, "castmates-nobody")
-    progress.launching(launches[0])
 
 
 def test_notes_arrive(inbox, launches):

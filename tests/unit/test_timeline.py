@@ -101,8 +101,7 @@ def test_without_samples_the_figure_says_so():
 
 
 @pytest.mark.parametrize(
-    ("said", "mask"),
-    [("L3:0=00f MB:0=50", 15), ("L3CODE:0=3;1=c L3DATA:0=c;1=3", 15), ("MB:0=100", None), ("", None)],
+    ("said", "mask"), [("L3:0=00f MB:0=50", 15), ("L3CODE:0=3;1=c L3DATA:0=c;1=3", 15), ("MB:0=100", None), ("", None)]
 )
 def test_a_mask_is_what_the_kernel_said_of_the_first_cache(said, mask):
     assert mask_of(said) == mask

@@ -15,6 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.timeline import converting as index
 from castmates.timeline.model import Timeline
 from castmates.traces.nesting import fitted, pairs
+from tests.unit.snapshots import assert_as_before, refusal
 from tests.unit.trace_maker import write_trace
 
 DATA = Path(__file__).parent.parent / "data" / "imports"
@@ -338,38 +339,31 @@ def test_a_broken_file_is_a_sentence(tmp_path, name):
     assert refusals or name in TEXTS
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "this file is empty"),
-        (b"\x7fELF\2\1\1" + bytes(100), "none of what can be read"),
-        (b"7 getpid() = 7\n", "have no times; record with `strace -f -ttt -T -o FILE`"),
-        (b"[" * 2000 + b'{"ph":', "none of what can be read"),
-        (b'[{"ph": "X", "ts": "soon", "name": "a"}]', "its events have another form"),
-        (b"   t-12 [000] d..2. 1234567890: sched_switch: x\n", "choose the clock mono"),
-    ],
-)
-def test_a_foreign_file_is_a_sentence(tmp_path, content, words):
-    file = tmp_path / "foreign"
-    file.write_bytes(content)
-    with pytest.raises(CastmatesError, match=re.escape(words)):
-        imported(file)
+FOREIGN = [
+    b"", b"\x7fELF\2\1\1" + bytes(100), b"7 getpid() = 7\n", b"[" * 2000 + b'{"ph":',
+    b'[{"ph": "X", "ts": "soon", "name": "a"}]', b"   t-12 [000] d..2. 1234567890: sched_switch: x\n",
+]  # fmt: skip
 
 
-def test_a_program_that_is_missing_is_a_sentence(tmp_path, monkeypatch):
+def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CastmatesError, match="needs the program babeltrace2: apt-get install babeltrace2"):
-        imported(DATA / "lttng")
+    told = {}
+    for content in FOREIGN:
+        (tmp_path / "foreign").write_bytes(content)
+        told[repr(content[:40])] = refusal(imported, tmp_path / "foreign")
     (tmp_path / "trace.dat").write_bytes(b"\x17\x08\x44tracing6\0\0\0")
-    with pytest.raises(CastmatesError, match="needs the program trace-cmd"):
-        imported(tmp_path / "trace.dat")
-
-
-def test_relative_times_of_several_files_are_refused(tmp_path):
     for thread in (7, 8):
         (tmp_path / f"s.{thread}").write_text("     0.000000 getpid() = 7\n")
-    with pytest.raises(CastmatesError, match="on no common clock"):
-        imported(tmp_path / "s")
+    others = {
+        "without babeltrace2": DATA / "lttng",
+        "without trace-cmd": tmp_path / "trace.dat",
+        "relative times": tmp_path / "s",
+    }
+    told |= {name: refusal(imported, file) for name, file in others.items()}
+    folders = {str(tmp_path): "HERE", str(DATA): "DATA"}
+    for folder, name in folders.items():
+        told = {case: said.replace(folder, name) for case, said in told.items()}
+    assert_as_before("imports-refused", told)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=60))

@@ -15,6 +15,7 @@ from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.perf.reading import read
 from tests.unit.perf_maker import MEMBER, OTHER, PerfData, ping_pong
+from tests.unit.snapshots import assert_as_before, refusal
 
 START = 10**12
 A, B = MEMBER, MEMBER + 1
@@ -131,27 +132,22 @@ def test_threads_of_nobody_have_no_track_and_a_members_children_are_its_own(tmp_
     assert (found["threads"], [*found["threads_of"].values()]) == (1, [1])
 
 
-def test_with_perfs_own_switches_alone_reasons_are_unknown(tmp_path):
+def own_switches():
+    """Blocked, and then perhaps in the queue: who ran instead is not known."""
     made = PerfData(events=("dummy:u",))
-    made.switch(10, A, 0, out=False)
-    made.switch(20, A, 0, out=True, preempted=True)
-    made.switch(30, A, 0, out=False)
-    made.switch(40, A, 0, out=True)
-    made.switch(50, A, 1, out=False)
-    made.switch(60, A, 1, out=True)
-    found, timeline = loaded(made, tmp_path)
-    assert [row[:3] + row[4:] for row in states_of(timeline, A)] == [
-        (10, 20, "running", ""),
-        (20, 30, "preempted", ""),
-        (30, 40, "running", ""),
-        (40, 50, "unknown", "unknown"),  # blocked, and then perhaps in the queue
-        (50, 60, "running", ""),
-    ]
-    assert len(found["missing"]) == 2
-    assert "who ran instead of a thread is not known" in next(iter(found["missing"]))
+    for time, cpu, out, preempted in [
+        (10, 0, 0, 0),
+        (20, 0, 1, 1),
+        (30, 0, 0, 0),
+        (40, 0, 1, 0),
+        (50, 1, 0, 0),
+        (60, 1, 1, 0),
+    ]:
+        made.switch(time, A, cpu, out=bool(out), preempted=bool(preempted))
+    return made
 
 
-def test_a_recording_of_whole_cpus_shows_both_threads_in_each_switch(tmp_path):
+def whole_cpus():
     made = PerfData(events=("sched:sched_switch", "sched:sched_waking"))
     fields = {"prev_pid": OTHER, "prev_state": R, "next_pid": A}
     made.sample("sched:sched_switch", 10, OTHER, 0, fields, pid=OTHER)
@@ -159,16 +155,11 @@ def test_a_recording_of_whole_cpus_shows_both_threads_in_each_switch(tmp_path):
     made.sample("sched:sched_waking", 40, OTHER, 1, {"pid": A, "target_cpu": 0}, pid=OTHER)
     made.sample("sched:sched_switch", 55, OTHER, 0, fields, pid=OTHER)
     made.sample("sched:sched_switch", 60, A, 0, {"prev_pid": A, "prev_state": R, "next_pid": OTHER})
-    _, timeline = loaded(made, tmp_path)
-    assert [row[:3] for row in states_of(timeline, A)] == [
-        (10, 30, "running"),
-        (30, 40, "blocked"),
-        (40, 55, "runnable"),
-        (55, 60, "running"),
-    ]
+    return made
 
 
-def test_in_a_container_the_schedulers_own_numbers_are_translated(tmp_path):
+def in_a_container():
+    """The scheduler's own numbers are others than those that the container sees."""
     made = PerfData()
     made.switch(10, A, 0, out=False)
     made.sample("sched:sched_switch", 20, A, 0, {"prev_pid": 7000, "prev_state": S, "next_pid": 0})
@@ -176,27 +167,19 @@ def test_in_a_container_the_schedulers_own_numbers_are_translated(tmp_path):
     made.sample("sched:sched_waking", 30, B, 1, {"pid": 7000, "target_cpu": 0})
     made.switch(40, A, 0, out=False)
     made.switch(50, A, 0, out=True)
-    _, timeline = loaded(made, tmp_path)
-    assert [row[:3] for row in states_of(timeline, A)][:3] == [
-        (10, 20, "running"),
-        (20, 30, "blocked"),
-        (30, 40, "runnable"),
-    ]
+    return made
 
 
-def test_losses_without_a_time_cut_nothing_and_are_reported_so(tmp_path):
+def lost_at_no_time():
     made = PerfData()
     made.switch(10, A, 0, out=False)
     made.leave(20, A, 0, S, 0)
     made.lost_by_event(30, 0, 5)
-    found, timeline = loaded(made, tmp_path)
-    assert found["lost"] == 5
-    assert (10, 20, "running") in [row[:3] for row in states_of(timeline, A)]
-    (sentence,) = [each for each in found["missing"] if "lost" in each]
-    assert sentence == "5 events were lost, and when is not known: states and sums around them may be wrong."
+    return made
 
 
-def test_where_events_were_lost_no_state_is_claimed(tmp_path):
+def lost():
+    """No state is claimed where events were lost."""
     made = PerfData()
     made.switch(10, A, 0, out=False)
     made.leave(20, A, 0, S, 0)
@@ -207,43 +190,21 @@ def test_where_events_were_lost_no_state_is_claimed(tmp_path):
     made.wake(90, A, 0, by=B)
     made.switch(95, A, 0, out=False)
     made.leave(99, A, 0, S, 0)
-    found, timeline = loaded(made, tmp_path)
-    assert [row[:3] for row in states_of(timeline, A)] == [
-        (10, 20, "running"),
-        (20, 25, "blocked"),
-        (60, 80, "running"),
-        (80, 90, "blocked"),
-        (90, 95, "runnable"),
-        (95, 99, "running"),
-        (99, 100, "blocked"),
-    ]
-    assert found["lost"] == 17
-    lost = timeline.instants[timeline.instants["kind"] == "lost"]
-    assert lost[["t_ns", "value"]].values.tolist() == [[START + 60, 17]]
-    assert any("17 events were lost" in sentence for sentence in found["missing"])
+    return made
 
 
-def test_silence_means_something_where_all_events_were_on(tmp_path):
+def silence():
+    """It means something where all events were on."""
     made = PerfData()
     made.wake(30, B, 0, by=A)
     made.leave(40, A, 0, S, B)  # it ran, then; and the other was blocked until it was woken
     made.switch(41, B, 0, out=False)
     made.call(45, B, 0, FUTEX, 0)
-    _, timeline = loaded(made, tmp_path, span=(0, 100))
-    assert [row[:3] + row[4:] for row in states_of(timeline, A)] == [
-        (0, 40, "running", ""),
-        (40, 100, "blocked", "unknown"),
-    ]
-    assert [row[:3] + row[4:] for row in states_of(timeline, B)] == [
-        (0, 30, "blocked", "futex"),
-        (30, 41, "runnable", "lead@0"),
-        (41, 100, "running", ""),
-    ]
-    calls = [row for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
-    assert calls == [(0, 45, "futex", 0, "began before")]
+    return made
 
 
-def test_a_call_that_goes_on_after_a_freeze_keeps_its_name(tmp_path):
+def frozen_calls():
+    """A call that goes on after a freeze keeps its name."""
     restart, poll = 219, 7
     made = PerfData()
     for time, number, ret in [(10, FUTEX, -516), (30, restart, -516), (50, restart, 0), (70, READ, 1)]:
@@ -256,11 +217,25 @@ def test_a_call_that_goes_on_after_a_freeze_keeps_its_name(tmp_path):
         made.leave(time + 1, B, 0, S, 0)
         made.switch(time + 2, B, 0, out=False)
         made.call(time + 3, B, 0, number, ret)
-    _, timeline = loaded(made, tmp_path, span=(0, 200))
-    calls = [row[2] for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
-    assert calls == ["futex", "futex", "futex", "read", "restart_syscall", "poll", "futex"]
-    waits = [state[4] for state in states_of(timeline, B) if state[2] == "unknown"]
-    assert waits == ["futex", "futex", "futex", "io", "unknown", "poll", "futex"]
+    return made
+
+
+SPANS = {own_switches: None, whole_cpus: None, in_a_container: None, lost_at_no_time: None, lost: None,
+         silence: (0, 100), frozen_calls: (0, 200)}  # fmt: skip
+
+
+def test_states_of_threads(tmp_path):
+    """Each state, call and moment of both threads, and what is missing, in the file of words."""
+
+    def told(made, span):
+        found, timeline = loaded(made(), tmp_path, span)
+        for name, tid in (("A", A), ("B", B)):
+            yield from (f"{name} {row}" for row in intervals_of(timeline, "thread", tid))
+        moments = timeline.instants[timeline.instants["kind"] != "exit"]
+        yield from (f"{row.t_ns - START} {row.kind} {row.value} {row.detail}" for row in moments.itertuples())
+        yield from (f"lost {found['lost']}", *found["missing"])
+
+    assert_as_before("perf-states", {made.__name__: told(made, span) for made, span in SPANS.items()})
 
 
 def whole_of(timeline):
@@ -330,32 +305,22 @@ def test_every_switch_leads_to_one_state_and_a_long_recording_keeps_its_chains(t
     assert (calls["name"] == "write").sum() == 3000
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "does not begin with PERFILE2"),
-        (b"\x7fELF" + bytes(200), "does not begin with PERFILE2"),
-        (gzip.compress(bytes(999), mtime=0), "does not begin with PERFILE2"),
-        (b"2ELIFREP" + bytes(200), "the other byte order"),
-        (b"PERFILE2" + struct.pack("<Q", 16), "through a pipe"),
-        (b"PERFILE2" + struct.pack("<8Q", 104, 144, 104, 144, 300, 0, 0, 0) + bytes(300), "perf did not end it"),
-    ],
-)
-def test_what_is_no_whole_recording_is_a_sentence(tmp_path, content, words):
-    file = tmp_path / "perf.data"
-    file.write_bytes(content)
-    with pytest.raises(CastmatesError, match=words) as problem:
-        read(file)
-    assert str(file) in str(problem.value)
+BROKEN = [
+    b"", b"\x7fELF" + bytes(200), gzip.compress(bytes(999), mtime=0), b"2ELIFREP" + bytes(200),
+    b"PERFILE2" + struct.pack("<Q", 16),
+    b"PERFILE2" + struct.pack("<8Q", 104, 144, 104, 144, 300, 0, 0, 0) + bytes(300),
+]  # fmt: skip
 
 
-def test_a_missing_file_and_another_clock_are_a_sentence(tmp_path):
-    with pytest.raises(CastmatesError, match="No such file"):
-        read(tmp_path / "none")
+def test_what_is_no_whole_recording_is_a_sentence(tmp_path):
+    file, told = tmp_path / "perf.data", {"none": refusal(read, tmp_path / "none")}
+    for number, content in enumerate(BROKEN):
+        file.write_bytes(content)
+        told[f"{number} {content[:8]!r}"] = refusal(read, file)
     made = PerfData(clock=0)
     made.switch(1, A, 0, out=False)
-    with pytest.raises(CastmatesError, match="CLOCK_MONOTONIC"):
-        loaded(made, tmp_path)
+    told["another clock"] = refusal(loaded, made, tmp_path)
+    assert_as_before("perf-refused", {name: said.replace(str(tmp_path), "HERE") for name, said in told.items()})
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The commands for traces find them by their study and by words, before any sweep, and write nowhere else."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from castmates.study.spec import NodeClass
 from castmates.timeline import tables
 from castmates.timeline.tables import read_about
 from tests.unit.makers import plan, study, workloads
+from tests.unit.snapshots import assert_as_before
 from tests.unit.test_node_check import FACTS
 from tests.unit.timeline_maker import made
 
@@ -87,26 +87,17 @@ def test_an_unknown_mix_is_the_same_sentence_everywhere(traced):
         )
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("dlrm+stream", "dlrm+stream"),
-        ("dlrm+stream@split-4", "dlrm+stream@split-4"),
-        ("dlrm beside gups", "dlrm+gups"),
-        ("stream", "dlrm+stream"),
-        ("stream@split-8", "dlrm+stream@split-8"),
-        ("lstm", "lstm+gups@split-4"),
-        ("dlrm", "may mean several traces: dlrm+gups, dlrm+stream;"),
-        ("gups@split-8", "there is no trace of gups@split-8"),
-        ("chase", "there are traces of dlrm+gups"),
-    ],
-)
-def test_a_trace_is_found_by_words_that_only_one_has(words, found):
-    if " traces" in found or "no trace" in found:
-        with pytest.raises(CastmatesError, match=re.escape(found)):
-            trace_of(THERE, words, Path("s"))
-    else:
-        assert trace_of(THERE, words, Path("s")) == found
+def test_a_trace_is_found_by_words_that_only_one_has():
+    asked = ["dlrm+stream", "dlrm+stream@split-4", "dlrm beside gups", "stream", "stream@split-8", "lstm", "dlrm",
+             "gups@split-8", "chase"]  # fmt: skip
+
+    def found(words):
+        try:
+            return trace_of(THERE, words, Path("s"))
+        except CastmatesError as problem:
+            return f"refused: {problem}"
+
+    assert_as_before("traces-by-words", {words: found(words) for words in asked})
 
 
 @pytest.mark.parametrize("to", ["tables", "ctf", "perfetto", "chrome"])
@@ -141,16 +132,10 @@ def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, m
     assert not (tmp_path / "s").exists(), "nor is anything written"
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--events", "foo"], "--events is 'foo': expected 'scheduler', 'syscalls'"),
-        (["--members", "gups"], "--members is 'gups', which is no member of a traced mix; members are chase, stream."),
-        (["--partition", "split-99"], "--partition is 'split-99', which is no partition of this study"),
-    ],
-)
-def test_a_wrong_option_is_named_as_it_was_given(traced, options, sentence):
-    assert sentence in str(run("record", "study.yaml", "stream", "--dry-run", *options).exception)
+def test_a_wrong_option_is_named_as_it_was_given(traced):
+    of = [("--events", "foo"), ("--members", "gups"), ("--partition", "split-99")]
+    told = {" ".join(words): str(run("record", "study.yaml", "stream", "--dry-run", *words).exception) for words in of}
+    assert_as_before("trace-options", told)
 
 
 def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_took(traced):
@@ -163,24 +148,19 @@ def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_to
     assert "about 80 s" in run("record", "study.yaml", "stream", "--dry-run").stdout
 
 
-def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_largest_distance(tmp_path):
+def test_the_report_of_a_trace(tmp_path):
     check = {"with_heartbeat": 8, "in_order": 6, "lag_ns": {"least": -900_000, "most": 20_000}}
     source = {"name": "profile", "events": {"step": 8}, "reason": "", "lost": 0, "alignment checked": check}
     scene = {"scene": "alone", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
-    lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
-    assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
-
-
-def test_a_lead_without_a_graph_is_reported_as_one_without_critical_paths(tmp_path):
-    record = {
-        "status": "measured",
-        "scenes": [],
-        "mix": "a+b",
-        "missing": {"No GHz.": ["numbers"]},
-        "paths": {"reason": "no graph"},
+    records = {
+        "steps beside their heartbeats": {"scenes": [scene]},
+        "a lead without a graph": {"scenes": [], "missing": {"No GHz.": ["numbers"]}, "paths": {"reason": "no graph"}},
     }
-    lines = list(trace_report(record, tmp_path, tmp_path))
-    assert lines[:3] == ["  missing:", "    - No GHz.", "    - Critical paths: no graph."]
+    usual = {"status": "measured", "mix": "a+b"}
+    told = {name: list(trace_report(usual | record, tmp_path, tmp_path)) for name, record in records.items()}
+    assert_as_before(
+        "trace-report", {name: [line.replace(str(tmp_path), "HERE") for line in own] for name, own in told.items()}
+    )
 
 
 def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatch):

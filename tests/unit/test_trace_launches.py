@@ -21,6 +21,7 @@ from castmates.study.trace_launches import (
     trace_name,
 )
 from tests.unit.makers import plan, study, workloads
+from tests.unit.snapshots import assert_as_before, refusal
 
 JOB = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", unit="step")
 PROGRAMS = workloads("plain", "stream", "stress", job=JOB)
@@ -106,35 +107,27 @@ def test_a_mix_is_found_by_words_that_only_it_has(given, found):
         chosen_mix(given, mixes, "study.yaml")
 
 
-@pytest.mark.parametrize(
-    ("keys", "sentence"),
-    [
-        ({"mixes": ["job+gone"]}, "'trace.mixes.1' is 'job+gone', which is no mix of this study; it has job+stream"),
-        (MIX | {"partitions": ["split-4"]}, "'trace.partitions.1' is 'split-4'"),
-        (MIX | {"members": ["stress"]}, "'trace.members.1' is 'stress', which is no member of a traced mix"),
-    ],
-)
-def test_what_the_study_has_not_is_refused_in_a_sentence(keys, sentence):
-    one = study(["job", "plain"], ["stream", "stress"], trace=keys)
-    with pytest.raises(CastmatesError, match=r"^study\.yaml: ") as caught:
-        refuse_unknown_mixes(one, planned().mixes, "study.yaml")
-    assert sentence in str(caught.value)
+def test_what_the_study_has_not_is_refused_in_a_sentence():
+    def said(keys):
+        one = study(["job", "plain"], ["stream", "stress"], trace=keys)
+        return refusal(refuse_unknown_mixes, one, planned().mixes, "study.yaml")
+
+    wrong = [{"mixes": ["job+gone"]}, MIX | {"partitions": ["split-4"]}, MIX | {"members": ["stress"]}]
+    assert_as_before("trace-mixes", {str(keys): said(keys) for keys in wrong})
 
 
-@pytest.mark.parametrize(
-    ("keys", "sentence"),
-    [
-        ("platform: modelled\ntrace: {}", "nothing runs that could be recorded"),
-        ("trace: {events: [keys]}", "trace.events"),
-        ("trace: {seconds: 61}", "trace.seconds"),
-        ("trace: {buffer: 1 KB}", "between 64 KiB and 512 MiB"),
-        ("trace: {most: much}", "an amount of memory with its unit"),
-    ],
-)
-def test_keys_that_cannot_be_are_refused_in_a_sentence(keys, sentence):
-    with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
-        read_keys(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
-    assert sentence in str(caught.value)
+KEYS = [
+    "platform: modelled\ntrace: {}",
+    "trace: {events: [keys]}",
+    "trace: {seconds: 61}",
+    "trace: {buffer: 1 KB}",
+    "trace: {most: much}",
+]
+
+
+def test_keys_that_cannot_be_are_refused_in_a_sentence():
+    text = "name: s\nleads: [job]\nantagonists: [stream]\n"
+    assert_as_before("trace-keys", {keys: refusal(read_keys, Study, f"{text}{keys}\n", "study.yaml") for keys in KEYS})
 
 
 def test_a_name_that_leads_out_of_the_folder_is_refused():

@@ -18,18 +18,12 @@ from castmates.timeline.syscalls import _KINDS, FAULT, UNKNOWN
 from castmates.timeline.tables import write
 from tests.unit.makers import plan, study
 from tests.unit.results_maker import make
+from tests.unit.snapshots import assert_as_before
 from tests.unit.timeline_maker import SCENES, SECOND, made
 
 SOURCE = {"name": "perf", "events": {"state": 600}, "lost": 3, "alignment_ns": 1500, "reason": ""}
-RECORDING = {
-    "kind": "alone",
-    "round": 1,
-    "t0_ns": 0,
-    "t1_ns": SECOND,
-    "rate_on": 40.0,
-    "rate_off": 50.0,
-    "sources": [SOURCE],
-}
+RECORDING = {"kind": "alone", "round": 1, "t0_ns": 0, "t1_ns": SECOND, "rate_on": 40.0, "rate_off": 50.0}
+RECORDING |= {"sources": [SOURCE]}
 MIX = "lead+stream"
 BESIDE = f"corun:{MIX}"
 
@@ -40,13 +34,8 @@ def traced(folder, launches=4, name=MIX):
     scenes = [RECORDING | {"scene": scene} for scene in ("alone", BESIDE)]
     names = timeline.intervals["name"]
     timeline.intervals["name"] = names.cat.rename_categories({SCENES[1]: BESIDE})
-    about = {
-        "status": "measured",
-        "study": "synthetic",
-        "scenes": scenes,
-        "sources": [SOURCE],
-        "missing": {"No GHz here.": ["numbers"]},
-    }
+    about = {"status": "measured", "study": "synthetic", "scenes": scenes, "sources": [SOURCE]}
+    about |= {"missing": {"No GHz here.": ["numbers"]}}
     timeline.about.update(about)
     write(timeline, make(folder, launches=launches) / "traces" / name)
     return read_results(folder)
@@ -92,15 +81,9 @@ def test_the_section_has_recordings_losses_and_states(results):
     (results.folder.trace(MIX) / "open.html").touch()
     (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
-    assert "lead+stream alone 1.0 40.00 50.00 25.0 600 3" in text
-    assert "agree to 1.5 µs or better" in text
-    assert "perf lost 3 events" in text
-    assert "No GHz here." in text
-    assert f'href="../traces/{MIX}/open.html"' in html
-    assert f'href="../traces/{MIX}/flame-lead@0-difference.svg"' in html
-    assert "waits for another thread (futex)" in text
-    assert re.search(r"lead step 20\.00 20\.00 cpu ghz (2\.9|3\.0)\d+ GHz (2\.9|3\.0)\d+ GHz", text)
-    assert 1950 < sum(map(float, re.findall(r"lead (?:runs|woken, waits for a CPU) ([\d.]+)", text))) < 2900
+    assert re.findall(r'href="\.\./traces/([^"]+)"', html) == [f"{MIX}/open.html", f"{MIX}/flame-lead@0-difference.svg"]
+    text = text.replace(str(results.folder.path), "STUDY")
+    assert_as_before("trace-section", {"made": re.split(r"(?<=[.;:]) ", text)})
 
 
 def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_section(tmp_path):

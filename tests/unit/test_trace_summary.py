@@ -17,6 +17,7 @@ from castmates.results.columns.study import frame
 from castmates.results.finding_rules import rules_of
 from castmates.timeline.model import Making, extent, start
 from castmates.timeline.tables import write
+from tests.unit.snapshots import assert_as_before
 from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
 
 TRACE_TABLES = written_by("estimate_traces")
@@ -54,92 +55,52 @@ def test_every_table_has_the_columns_of_its_contract():
         assert {*made_of[name][0]} == {*contract}, name
 
 
-def test_threads_that_share_a_cpu_wait_behind_each_other():
-    row = one(scripted(CROWD), kind="alone")
-    assert (row["seconds"], row["threads"]) == (pytest.approx(0.8), 4)
-    assert (row["running"], row["queued"], row["blocked"]) == pytest.approx((1, 3, 0))
-    assert (row["queued_share"], row["queued_own"], row["queued_others"]) == pytest.approx((0.75, 0.75, 0))
-    assert row["taken_by"] == ""
-    assert row["involuntary_per_s"] == pytest.approx(4 * 250, rel=0.02)
-    assert row["steps"] == pytest.approx(80)
-    assert row["longest_step_ms"] == pytest.approx(10)
-    assert row["longest_step_at_s"] == pytest.approx(0.1)
-
-
-def test_who_ran_instead_is_a_member_a_program_or_not_known():
-    turn = [("running", 6, ""), ("preempted", 1, OTHER), ("runnable", 2, "kworker/0"), ("preempted", 1, "")]
-    row = one(
-        scripted([Thread(LEAD, "main", turn), Thread(OTHER, "stream", [("running", 1, "")], cpu=2)]), kind="alone"
-    )
-    assert (row["queued_share"], row["queued_own"]) == pytest.approx((0.4, 0))
-    assert (row["queued_members"], row["queued_others"]) == pytest.approx((0.1, 0.2))
-    assert row["taken_by"] == "kworker/0"
-    assert (row["queue_p50_us"], row["queue_max_us"]) == pytest.approx((2000, 2000))
-
-
-def test_a_frozen_antagonist_has_no_row_in_the_scene_of_the_lead_alone():
-    threads = [Thread(LEAD, "main", [("running", 1, "")]), Thread(OTHER, "stream", [("blocked", 1, "stop")], cpu=2)]
-    assert [(row["kind"], row["member"], row["role"]) for row in rows(scripted(threads))] == [
-        ("alone", LEAD, "lead"), ("corun", LEAD, "lead"), ("corun", OTHER, "antagonist"),
-    ]  # fmt: skip
-
-
-def test_waits_add_up_to_the_time_of_all_threads():
-    turn = [("running", 2, ""), ("blocked", 1, "futex"), ("runnable", 1, OTHER)]
-    found = [row for row in rows(scripted([Thread(LEAD, "main", turn)]), "trace_waits") if row["kind"] == "alone"]
-    assert {(row["state"], row["reason"]): row["share"] for row in found} == pytest.approx(
-        {("running", ""): 0.5, ("blocked", "futex"): 0.25, ("runnable", OTHER): 0.25}
-    )
-    assert sum(row["thread_seconds"] for row in found) == pytest.approx(0.8)
-    assert sum(row["ms_per_step"] for row in found) == pytest.approx(10)
-
-
-def test_calls_and_faults_are_counted_by_step_and_outside_of_recordings_not_at_all():
-    thread = Thread(LEAD, "main", [("running", 10, "")], calls={"munmap": 2.0, "futex": 0.5}, faults=50, migrations=1)
-    timeline = scripted([thread])
-    row = one(timeline, kind="corun")
-    assert (row["faults_per_step"], row["faults_per_s"]) == pytest.approx((50, 5000), rel=0.02)
-    assert (row["memory_calls_per_step"], row["memory_calls_share"]) == pytest.approx((1, 0.2), rel=0.02)
-    assert row["memory_calls_ms"] == pytest.approx(2, rel=0.02)
-    assert row["migrations_per_cpu_s"] == pytest.approx(100, rel=0.02)
-    assert row["faults_ratio"] == pytest.approx(1)
-    waiting = Thread(LEAD, "main", [("running", 1, ""), ("preempted", 9, "other")], calls={"munmap": 2.0})
-    assert one(scripted([waiting]), kind="corun")["memory_calls_share"] == pytest.approx(1), "of the time on a CPU"
-    calls = one(timeline, "trace_events", kind="alone", event="syscall", name="munmap")
-    assert (calls["per_step"], calls["ms_per_step"], calls["longest_ms"]) == pytest.approx((1, 2, 2), rel=0.02)
-    assert math.isnan(one(timeline, "trace_events", kind="alone", event="fault")["ms_per_step"])
-
-
-def test_faults_are_compared_with_the_same_member_alone():
-    threads = [Thread(LEAD, "main", [("running", 10, "")], faults=each, scenes=[scene])
-               for each, scene in zip((10, 30), SCENES, strict=True)]  # fmt: skip
-    assert one(scripted(threads), kind="corun")["faults_ratio"] == pytest.approx(3, rel=0.02)
-
-
-def test_a_pool_that_is_all_busy_while_a_cpu_idles():
-    threads = [
-        Thread(LEAD, "tf_Compute/1", [("running", 6, ""), ("blocked", 4, "futex")]),
-        Thread(LEAD, "python", [("blocked", 8, "futex"), ("running", 2, "")], cpu=1),
-    ]
-    pool = one(scripted(threads), "trace_pools", kind="alone", pool="tf_Compute")
-    assert (pool["threads"], pool["running"], pool["busy"]) == pytest.approx((1, 0.6, 0.6))
-    assert (pool["all_busy_share"], pool["all_busy_idle_share"]) == pytest.approx((0.6, 0.6))
-    taken = [Thread(LEAD, "tf_Compute", [("running", 5, ""), ("preempted", 5, "other")]), *threads[1:],
-             Thread(LEAD, "x", [("runnable", 1, "other")], cpu=1)]  # fmt: skip
-    assert one(scripted(taken), "trace_pools", kind="alone", pool="tf_Compute")["all_busy_idle_share"] == 0
-    crowd = one(scripted(CROWD), "trace_pools", kind="alone")
-    assert (crowd["pool"], crowd["threads"], crowd["at_once_p99"], crowd["used_share"]) == ("worker", 4, 4, 1)
-    assert (crowd["all_busy_share"], crowd["all_busy_idle_share"]) == pytest.approx((1, 0))
-
-
-def test_an_input_that_works_alone_is_what_the_model_waits_for():
-    threads = [
+RUNS = [("running", 1, "")]
+INSTEAD = [("running", 6, ""), ("preempted", 1, OTHER), ("runnable", 2, "kworker/0"), ("preempted", 1, "")]
+BUSY = Thread(LEAD, "tf_Compute/1", [("running", 6, ""), ("blocked", 4, "futex")])
+SIDE = Thread(LEAD, "python", [("blocked", 8, "futex"), ("running", 2, "")], cpu=1)
+SCRIPTS = {
+    "threads that share a CPU": CROWD,
+    "who ran instead: a member, a program, or not known": [
+        Thread(LEAD, "main", INSTEAD), Thread(OTHER, "stream", RUNS, cpu=2)
+    ],
+    "an antagonist that is frozen alone": [
+        Thread(LEAD, "main", RUNS), Thread(OTHER, "stream", [("blocked", 1, "stop")], cpu=2)
+    ],
+    "waits": [Thread(LEAD, "main", [("running", 2, ""), ("blocked", 1, "futex"), ("runnable", 1, OTHER)])],
+    "calls and faults, ten milliseconds a step": [
+        Thread(LEAD, "main", RUNS, calls={"munmap": 2.0, "futex": 0.5}, faults=50, migrations=1)
+    ],
+    "a call while it waits, of the time on a CPU": [
+        Thread(LEAD, "main", [("running", 1, ""), ("preempted", 9, "other")], calls={"munmap": 2.0})
+    ],
+    "three times as many faults beside": [
+        Thread(LEAD, "main", RUNS, faults=each, scenes=[scene]) for each, scene in zip((10, 30), SCENES, strict=True)
+    ],
+    "a pool that is all busy while a CPU idles": [BUSY, SIDE],
+    "a pool whose CPU another program takes": [
+        Thread(LEAD, "tf_Compute", [("running", 5, ""), ("preempted", 5, "other")]), SIDE,
+        Thread(LEAD, "x", [("runnable", 1, "other")], cpu=1),
+    ],
+    "an input that works alone": [
         Thread(LEAD, "python", [("running", 6, ""), ("blocked", 4, "futex")]),
         Thread(LEAD, "tf_data_map", [("blocked", 5, "futex"), ("running", 3, ""), ("blocked", 2, "io")], cpu=1),
-    ]
-    row = one(scripted(threads), kind="alone")
-    assert row["input_only_share"] == pytest.approx(0.4)
-    assert math.isnan(one(scripted(threads[:1]), kind="alone")["input_only_share"])
+    ],
+}  # fmt: skip
+ABOUT = ("study", "platform", "trace", "partition", "mix", "role", "cohort", "launch")
+
+
+def told(timeline):
+    """The rows of all tables, a line each, without what is not known."""
+    for table in ("trace_summary", "trace_waits", "trace_pools", "trace_events"):
+        for row in rows(timeline, table):
+            known = {name: value for name, value in row.items() if name not in ABOUT and value == value and value != ""}
+            words = (f"{value:.4g}" if isinstance(value, float) else value for value in known.values())
+            yield f"{table}: " + ", ".join(f"{name} {word}" for name, word in zip(known, words, strict=True))
+
+
+def test_known_timelines():
+    assert_as_before("trace-tables", {name: told(scripted(threads)) for name, threads in SCRIPTS.items()})
 
 
 def test_interrupts_on_a_members_cpus_are_its_own():

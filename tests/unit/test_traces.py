@@ -18,14 +18,7 @@ from castmates.workloads.tfmodels.xspace import STEP, rolled
 from tests.unit.trace_maker import trace_bytes, write_trace
 from tests.unit.xspace_file import RECORDED, recorded
 
-NAMES = [
-    "a/b:Mul",
-    "c:Conv2D",
-    "EagerLocalExecute: x",
-    "IteratorGetNextOp::DoCompute",
-    "f:PartitionedCall",
-    "noise",
-]
+NAMES = ["a/b:Mul", "c:Conv2D", "EagerLocalExecute: x", "IteratorGetNextOp::DoCompute", "f:PartitionedCall", "noise"]
 STEPS = [(10, 30, STEP), (30, 55, STEP)]
 
 

@@ -17,10 +17,11 @@ from tests.unit.results_maker import make
 OTHERS = ("emulated", "modelled")
 
 
-@pytest.fixture(params=OTHERS)
-def unmeasured(request, tmp_path):
+@pytest.fixture(params=OTHERS, scope="module")
+def unmeasured(request, tmp_path_factory):
     """A study with stamps that would all be good ones."""
-    return request.param, read_results(make(tmp_path / "study", leads=["a"], antagonists=["b"], platform=request.param))
+    folder = tmp_path_factory.mktemp("unmeasured") / "study"
+    return request.param, read_results(make(folder, leads=["a"], antagonists=["b"], platform=request.param))
 
 
 @pytest.mark.parametrize(

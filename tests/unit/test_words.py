@@ -12,6 +12,7 @@ from castmates.report.machine_facts import MachineFacts
 from castmates.report.text import health, machine, words
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import LAUNCHES, frame
+from tests.unit.snapshots import assert_as_before
 
 NAN = math.nan
 
@@ -41,42 +42,31 @@ def rejected(*kinds):
     return frame(rows, WINDOWS)
 
 
-def test_rejections_are_counted_and_like_reasons_put_together():
+def test_sentences_of_rejections_and_failures():
     windows = rejected("too few steps", "too few steps; steal")
-    said = words.rejection_sentence(launches({"windows_rejected": 2}), windows)
-    assert said == "2 of 10 windows (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
-    assert words.rejection_sentence(launches({}), rejected()) == "None of the 10 windows was rejected."
-    assert words.rejection_sentence(launches(), rejected()) == "Nothing was measured."
-
-
-def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
-    assert words.failure_sentence(launches(failed, failed, {})) == (
-        "2 of 3 launches failed: stream@1 was never ready. `castmates sweep --retry` measures them again."
-    )
-    assert words.failure_sentence(launches(failed)) == (
-        "1 of 1 launch failed: stream@1 was never ready. `castmates sweep --retry` measures it again."
-    )
-    assert "failed: no reason was given. `" in words.failure_sentence(launches({"status": "failed"}))
-    assert words.failure_sentence(launches({}, {})) == "All 2 launches were measured."
-    assert words.failure_sentence(launches()) == "There are no launches."
     many = [{"status": "failed", "reason": f"reason {letter}"} for letter in "abcde"]
-    assert words.failure_sentence(launches(*many)).count("; and 2 further reasons, in the table of launches. `") == 1
-
-
-def test_launches_without_a_clean_round_are_told_with_the_failures():
-    failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
-    said = words.failure_sentence(launches(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 launches failed: it ended. `castmates sweep --retry` measures it again.")
-    assert said.endswith(
-        " 2 launches have a rejected window in every round; `castmates sweep --retry` measures them again too."
+    unclean = {"rounds": 0}
+    failures = {
+        "two of three": [failed, failed, {}],
+        "one of one": [failed],
+        "no reason": [{"status": "failed"}],
+        "none": [{}, {}],
+        "nothing": [],
+        "five reasons": many,
+        "failed and unclean": [failed | unclean, unclean, unclean, {}],
+        "unclean": [unclean, {}],
+        "one failed": [failed, {}],
+    }
+    assert_as_before(
+        "failures",
+        {name: words.failure_sentence(launches(*rows)) for name, rows in failures.items()}
+        | {
+            "rejections": words.rejection_sentence(launches({"windows_rejected": 2}), windows),
+            "no rejection": words.rejection_sentence(launches({}), rejected()),
+            "no launches": words.rejection_sentence(launches(), rejected()),
+        },
     )
-    assert words.failure_sentence(launches(unclean, {})) == (
-        "All 2 launches were measured. 1 launch has a rejected window in every round. "
-        "`castmates sweep --retry` measures it again."
-    )
-    for fine in (launches(failed, {}), launches({}, {})):
-        assert "without a rejected window" not in words.failure_sentence(fine)
 
 
 def test_what_is_not_measured_is_never_called_measured():
@@ -117,44 +107,27 @@ def records(*origins):
     return [{"status": "measured", "host": host, "versions": {"kernel": kernel}} for host, kernel in origins]
 
 
-def test_launches_that_ran_several_versions_of_a_program_are_told():
+def test_launches_that_ran_elsewhere_or_with_other_versions_are_told():
     def record(*versions):
         members = {f"xz@{cpu}": {"package": {"xz-utils": version}} for cpu, version in enumerate(versions)}
         return {"status": "measured", "members": members | {"chase@9": {"package": None}}}
 
-    assert origins([record("5.4.1"), record("5.4.1", "5.4.1")]) == []
-    assert origins([record("5.4.1"), record("5.4.1", "5.4.1"), record("5.6.0")]) == [
-        "The launches ran 2 versions of xz-utils (5.4.1: 2, 5.6.0: 1); their effects are pooled."
-    ]
-
-
-def test_launches_of_several_hosts_or_kernels_are_told():
-    facts = {"hostname": "a", "kernel": "6.1"}
-    assert origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), **facts) == [
-        "The launches come from 2 hosts (a: 3, b: 2); their effects are pooled, "
-        "and the machine below is only one of them."
-    ]
-    (said,) = origins(records(("a", "6.1"), ("a", "6.2")), **facts)
-    assert said.startswith(
-        "The launches come from 2 kernels (6.1: 1, 6.2: 1); their effects are pooled, and the kernel"
+    facts, same = {"hostname": "a", "kernel": "6.1"}, [record("5.4.1"), record("5.4.1", "5.4.1")]
+    assert_as_before(
+        "origins",
+        {
+            "two versions of a program": origins([*same, record("5.6.0")]),
+            "two hosts, one of them here": origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), **facts),
+            "two kernels": origins(records(("a", "6.1"), ("a", "6.2")), **facts),
+            "two other hosts": origins(records(("b", "6.1"), ("c", "6.1")), **facts),
+            "two hosts, and no facts": origins(records(("b", "6.1"), ("c", "6.1"))),
+            "another host and kernel": origins(records(("b", "6.2")), **facts),
+        },
     )
-    assert origins(records(("b", "6.1"), ("c", "6.1")), **facts)[0].endswith("below is none of them.")
-    assert origins(records(("b", "6.1"), ("c", "6.1")))[0].endswith("are pooled.")
-
-
-def test_launches_of_another_host_or_kernel_than_the_described_one_are_told():
-    assert origins(records(("b", "6.2")), hostname="a", kernel="6.1") == [
-        "The launches come from the host b, which is not the machine below (a).",
-        "The launches come from the kernel 6.2, which is not the kernel below (6.1).",
-    ]
-
-
-def test_nothing_is_told_of_origins_that_agree_are_unknown_or_gave_no_number():
-    facts = {"hostname": "a", "kernel": "6.1"}
-    assert origins(records(("a", "6.1"), ("a", "6.1")), **facts) == []
+    failed = {"status": "failed", "host": "b"}
+    for agreed in (same, records(("a", "6.1"), ("a", "6.1")), [{"status": "measured"}, {}]):
+        assert origins([*agreed, failed], **facts) == []
     assert origins(records(("a", "6.1"))) == []
-    assert origins([{"status": "measured"}, {}], **facts) == []
-    assert origins([*records(("a", "6.1")), {"status": "failed", "host": "b"}], **facts) == []
 
 
 def test_a_machine_that_has_everything_lacks_nothing():

@@ -12,6 +12,7 @@ from castmates.trials.workloads.check import Result
 from castmates.trials.workloads.promises import Ended, Seen, Stood, Usage
 from castmates.trials.workloads.tables import results_table, rows
 from castmates.workloads import inputs
+from tests.unit.snapshots import assert_as_before
 
 
 def usage(busy: int = 1, idle: int = 0, memory: int = 10**6, cpus: tuple[int, ...] = (1,)) -> Usage:
@@ -30,46 +31,33 @@ def workload(**keys: object) -> Workload:
     return Workload.model_validate({"command": "x", "progress": "heartbeat", "unit": "step", "memory": "1 GB", **keys})
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (promises.progress(seen(beats=1, units=0), workload()), "reported 1 steps in 2 s"),
-        (promises.progress(seen(units=0), workload()), "makes no rate"),
-        (promises.progress(seen(units_s=0.0), workload()), "bear the same time"),
-        (promises.progress(seen(beats=0, units=0, cpu_s=0.1), workload(progress="runs")), "reported 0 steps"),
-        (promises.progress(seen(beats=0, units=0), workload(unit="run")), "its steps must be shorter"),
-        (promises.freezes(Stood(False, 0, 0.0, True)), "could run while it was frozen"),
-        (promises.freezes(Stood(True, 1, 0.0, True)), "reported 1 steps while it was frozen"),
-        (promises.freezes(Stood(True, 0, 0.2, True)), "used 0.200 s of CPU time while it was frozen"),
-        (promises.freezes(Stood(True, 0, 0.0, False)), "no progress any more after it was frozen"),
-        (promises.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
-        (promises.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
-        (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue states 1 GB"),
-        (promises.ends(Ended(None, False, "")), f"had not ended {LEAVE:g} s after SIGTERM"),
-        (promises.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
-    ],
-)
-def test_a_broken_promise_is_a_sentence(found, said):
-    assert not found.kept
-    assert said in found.broken
+NO_RUN = {"beats": 0, "units": 0}
+BROKEN = [
+    promises.progress(seen(beats=1, units=0), workload()), promises.progress(seen(units=0), workload()),
+    promises.progress(seen(units_s=0.0), workload()),
+    promises.progress(seen(cpu_s=0.1, **NO_RUN), workload(progress="runs")),
+    promises.progress(seen(**NO_RUN), workload(unit="run")), promises.freezes(Stood(False, 0, 0.0, True)),
+    promises.freezes(Stood(True, 1, 0.0, True)), promises.freezes(Stood(True, 0, 0.2, True)),
+    promises.freezes(Stood(True, 0, 0.0, False)), promises.pinned(seen(cpus=(0, 1, 2)), (1,)),
+    promises.threads(seen(busy=5), workload()), promises.memory(seen(memory=1_200_000_000), workload()),
+    promises.ends(Ended(None, False, "")), promises.ends(Ended(0.1, True, "sum differs")),
+]  # fmt: skip
+KEPT = [
+    promises.ready(0.25), promises.progress(seen(), workload()),
+    promises.progress(seen(**NO_RUN), workload(progress="runs")),
+    promises.freezes(Stood(True, 0, 0.0, True)), promises.pinned(seen(), (1,)),
+    promises.threads(seen(busy=4, idle=50), workload()), promises.memory(seen(memory=1_090_000_000), workload()),
+    promises.memory(seen(memory=12 << 20), workload(memory="1 MB")), promises.ends(Ended(1.5, False, "")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("found", "shown"),
-    [
-        (promises.ready(0.25), "0.25 s"),
-        (promises.progress(seen(), workload()), "50 step/s, 5 beats/s"),
-        (promises.progress(seen(beats=0, units=0), workload(progress="runs")), "works; no whole run in 2 s"),
-        (promises.freezes(Stood(True, 0, 0.0, True)), "yes"),
-        (promises.pinned(seen(), (1,)), "1"),
-        (promises.threads(seen(busy=4, idle=50), workload()), "54 (1.0 CPUs)"),
-        (promises.memory(seen(memory=1_090_000_000), workload()), "1.09 GB"),
-        (promises.memory(seen(memory=12 << 20), workload(memory="1 MB")), "0.01 GB"),
-        (promises.ends(Ended(1.5, False, "")), "1.50 s"),
-    ],
-)
-def test_a_kept_promise_shows_what_was_seen(found, shown):
-    assert (found.kept, found.seen) == (True, shown)
+def test_a_broken_promise_is_a_sentence_and_a_kept_one_shows_what_was_seen():
+    assert not any(found.kept for found in BROKEN)
+    assert all(found.kept for found in KEPT)
+    found = {
+        f"{number} {one.promise}": one.seen if one.kept else one.broken for number, one in enumerate([*BROKEN, *KEPT])
+    }
+    assert_as_before("promises", found)
 
 
 def spent(seconds: list[float], together: int) -> Usage:

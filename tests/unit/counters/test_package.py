@@ -15,8 +15,8 @@ from castmates.errors import CastmatesError
 from castmates.linux import uncore_frequency
 from castmates.linux.perf_event import PERF_DEVICES, Attr
 from tests.unit import sysfs
+from tests.unit.snapshots import assert_as_before
 
-MIB = 2**20
 CAS = {"scale": "6.103515625e-5", "unit": "MiB"}
 JOULES = {"scale": "2.3283064365386962890625e-10", "unit": "Joules"}
 
@@ -186,58 +186,34 @@ def test_energy_of_epyc_is_counted_once_for_a_package_whatever_dies_its_kernel_s
     assert len(zones([0], root)) == of_package
 
 
-def test_granite_rapids_has_two_schedulers_in_a_unit(tmp_path):
-    root = sysfs.build(tmp_path, sysfs.xeon())
-    events = {f"cas_count_read_sch{n}": (f"event={5 + n:#x},umask=0xcf", CAS) for n in (0, 1)}
-    unit(root, "uncore_imc_0", 40, "0,2", INTEL, events)
-    asked = [(event.name, event.attr.config, event.scale) for event in sources.wanted(root)[0]]
-    assert asked == [
-        ("cas_count_read_sch0", 0xCF05, pytest.approx(64)),
-        ("cas_count_read_sch1", 0xCF06, pytest.approx(64)),
-    ]
+def test_what_counts_memory_traffic_on_other_servers(tmp_path):
+    """Granite Rapids has two schedulers in a unit; Genoa its controllers, and Rome and Milan the fabric's channels."""
+    fabric, told = {"event": "config:0-7,32-35,59-60", "umask": "config:8-15"}, {}
+
+    def wanted(name, machine=None, vendor="AuthenticAMD", family=0, model=0, **units):
+        root = sysfs.build(tmp_path / name, machine or sysfs.epyc())
+        if family:
+            cpuinfo(root, vendor, family, model)
+        for number, (of, words) in enumerate(units.items()):
+            unit(root, of, 30 + number, "0,2", *words)
+        asked, problems = sources.wanted(root)
+        assert not problems
+        told[name] = [f"{one.metric}: {one.unit.name} {one.name} {one.attr} x {one.scale:g}" for one in asked]
+
+    reads = {f"cas_count_read_sch{n}": (f"event={5 + n:#x},umask=0xcf", CAS) for n in (0, 1)}
+    wanted("Granite Rapids", sysfs.xeon(), uncore_imc_0=(INTEL, reads))
+    controllers = {f"amd_umc_{n}": ({"event": "config:0-7", "rdwrmask": "config:8-9"},) for n in (0, 1)}
+    wanted("Genoa with controllers", family=25, model=17, **controllers, amd_df=(fabric,))
+    for name, family, model in (("Rome", 23, 49), ("Milan", 25, 1), ("Genoa", 25, 17), ("Naples", 23, 1)):
+        wanted(name, family=family, model=model, amd_df=(fabric,))
+    mesh = {"type": "config:0-15", "eventid": "config:16-26"}
+    wanted("Arm mesh", arm_cmn_0=(mesh, {"hnf_mc_reqs": ("type=0x5,eventid=0xd", {})}))
+    assert_as_before("memory-traffic", told)
 
 
 def cpuinfo(root, vendor, family, model):
     lines = f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}"
     sysfs.write(root / "proc/cpuinfo", lines)
-
-
-def test_epyc_genoa_counts_its_memory_controllers_and_not_the_fabric(tmp_path):
-    root = sysfs.build(tmp_path, sysfs.epyc())
-    cpuinfo(root, "AuthenticAMD", 25, 17)
-    for number in range(2):
-        unit(root, f"amd_umc_{number}", 30 + number, "0", {"event": "config:0-7", "rdwrmask": "config:8-9"})
-    unit(root, "amd_df", 12, "0,32", {"event": "config:0-7,32-37", "umask": "config:8-15,24-27"})
-    asked = [(event.metric, event.unit.name, event.attr.config) for event in sources.wanted(root)[0]]
-    assert asked == [
-        (sources.READ, "amd_umc_0", 0x10A), (sources.READ, "amd_umc_1", 0x10A),
-        (sources.WRITTEN, "amd_umc_0", 0x20A), (sources.WRITTEN, "amd_umc_1", 0x20A),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("family", "model", "events"),
-    [(23, 49, 8), (25, 1, 8), (25, 17, 0), (23, 1, 0)],
-    ids=["Rome", "Milan", "Genoa", "Naples"],
-)
-def test_rome_and_milan_count_the_fabrics_channels(tmp_path, family, model, events):
-    root = sysfs.build(tmp_path, sysfs.epyc())
-    cpuinfo(root, "AuthenticAMD", family, model)
-    unit(root, "amd_df", 12, "0,32", {"event": "config:0-7,32-35,59-60", "umask": "config:8-15"})
-    asked, _ = sources.wanted(root)
-    assert [event.metric for event in asked] == [sources.MOVED] * events
-    if events:
-        assert asked[-1].attr.config == 0xC7 | 1 << 32 | 0x3800
-        assert {event.scale for event in asked} == {64}
-
-
-def test_an_arm_mesh_counts_requests_to_memory(tmp_path):
-    root = sysfs.build(tmp_path, sysfs.epyc())
-    formats = {"type": "config:0-15", "eventid": "config:16-26"}
-    unit(root, "arm_cmn_0", 9, "0", formats, {"hnf_mc_reqs": ("type=0x5,eventid=0xd", {})})
-    ((event,), problems) = sources.wanted(root)
-    assert problems == []
-    assert (event.metric, event.attr.config, event.scale) == (sources.MOVED, 0xD0005, 64)
 
 
 def test_a_unit_that_castmates_cannot_read_is_reported_and_the_others_count(xeon):

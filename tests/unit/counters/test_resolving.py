@@ -1,5 +1,7 @@
 """What an event is for perf, read from its own output; and the table for where there is no perf."""
 
+from pathlib import Path
+
 import pytest
 
 from castmates.counters.events.resolving import ask_perf, attributes, resolve
@@ -9,53 +11,13 @@ from castmates.study.counter_keys import KERNEL_SETS
 from tests.needs import lacks
 
 RULE = "------------------------------------------------------------\n"
+
+
+DATA = Path(__file__).parents[2] / "data/perf_events"
 # Recorded: perf 6.1.187, `perf stat -vv -e cycles:u -e page-faults true`, a machine without hardware counters.
-RECORDED = f"""Using CPUID AuthenticAMD-25-1-1
-Control descriptor is not initialized
-{RULE}perf_event_attr:
-  size                             128
-  sample_type                      IDENTIFIER
-  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
-  disabled                         1
-  inherit                          1
-  exclude_kernel                   1
-  exclude_hv                       1
-  enable_on_exec                   1
-  exclude_guest                    1
-{RULE}sys_perf_event_open: pid 5221  cpu -1  group_fd -1  flags 0x8
-sys_perf_event_open failed, error -2
-Warning:
-cycles:u event is not supported by the kernel.
-{RULE}perf_event_attr:
-  type                             1
-  size                             128
-  config                           0x2
-  sample_type                      IDENTIFIER
-  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
-  disabled                         1
-  inherit                          1
-  enable_on_exec                   1
-  exclude_guest                    1
-{RULE}sys_perf_event_open: pid 5221  cpu -1  group_fd -1  flags 0x8 = 3
-page-faults: -1: 50 886666 886666
-"""
+RECORDED = (DATA / "recorded-6.1.txt").read_text()
 # Public: what perf 6.15 prints on a Raptor Lake, from github.com/intel/perfmon/issues/317 (one event of it).
-RAPTOR_LAKE = f"""Using CPUID GenuineIntel-6-B7-1
-Attempt to add: cpu_core/FRONTEND_RETIRED.DSB_MISS/
-..after resolving event: cpu_core/event=0xc6,period=0x186a7,umask=0x1,frontend=0x11/
-{RULE}perf_event_attr:
-  type                             4 (cpu_core)
-  size                             136
-  config                           0x1c6 (frontend_retired.dsb_miss)
-  sample_type                      IDENTIFIER
-  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
-  disabled                         1
-  inherit                          1
-  enable_on_exec                   1
-  exclude_guest                    1
-  {{ bp_addr, config1 }}             0x11
-{RULE}sys_perf_event_open: pid 15
-"""
+RAPTOR_LAKE = (DATA / "raptor-lake-6.15.txt").read_text()
 
 
 def asked(kind, config, times="TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING", more=""):

@@ -13,6 +13,7 @@ from castmates.linux.owner import boot_id
 from castmates.runner.cleanup.restore import Restored
 from tests.needs import lacks
 from tests.unit import sysfs
+from tests.unit.snapshots import assert_as_before, refusal
 
 ME = Grantee("somebody", os.geteuid(), os.getegid())  # whom everybody may give files to
 PARANOID = "proc/sys/kernel/perf_event_paranoid"
@@ -160,18 +161,9 @@ def test_a_grant_outlives_the_command_and_restore(root):
     assert not [entry for journal in journals() for entry in journal.entries()]
 
 
-@pytest.mark.parametrize(
-    ("name", "environment", "sentence"),
-    [
-        (None, {}, "name the user who runs sweeps"),
-        ("no-such-user", {}, "there is no user 'no-such-user'"),
-        ("root", {}, "is root, who needs no grant"),
-        (None, {"SUDO_USER": "root"}, "is root, who needs no grant"),
-    ],
-)
-def test_who_is_asked_for_is_said(name, environment, sentence):
-    with pytest.raises(CastmatesError, match=sentence):
-        find_grantee(name, environment)
+def test_who_is_asked_for_is_said():
+    of = [(None, {}), ("no-such-user", {}), ("root", {}), (None, {"SUDO_USER": "root"})]
+    assert_as_before("grantees", {f"{name} {there}": refusal(find_grantee, name, there) for name, there in of})
 
 
 def test_who_called_sudo_is_meant():

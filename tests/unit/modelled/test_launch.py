@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.errors import CastmatesError
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.study.schedule import stretches
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
+from tests.unit.snapshots import assert_as_before, refusal
 
 
 def played(tmp_path, monkeypatch, text, number=1):
@@ -81,29 +81,21 @@ def test_the_same_launch_is_the_same_again(tmp_path, monkeypatch):
     assert first["rate"].nunique() == len(first)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (STUDY.replace("[flood]", "[mute]"), "the workload 'mute' has no 'model'"),
-        (STUDY.replace("platform: modelled\n", ""), "the workload 'ranking' has a 'model' but no 'command'"),
-        (STUDY + "model: {ways: 0}\n", "'model.ways' is 0, but expected greater than or equal to 1"),
-        (STUDY + "model: {way_size: much}\n", "'model.way_size' is 'much', but expected an amount of memory"),
-        (STUDY + "model: {ways: 4, least_ways: 5}\n", "'model.least_ways' is 5, but expected no more than"),
-        (STUDY + "model: {noise: {window: big}}\n", "'model.noise.window' is 'big', but expected a share"),
-        (STUDY.replace("modelled", "guessed"), "'platform' is 'guessed', but expected 'measured' or 'modelled'"),
-    ],
-)
-def test_errors_are_one_sentence(tmp_path, text, expected):
-    text = text.replace("name: example", "name: example\nworkloads: {mute: {command: sleep 1}}")
-    with pytest.raises(CastmatesError) as raised:
-        project_of(tmp_path, text)
-    assert expected in str(raised.value)
+def test_errors_are_one_sentence(tmp_path):
+    reuse = "reuse: [{size: 1 MiB, share: 60%}, {size: 2 MiB, share: 60%}]"
+    texts = [
+        STUDY.replace("[flood]", "[mute]"), STUDY.replace("platform: modelled\n", ""),
+        STUDY.replace("modelled", "guessed"), STUDY + "model: {ways: 0}\n", STUDY + "model: {way_size: much}\n",
+        STUDY + "model: {ways: 4, least_ways: 5}\n", STUDY + "model: {noise: {window: big}}\n",
+        STUDY.replace("name: example", f"name: example\nworkloads: {{odd: {{model: {{compute: 1.0, {reuse}}}}}}}"),
+    ]  # fmt: skip
 
+    def said(text):
+        if "odd" not in text:
+            text = text.replace("name: example", "name: example\nworkloads: {mute: {command: sleep 1}}")
+        return refusal(project_of, tmp_path, text).replace(str(tmp_path), "")
 
-def test_shares_of_working_sets_come_to_all_at_most(tmp_path):
-    model = "model: {compute: 1.0, accesses: 1, reuse: [{size: 1 MiB, share: 60%}, {size: 2 MiB, share: 60%}]}"
-    with pytest.raises(CastmatesError, match="whose shares add up to 100 % at most"):
-        project_of(tmp_path, STUDY + f"workloads: {{odd: {{{model}}}}}\n")
+    assert_as_before("modelled", {str(number): said(text) for number, text in enumerate(texts, 1)})
 
 
 def test_every_stretch_begins_with_caches_that_hold_next_to_nothing_of_the_members(quiet):

@@ -1,28 +1,14 @@
 """SPEC's command files are read as its own specinvoke reads them."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.workloads.suites.speccmds import NotUnderstood, from_dry_run, parse
 
-WRITTEN = """\
-# made by runcpu
--S 1
--E LD_LIBRARY_PATH /usr/lib64:/lib64
--E NOTE two words
--E EMPTY
--r
--N C
--b 3 of $BIND
--C /spec/run_base_test_mine.0000
--C /spec/run_base_test_mine.0001
-
--o a.out -e a.err ../run_base_test_mine.0000/prog_base.mine in.$SPECCOPYNUM --flag -o x > a.out 2>> a.err
--k -o b.cmp specperl specdiff -m -l 10 ref b.out > b.cmp
-__END__
--o never.out never
-"""
+WRITTEN = (Path(__file__).parents[2] / "data/suites/speccmds.cmd").read_text()
 
 
 def test_a_command_file_says_environment_folder_and_commands():
@@ -38,10 +24,7 @@ def test_a_command_file_says_environment_folder_and_commands():
 @pytest.mark.parametrize(("how", "words"), [("C", "0<&-"), ("N", "< /dev/null"), ("z", "< /dev/null")])
 def test_without_r_redirections_are_added(how, words):
     found = parse(f"-N {how}\n-o a.out -e a.err prog x\n-i in -o b.out prog y\n")
-    assert [one.line for one in found.commands] == [
-        f"prog x {words} > a.out 2>> a.err",
-        "prog y < in > b.out",
-    ]
+    assert [one.line for one in found.commands] == [f"prog x {words} > a.out 2>> a.err", "prog y < in > b.out"]
 
 
 @pytest.mark.parametrize(
