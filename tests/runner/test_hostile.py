@@ -94,9 +94,18 @@ def measured(bad: Workload, cache: Path, folder: Path) -> dict:
         ("os.remove(path); open(path, 'wb').write(bytes(100))", "has spoilt its heartbeat file"),
         ("open(path, 'r+b').write(b'x' * 4096)", "heartbeat file"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), 40)", "was killed by signal 40"),
         ("os.fork() and os._exit(0)", "ended by itself with status 0"),
     ],
-    ids=["cut", "removed", "replaced", "rubbish", "kills itself", "goes into the background"],
+    ids=[
+        "cut",
+        "removed",
+        "replaced",
+        "rubbish",
+        "kills itself",
+        "by a signal without a name",
+        "goes into the background",
+    ],
 )
 def test_a_deed_that_fails_the_launch_is_a_sentence(cache, tmp_path, mark, deed, said):
     record = measured(hostile(deed), cache, tmp_path)

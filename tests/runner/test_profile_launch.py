@@ -177,8 +177,11 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
 
 @needs_two
 def test_in_a_launch_of_the_first_epoch_each_scene_is_traced_from_storage_and_from_memory(tmp_path, cache):
-    record = launched("well", tmp_path, cache, first_epoch=True)
+    record = launched("well", tmp_path, cache, keep=0, first_epoch=True)
     assert record["first_epoch"] is True
+    assert [trace["kept"] for trace in record["traces"]] == [""] * 8, "they are kept as long as they fit"
+    assert not list(tmp_path.rglob("*.xplane.pb"))
+    assert len(tables(tmp_path)[0]) == 8 * STEPS
     for scene in ("alone", "corun:lead+beside"):
         own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["round"])
         about = [(each["round"], each["pair"], each["epoch"], each["storage_bytes"]) for each in own]
@@ -195,14 +198,6 @@ def test_a_trace_that_is_of_no_first_epoch_has_a_reason_and_no_rows(tmp_path, ca
     assert {each["reason"] for each in record["traces"] if each["epoch"] == "first"} <= {reason}
     assert [each["reason"] for each in record["traces"]].count("") == taken
     assert len(tables(tmp_path)[0]) == taken * STEPS
-
-
-@needs_two
-def test_traces_are_kept_as_long_as_they_fit(tmp_path, cache):
-    record = launched("well", tmp_path, cache, keep=0)
-    assert [trace["kept"] for trace in record["traces"]] == [""] * 4
-    assert not list(tmp_path.rglob("*.xplane.pb"))
-    assert len(tables(tmp_path)[0]) == 4 * STEPS
 
 
 @needs_two
