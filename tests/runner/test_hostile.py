@@ -32,7 +32,7 @@ from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
 from tests.builds import fill
-from tests.needs import lacks
+from tests.needs import insist, lacks
 from tests.runner.stage import PYTHON, counter, plan_of
 from tests.runner.test_launch import nobody_left, start_runner, wait_for_round
 from tests.unit.simulated.test_record import TABLES, outcome_of
@@ -265,10 +265,11 @@ def test_a_log_is_cut_in_the_middle_while_its_writer_goes_on(tmp_path, monkeypat
 
 
 @needs_two
-@needs_root
 def test_a_fork_bomb_is_bounded_and_named(cache, tmp_path, mark, monkeypatch):
-    if cgroups.find_pids_home() is None and "pids" not in Path("/sys/fs/cgroup/cgroup.controllers").read_text():
-        pytest.skip("no pids controller")
+    if cgroups.find_pids_home() is None:
+        insist("root")
+        if "pids" not in Path("/sys/fs/cgroup/cgroup.controllers").read_text():
+            pytest.skip("no pids controller")
     monkeypatch.setattr(task_bound, "TASKS", 50)
     bomb = """
 for _ in range(200):
