@@ -107,7 +107,7 @@ def counted(pid):
     return wait_for(still, "all threads to block")
 
 
-@pytest.mark.needs("tracing", "events")
+@pytest.mark.needs("root", "tracing", "events")
 def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program):
     assert program.stdout.readline() == b"ready\n"
     before, file = counted(program.pid), tmp_path / "perf.data"

@@ -19,7 +19,7 @@ from castmates.protocols import Held
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.study.counter_keys import SETS
 from castmates.study.spec import Counting
-from tests.needs import lacks, why_not
+from tests.needs import insist, lacks, why_not
 from tests.runner.test_collectors import SLEEPS, TICKS_S, Worker, let_them_sleep, spent, threads_that_sleep
 from tests.waiting import wait_for
 
@@ -37,7 +37,9 @@ class Pretended(Event):
 
 @pytest.fixture(params=["cgroup", "thread"])
 def held(request):
-    """A worker on one CPU, in its own control group or in none."""
+    """A worker on one CPU, in its own control group or in none; a group's counters are those of whole CPUs."""
+    if request.param == "cgroup":
+        insist("whole-cpus")
     worker, freezer = Worker(), choose_freezer("counting")
     os.sched_setaffinity(worker.pid, {CPU})
     try:
