@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import psutil
 import pytest
@@ -14,24 +13,12 @@ from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 from castmates.workloads.native import build as native
 from tests.runner.kernel_cases import RUNS
-from tests.runner.programs import PATIENCE, run, start, wait_until
+from tests.runner.programs import PATIENCE, command, run, start, wait_until
 
 
 def test_every_kernel_is_run():
     words = [getattr(one, "values", one)[0] for one in RUNS]  # some have marks
     assert {word.split()[0] for word in words} == {*native.KERNELS}.difference(native.KEEPERS)
-
-
-def command(kernels: Path, words: str, *more: str) -> list[str | Path]:
-    name, *options = words.split()
-    return [kernels / name, *options, *more]
-
-
-@pytest.fixture
-def beats(tmp_path: Path) -> Path:
-    path = tmp_path / "beats"
-    create(path)
-    return path
 
 
 @pytest.mark.parametrize(("words", "units"), RUNS)

@@ -1,6 +1,5 @@
 """A launch with real processes: what it records, how it fails, and that nothing is left running."""
 
-import json
 import os
 import select
 import signal
@@ -26,15 +25,10 @@ from castmates.study.model import Workload
 from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 from tests.needs import lacks
-from tests.runner.stage import PYTHON, counter, plan_of
+from tests.runner.stage import PYTHON, counter, measured, plan_of
 from tests.waiting import OF_LOCK, PATIENCE, wait_for
 
 pytestmark = pytest.mark.needs("two-cpus")
-
-
-def measured(plan: Plan, cache: Path, folder: Path) -> dict:
-    measure_launch(plan, plan.launches[0].path, folder, cache)
-    return json.loads((folder / "launch.json").read_text())
 
 
 # The script that measures a launch, where there are no control groups.
@@ -63,7 +57,7 @@ def good(cache, kind, tmp_path_factory):
         patch.setenv("OMP_NUM_THREADS", "64")  # as a workflow engine would export it
         if kind == "signals":
             patch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
-        record = measured(plan, cache, folder)
+        record = measured(plan, folder, cache)
     assert record["freezer"] == kind
     assert os.sched_getaffinity(0) == before
     return plan, folder, record
@@ -154,7 +148,7 @@ def test_the_search_for_those_left_finds_them(mark):
 )
 def test_a_workload_that_never_gets_ready_is_a_result(cache, tmp_path, mark, command, keys, said):
     bad = Workload.model_validate({"command": command, **keys})
-    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), tmp_path, cache)
     assert record["status"] == "failed"
     assert "bad@1" in record["reason"]
     assert said in record["reason"]
@@ -179,7 +173,7 @@ while True:
     beat.beat()
 """
     wrong = Workload(command=[PYTHON, "-c", check], progress="heartbeat", unit="step")
-    record = measured(plan_of({"lead": counter(), "wrong": wrong}, ["wrong"], cache, rounds=1), cache, tmp_path)
+    record = measured(plan_of({"lead": counter(), "wrong": wrong}, ["wrong"], cache, rounds=1), tmp_path, cache)
     assert record["status"] == "failed"
     assert 'wrong@1 found its own result to be wrong; it last wrote "the sum is 3, not 4"' in record["reason"]
     assert pd.read_parquet(tmp_path / "windows.parquet").empty

@@ -1,12 +1,10 @@
 """A launch under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
@@ -19,7 +17,7 @@ from castmates.runner.rounds import round as rounds
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.study.schedule import stretches
 from castmates.study.spec import REST, Plan, Scene, Share
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of, tables, with_cohort
 
 pytestmark = pytest.mark.needs("two-cpus")
 
@@ -48,13 +46,12 @@ class Driver(ResctrlAllocator):
 
 def _partitioned(plan: Plan) -> Plan:
     """The plan with its co-run under a split too."""
-    (one,) = plan.launches
-    corun = next(scene for scene in one.cohort.scenes if scene.kind == "corun")
+    (cohort,) = plan.cohorts
+    corun = next(scene for scene in cohort.scenes if scene.kind == "corun")
     split = Scene.model_validate(
         corun.model_dump() | {"name": f"{corun.name}@split-1", "partition": "split-1", "shares": SPLIT}
     )
-    cohort = one.cohort.model_copy(update={"scenes": (*one.cohort.scenes, split)})
-    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
+    return with_cohort(plan, cohort.model_copy(update={"scenes": (*cohort.scenes, split)}))
 
 
 def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch) -> tuple[dict, pd.DataFrame]:
@@ -62,8 +59,7 @@ def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch
     monkeypatch.setattr(hardware, "choose", lambda *_: (driver, NoMonitor()))
     # Whether rates are steady depends on what else runs on this machine.
     monkeypatch.setattr(rounds, "lead_in", lambda *_: LeadIn())
-    measure_launch(plan, plan.launches[0].path, folder, cache)
-    return json.loads((folder / "launch.json").read_text()), pd.read_parquet(folder / "windows.parquet")
+    return measured(plan, folder, cache), *tables(folder, "windows")
 
 
 def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatch):
