@@ -93,7 +93,8 @@ def test_a_failed_launch_is_told_and_costs_the_others_nothing(finished, wide, tm
     assert "2 of 6 launches: failed" in told
     assert "castmates sweep --retry" in told
     project.assert_finished()
-    assert "2 launches discarded" in project.castmates("sweep", "--retry", "--", "--dry-run")
+    said = project.castmates("sweep", "--retry", "--", "--dry-run")
+    assert said.count("discarded (failed)") == 2, "others may be too, where this machine was busy"
     assert "measure_launch" in project.run("--dry-run").stdout, "the report is there, but discarded launches are not"
 
 
