@@ -12,7 +12,7 @@ from castmates.study.rounds import Cost, best_rounds, expected_ratio
 from tests.house import ROOT
 from tests.unit.sweep_in_process import Sweep
 
-pytestmark = pytest.mark.landing  # half a minute
+pytestmark = pytest.mark.simulation  # half a minute
 
 NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 AUTO = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
