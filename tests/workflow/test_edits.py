@@ -58,9 +58,7 @@ def test_a_workload_is_added_as_its_page_shows_and_never_are_two_launches_measur
     assert unchanged(before, after)
     assert len(after) == len(before) + 1 + 3
     assert all(project.record(launch)["status"] == "measured" for launch in after)
-    effects = project.effects()
-    assert set(effects["mix"]) == {"chase+stream", f"chase+{name}"}
-    assert (effects["launches"] == 3).all()
+    assert set(project.effects()["mix"]) == {"chase+stream", f"chase+{name}"}
     project.assert_finished(TABLES)
     windows = [pd.read_parquet(project.results / "launches" / launch / "windows.parquet") for launch in after]
     spans = sorted((each["open_ns"].min(), each["close_ns"].max()) for each in windows)
