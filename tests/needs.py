@@ -74,6 +74,23 @@ def _events() -> str:
     return f"no kernel events here: {why}" if (why := Migrations.available()) else ""
 
 
+def _whole_cpus() -> str:
+    from castmates.linux.perf_event import SOFTWARE, Attr, Target, open_event
+
+    try:
+        os.close(open_event(Attr(SOFTWARE, 0), Target(-1, min(os.sched_getaffinity(0)))))
+    except OSError as problem:
+        return f"whole CPUs cannot be counted here: {problem.strerror} (kernel.perf_event_paranoid)"
+    return ""
+
+
+def _tracing() -> str:
+    from castmates.linux.tracing_rights import rights
+
+    found = rights()
+    return "" if found.level == "everything" else f"tracing shows {found.level} here: {' '.join(found.reasons)}"
+
+
 def _cgroup() -> str:
     from castmates.linux.cgroups import find_home
 
@@ -171,6 +188,8 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "nodes": _nodes,
     "no-resctrl": _no_resctrl,
     "events": _events,
+    "whole-cpus": _whole_cpus,
+    "tracing": _tracing,
     "cgroup": _cgroup,
     "cpu-quota": _cpu_quota,
     "compiler": _compiler,

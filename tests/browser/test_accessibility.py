@@ -11,8 +11,8 @@ VIOLATIONS = """axe.run().then(found => JSON.stringify(found.violations.map(one 
   ...one.nodes.slice(0, 3).map(node => node.target.join(" ") + ": " + node.failureSummary.replace(/\\s+/g, " "))])))"""
 RULES = "axe.run().then(found => found.passes.map(one => one.id))"
 
-both = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-wide_and_narrow = pytest.mark.parametrize("width", [390, 1280])
+# Contrast depends on one of them alone, and so does what lies beside what.
+looks = pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)], ids=["narrow, light", "wide, dark"])
 
 
 def violations(tab):
@@ -20,8 +20,7 @@ def violations(tab):
     return json.loads(tab.ask(VIOLATIONS))
 
 
-@both
-@wide_and_narrow
+@looks
 def test_nothing_is_wrong_with_the_report(tab, usual, width, dark):
     tab.open(usual, width, dark)
     assert violations(tab) == []
@@ -30,8 +29,7 @@ def test_nothing_is_wrong_with_the_report(tab, usual, width, dark):
     assert {"color-contrast", "label", "table-duplicate-name"} & set(tab.ask(RULES)), "or nothing was looked at"
 
 
-@both
-@wide_and_narrow
+@looks
 @pytest.mark.parametrize("page", ["compared", "several"])
 def test_nothing_is_wrong_with_a_comparison(tab, request, page, width, dark):
     tab.open(request.getfixturevalue(page), width, dark)

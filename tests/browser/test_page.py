@@ -31,8 +31,7 @@ BEYOND = """[...document.querySelectorAll('.drawing svg')].flatMap(svg => {
 PRINTED = """[...document.querySelectorAll(".tools, nav, .skip")].filter(one => one.offsetHeight).length"""
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (1280, False)])
 def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, usual, width, dark):
     tab.open(usual, width, dark)
     assert tab.complaints() == []

@@ -1,6 +1,8 @@
-"""A long test that passed does not run again while its sources are the same: simulations, and those of the lab.
+"""A long test that passed does not run again while its sources are the same: simulations, the lab, jobs of frameworks.
 
 The sources are every module that the test and its conftest.py can import, the YAML that ships, and the locked versions.
+A job, or what compilers make of a kernel, also rests on all of castmates/workloads, which nobody imports, and on these
+compilers.
 What has passed is remembered in .cache/tests/passed. What draws at random, or runs the whole workflow, runs each time;
 so do the lab's tests with CASTMATES_LAB=all.
 """
@@ -10,6 +12,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +24,7 @@ from tests.house import ROOT
 PASSED = ROOT / ".cache" / "tests" / "passed"
 OURS = ("castmates", "tests", "benchmarks")
 SHARED = [*sorted((ROOT / "config").rglob("*.yaml")), ROOT / "envs" / "dev.lock"]
+RUN = ("tensorflow", "compilers")  # marks of tests that run what lies in castmates/workloads
 INSIDE = "CASTMATES_INSIDE_LAB"  # as tests/lab/inside.py has it
 EACH_TIME = ("test_sweep", "test_crashes")  # of the lab
 
@@ -47,11 +51,25 @@ def _is_remembered(item: pytest.Item) -> bool:
         return False
     if item.get_closest_marker("lab"):
         return item.path.stem not in EACH_TIME and os.environ.get("CASTMATES_LAB") != "all"
-    return item.get_closest_marker("simulation") is not None
+    return any(item.get_closest_marker(mark) for mark in ("simulation", *RUN))
 
 
 def _note_of(item: pytest.Item) -> Path:
-    return PASSED / hashlib.sha256(f"{item.nodeid} {digest_of(item.path)}".encode()).hexdigest()
+    run = digest_of_workloads() if any(item.get_closest_marker(mark) for mark in RUN) else ""
+    return PASSED / hashlib.sha256(f"{item.nodeid} {digest_of(item.path)} {run}".encode()).hexdigest()
+
+
+@cache
+def digest_of_workloads() -> str:
+    """Return the digest of all that interpreters and compilers are given, and of their locked versions."""
+    files = [file for file in (ROOT / "castmates" / "workloads").rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    compilers = [
+        f"{file} {Path(file).stat().st_mtime_ns}" for name in ("cc", "gcc", "clang") if (file := shutil.which(name))
+    ]
+    digest = hashlib.sha256(f"{platform.machine()} {os.environ.get('CC')} {compilers}".encode())
+    for each in sorted([*files, *(ROOT / "envs").glob("*.lock")]):
+        digest.update(f"{each.relative_to(ROOT)}\n".encode() + each.read_bytes())
+    return digest.hexdigest()
 
 
 @cache

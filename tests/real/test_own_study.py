@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from castmates.pipeline import own_study
 from castmates.pipeline.own_study import study_of, try_command
 from castmates.project import load, read_catalogue
 from castmates.shipped import catalogue, environments
+from tests.processes import has_ended
 from tests.waiting import wait_for
 
 
@@ -44,7 +44,7 @@ def test_a_command_that_goes_on_is_ended_with_all_that_it_started(tmp_path, monk
     with pytest.raises(CastmatesError, match="has not ended after"):
         try_command(["sh", "-c", f"sleep 600 & echo $! >{number}; wait"])
     if number.is_file() and number.read_text().strip():
-        wait_for(lambda: not alive(int(number.read_text())), "the end of what the command started")
+        wait_for(lambda: has_ended(int(number.read_text())), "the end of what the command started")
 
 
 TRIALS = {
@@ -66,12 +66,5 @@ def test_nothing_of_a_first_run_outlives_a_command_that_is_killed(trial, tmp_pat
     wait_for(lambda: number.is_file() and number.read_text().strip(), "the first run has begun")
     one.kill()
     one.wait()
-    wait_for(lambda: not alive(int(number.read_text())), "the end of what the command started")
+    wait_for(lambda: has_ended(int(number.read_text())), "the end of what the command started")
     wait_for(lambda: not list(scratch.iterdir()), "its folder is removed")
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -34,6 +34,7 @@ from castmates.runner.cleanup.restore import heal, restore_everything
 from castmates.timeline.tables import write
 from castmates.workloads import python_environment
 from tests.needs import lacks
+from tests.processes import as_user
 from tests.unit import timeline_maker
 from tests.waiting import wait_for
 
@@ -48,31 +49,6 @@ needs_root = pytest.mark.needs("root")
 @pytest.fixture
 def state(tmp_path, monkeypatch):
     monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
-
-
-def as_nobody(do):
-    return as_user(NOBODY, do)
-
-
-def as_user(user, do):
-    """What a function returns that a child process of a user runs."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(user.gid)
-            os.setuid(user.uid)
-            os.write(writing, json.dumps(do()).encode())
-        except BaseException as error:
-            os.write(writing, json.dumps(repr(error)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answers:
-        text = answers.read()
-    os.waitpid(child, 0)
-    return json.loads(text)
 
 
 @contextmanager
@@ -113,7 +89,7 @@ def test_a_granted_user_counts_their_own_processes_and_no_others(state):
         perf.give(Granting(NOBODY, record(), print))
         assert level.read_text().strip() == "1"
         with sleeper() as foreign:
-            found = as_nobody(lambda: [refused(count, 0), refused(count, foreign), refused(count, -1, 0)])
+            found = as_user(lambda: [refused(count, 0), refused(count, foreign), refused(count, -1, 0)])
         assert found == [False, True, True]
     finally:
         take_back()
@@ -154,18 +130,18 @@ def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
     with sleeper() as others:
         perf.give(giver)
         tracing.give(giver, everything=False)
-        assert as_user(SOMEBODY, lambda: look(others)) == ["switches and system calls", False, True]
-        assert as_user(ANOTHER, lambda: rights().level) == "switches only"
+        assert as_user(lambda: look(others), SOMEBODY.uid) == ["switches and system calls", False, True]
+        assert as_user(lambda: rights().level, ANOTHER.uid) == "switches only"
         tracing.give(giver, everything=True)
         copy = granted_perf(SOMEBODY.uid)
-        assert as_user(SOMEBODY, lambda: rights().level) == "everything"
-        assert as_user(SOMEBODY, lambda: os.access(copy, os.W_OK)) is False
-        assert as_user(ANOTHER, lambda: os.access(copy, os.X_OK)) is False
+        assert as_user(lambda: rights().level, SOMEBODY.uid) == "everything"
+        assert as_user(lambda: os.access(copy, os.W_OK), SOMEBODY.uid) is False
+        assert as_user(lambda: os.access(copy, os.X_OK), ANOTHER.uid) is False
         assert giver.refused == []
         take_back()
         assert not copy.exists()
         assert (point.stat().st_mode, rights()) == before
-        assert as_user(SOMEBODY, lambda: rights().syscalls) is False
+        assert as_user(lambda: rights().syscalls, SOMEBODY.uid) is False
 
 
 @needs_root
@@ -199,7 +175,7 @@ def test_a_granted_user_moves_freezes_and_pins_no_process_of_others(state):
         mine = home / "castmates-65534"
         cpus = os.sched_getaffinity(0)
         with sleeper() as foreign:
-            found = as_nobody(
+            found = as_user(
                 lambda: [
                     refused(cgroups.move, mine, foreign),
                     refused(Path(home / "cgroup.freeze").write_text, "1"),
@@ -249,7 +225,7 @@ def test_roots_cleaning_up_leaves_what_others_have_planted(state, shared, tmp_pa
         Path(f"{DEAD}-file").write_text("x")
         return "planted"
 
-    assert as_nobody(plant) == "planted"
+    assert as_user(plant) == "planted"
     (shared / f"{DEAD}-ours").mkdir()
     (shared / f"{DEAD}-ours/link").symlink_to(precious)
     heal()
@@ -284,7 +260,7 @@ def test_roots_cleaning_up_believes_no_journal_of_others(shared, tmp_path, monke
         (shared / "linked/journal").symlink_to(shared / "state/journal")
         return "planted"
 
-    assert as_nobody(plant) == "planted"
+    assert as_user(plant) == "planted"
     for folder in ("state", "linked"):
         monkeypatch.setenv("CASTMATES_STATE", str(shared / folder))
         heal()
@@ -411,7 +387,7 @@ def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
             return [tried, any(token.encode() in words for words in seen), refused(way.read_text)]
 
         assert status_of(f"{root}/trace.pftrace") == 200
-        assert as_user(SOMEBODY, spy) == [[404] * 4, False, True]
+        assert as_user(spy, SOMEBODY.uid) == [[404] * 4, False, True]
     finally:
         serving.terminate()
         serving.wait()
@@ -462,7 +438,7 @@ def castmates(folder, *words, **variables):
 def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
     """In a folder that was open when the thing was planted, and no longer is."""
     (shared / "mine.yaml").write_text(MINE)
-    assert as_nobody(lambda: plant(shared, [name])) == "planted"
+    assert as_user(lambda: plant(shared, [name])) == "planted"
     shared.chmod(0o755)
     done = castmates(shared, "sweep", "mine.yaml")
     assert done.returncode == 1
@@ -476,7 +452,7 @@ def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
 )
 def test_nothing_is_run_in_a_folder_that_is_open_to_everybody(shared, words):
     (shared / "mine.yaml").write_text(MINE)
-    assert as_nobody(lambda: plant(shared, PLANTS)) == "planted"
+    assert as_user(lambda: plant(shared, PLANTS)) == "planted"
     done = castmates(shared, *words)
     assert done.returncode == 1
     assert "may be written by every user" in done.stderr
@@ -510,7 +486,7 @@ def test_a_catalogue_of_others_beside_a_study_is_not_run(shared, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (shared / "mine.yaml").write_text(MINE.replace("platform: modelled\n", ""))
-    assert as_nobody(lambda: plant(shared, ["workloads/kernels.yaml"])) == "planted"
+    assert as_user(lambda: plant(shared, ["workloads/kernels.yaml"])) == "planted"
     done = castmates(home, "sweep", str(shared / "mine.yaml"))
     assert (done.returncode, "nobody" in done.stderr) == (1, True)
     done = castmates(shared, "plan", "mine.yaml")

@@ -107,7 +107,7 @@ def counted(pid):
     return wait_for(still, "all threads to block")
 
 
-@pytest.mark.needs("root", "perf", "events")
+@pytest.mark.needs("root", "tracing", "events")
 def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program):
     assert program.stdout.readline() == b"ready\n"
     before, file = counted(program.pid), tmp_path / "perf.data"
@@ -185,7 +185,7 @@ def scheduled(pid):
     }
 
 
-@pytest.mark.needs("root", "perf", "events")
+@pytest.mark.needs("tracing", "events")
 def test_wakeups_that_others_deliver_are_not_known_and_never_blocked(tmp_path):
     """The kernel's own count of waits for a CPU lies between what was seen of them, and that with what is not known."""
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
@@ -246,7 +246,7 @@ os.read(0, 1)
 """
 
 
-@pytest.mark.needs("root", "perf", "events")
+@pytest.mark.needs("tracing", "events")
 def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_times_show_nothing(tmp_path):
     program = subprocess.Popen([sys.executable, "-c", PHASES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:

@@ -11,13 +11,13 @@ from unittest.mock import patch
 import pytest
 
 from castmates.machine import lock
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.study.model import Workload
 from castmates.workloads import environments
+from castmates.workloads.heartbeat import create
 from castmates.workloads.native.build import find_compiler
 from tests.builds import ROOT, shared_cache
 from tests.needs import insist
-from tests.runner.stage import JOB, PYTHON, plan_of, python_job
+from tests.runner.stage import JOB, PYTHON, measured, plan_of, python_job
 from tests.runner.twin_packages import folder
 from tests.waiting import flock
 
@@ -52,6 +52,13 @@ def kernels(cache: Path) -> Path:
 
 
 @pytest.fixture
+def beats(tmp_path: Path) -> Path:
+    """An empty heartbeat file."""
+    create(tmp_path / "beats")
+    return tmp_path / "beats"
+
+
+@pytest.fixture
 def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Give what only the members of this test's launches have: their scratch folders are put below the test's own."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -68,5 +75,5 @@ def shared_launch(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     lead = python_job(JOB, variables={"CASTMATES_PHASE_COUNTERS": "page-faults,instructions"})
     finite = Workload(command=[PYTHON, "-S", "-c", "sum(range(300000))"], unit="run")
     plan = plan_of({"lead": lead, "finite": finite}, ["finite"], cache, window=0.4, rounds=1)
-    measure_launch(plan, plan.launches[0].path, folder, cache)
+    measured(plan, folder, cache)
     return folder

@@ -11,6 +11,11 @@ from castmates.workloads.heartbeat import VARIABLE
 PATIENCE = 30.0  # seconds; a hang is a failure, slowness is not
 
 
+def command(kernels: Path, words: str, *more: str) -> list[str | Path]:
+    name, *options = words.split()
+    return [kernels / name, *options, *more]
+
+
 def start(command: list[str | Path], beats: Path | None = None, **variables: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE} | variables
     if beats is not None:

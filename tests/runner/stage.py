@@ -1,13 +1,19 @@
 """Launches of small real programs, for tests of the runner."""
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from castmates import project
 from castmates.machine.topology import read_topology
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.study import mixes, planning
 from castmates.study.model import Study, Workload
-from castmates.study.spec import Plan, Prepared
+from castmates.study.scenes import scenes_of
+from castmates.study.spec import Cohort, Mix, Partition, Plan, Prepared
 from castmates.workloads import environments
 
 PYTHON = sys.executable
@@ -72,6 +78,34 @@ def plan_of(
     prepared = dict.fromkeys(programs, Prepared(environment_key=None, content="c"))
     cast = mixes.resolve(study, mixes.Programs(programs, prepared, "p"), mixes.Host(layout), "test.yaml")
     return planning.extend(study, cast, dict.fromkeys(programs, ""), key)
+
+
+def measured(plan: Plan, folder: Path, cache: Path) -> dict[str, Any]:
+    """Measure the first launch of a plan; its record."""
+    measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((folder / "launch.json").read_text())
+
+
+def tables(folder: Path, *names: str) -> list[pd.DataFrame]:
+    """What a launch left."""
+    return [pd.read_parquet(folder / f"{name}.parquet") for name in names]
+
+
+def with_cohort(plan: Plan, cohort: Cohort) -> Plan:
+    """The plan with another cohort in its only launch."""
+    (one,) = plan.launches
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
+
+
+def under(plan: Plan, partition: Partition) -> Plan:
+    """The plan with its co-run under a partition too."""
+    (cohort,) = plan.cohorts
+    (mix,) = cohort.mixes
+    more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (partition,)})
+    members = {member.name: member for member in cohort.members}
+    return with_cohort(
+        plan, cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    )
 
 
 # Three phases that follow each other and one inside another; each step touches 100 new pages in its second phase.

@@ -11,25 +11,13 @@ from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import read_keys
-from castmates.workloads.heartbeat import Reader, State, create
+from castmates.workloads.heartbeat import Reader, State
 from castmates.workloads.native import build as native
 from tests.needs import insist
-from tests.runner.programs import PATIENCE, run, start, wait_until
+from tests.runner.programs import PATIENCE, command, run, start, wait_until
 
 PEAK = Peak("2026-11-23", ((1, {"read": 15e9, "triad": 10e9}),))
 on_x86 = pytest.mark.needs("x86-64")  # only x86 locks words that lie in two lines
-
-
-@pytest.fixture
-def beats(tmp_path: Path) -> Path:
-    path = tmp_path / "beats"
-    create(path)
-    return path
-
-
-def command(kernels: Path, words: str, *more: str) -> list[str | Path]:
-    name, *options = words.split()
-    return [kernels / name, *options, *more]
 
 
 @pytest.mark.parametrize("file", ["kernels", "spec-like"])

@@ -1,15 +1,13 @@
 """A launch whose programs get their CPUs alone: when, for whom, and its record. tests/lab has a real kernel."""
 
-import json
 from contextlib import contextmanager
 
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import isolation
 from castmates.study.model import Prepare
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of, with_cohort
 
 pytestmark = pytest.mark.needs("two-cpus", "compiler")
 
@@ -30,21 +28,19 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
         seen.append((tmp_path / "launch.json").exists())
 
     monkeypatch.setattr(isolation, "isolated", partition)
-    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = measured(plan, tmp_path, cache)
     (cohort,) = plan.cohorts
     assert seen == [(True, {cpu for member in cohort.members for cpu in member.cpus}), False]
-    record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured"
     assert record["prepared"]["cpuset"]["set"] == {"cpuset.cpus.partition": "isolated"}
 
 
 def test_members_of_several_cpus_are_refused_before_anything_is_launched(cache, tmp_path, monkeypatch):
     plan = asking(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
-    (one,) = plan.launches
-    lead, *others = one.cohort.members
+    (cohort,) = plan.cohorts
+    lead, *others = cohort.members
     wide = lead.model_copy(update={"cpus": (*lead.cpus, *others[0].cpus)})
-    cohort = one.cohort.model_copy(update={"members": (wide, *others)})
-    plan = plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
+    plan = with_cohort(plan, cohort.model_copy(update={"members": (wide, *others)}))
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match="cpuset cannot be 'isolated' here: lead has 2 CPUs"):
-        measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+        measured(plan, tmp_path, cache)

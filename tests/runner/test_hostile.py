@@ -32,8 +32,8 @@ from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
 from tests.builds import fill
-from tests.needs import lacks
-from tests.runner.stage import PYTHON, counter, plan_of
+from tests.needs import insist, lacks
+from tests.runner.stage import PYTHON, counter, measured, plan_of
 from tests.runner.test_launch import nobody_left, start_runner, wait_for_round
 from tests.unit.simulated.test_record import TABLES, outcome_of
 from tests.waiting import PATIENCE, wait_for
@@ -79,10 +79,8 @@ def plan_with(bad: Workload, cache: Path, **budget: object) -> Plan:
     return plan_of({"lead": counter(), "bad": bad}, ["bad"], cache, **({"rounds": 1, "spare_rounds": 0} | budget))
 
 
-def measured(bad: Workload, cache: Path, folder: Path) -> dict:
-    plan = plan_with(bad, cache)
-    measure_launch(plan, plan.launches[0].path, folder, cache)
-    return json.loads((folder / "launch.json").read_text())
+def measured_with(bad: Workload, cache: Path, folder: Path) -> dict:
+    return measured(plan_with(bad, cache), folder, cache)
 
 
 @needs_two
@@ -94,12 +92,21 @@ def measured(bad: Workload, cache: Path, folder: Path) -> dict:
         ("os.remove(path); open(path, 'wb').write(bytes(100))", "has spoilt its heartbeat file"),
         ("open(path, 'r+b').write(b'x' * 4096)", "heartbeat file"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), 40)", "was killed by signal 40"),
         ("os.fork() and os._exit(0)", "ended by itself with status 0"),
     ],
-    ids=["cut", "removed", "replaced", "rubbish", "kills itself", "goes into the background"],
+    ids=[
+        "cut",
+        "removed",
+        "replaced",
+        "rubbish",
+        "kills itself",
+        "by a signal without a name",
+        "goes into the background",
+    ],
 )
 def test_a_deed_that_fails_the_launch_is_a_sentence(cache, tmp_path, mark, deed, said):
-    record = measured(hostile(deed), cache, tmp_path)
+    record = measured_with(hostile(deed), cache, tmp_path)
     assert record["status"] == "failed"
     assert "bad@1" in record["reason"]
     assert said in record["reason"]
@@ -120,7 +127,7 @@ def test_a_deed_that_fails_the_launch_is_a_sentence(cache, tmp_path, mark, deed,
 def test_a_deed_that_spoils_windows_is_in_the_ledger(cache, tmp_path, mark, deed, said):
     if "SIGSTOP" in deed and cgroups.find_home() is None:
         lacks("cgroup", "where there are no control groups, whoever thaws it also wakes it")
-    record = measured(hostile(deed), cache, tmp_path)
+    record = measured_with(hostile(deed), cache, tmp_path)
     assert record["status"] == "measured"
     assert pd.read_parquet(tmp_path / "windows.parquet")["reasons"].str.contains(said, regex=False).any()
     assert record["rounds"] == 0
@@ -130,7 +137,7 @@ def test_a_deed_that_spoils_windows_is_in_the_ledger(cache, tmp_path, mark, deed
 @needs_two
 def test_a_member_that_will_not_be_ended_is_killed(cache, tmp_path, mark):
     stubborn = hostile("", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
-    record = measured(stubborn, cache, tmp_path)
+    record = measured_with(stubborn, cache, tmp_path)
     assert record["status"] == "measured"
     assert len(record["without_verdict"]) == 1
     assert nobody_left(mark)
@@ -179,7 +186,7 @@ def test_a_member_cannot_leave_the_launch(cache, tmp_path, mark, monkeypatch, fr
     if freezer == "signals":
         monkeypatch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
     alive = tmp_path / "alive"
-    record = measured(hostile("", ESCAPE, str(alive)), cache, tmp_path / "out")
+    record = measured_with(hostile("", ESCAPE, str(alive)), cache, tmp_path / "out")
     before = alive.stat().st_size
     time.sleep(0.2)
     assert alive.stat().st_size == before > 0
@@ -213,7 +220,7 @@ for child in open(f"/proc/{us}/task/{us}/children").read().split():
         os.kill(int(child), signal.SIGSTOP)
         open(sys.argv[1], "w").close()
 """
-    record = measured(hostile(stop, "", str(tmp_path / "done")), cache, tmp_path / "out")
+    record = measured_with(hostile(stop, "", str(tmp_path / "done")), cache, tmp_path / "out")
     assert (tmp_path / "done").exists()
     assert record["status"] == "measured"
     assert record["left_behind"] == []
@@ -226,7 +233,7 @@ for child in open(f"/proc/{us}/task/{us}/children").read().split():
 def test_a_flood_of_words_does_not_fill_the_disk(cache, tmp_path, mark, monkeypatch, stream):
     monkeypatch.setattr(member_log, "LIMIT", 2 << 20)
     flood = f"print('one', flush=True)\nfor n in range(10**9): sys.{stream}.write('on and on' * 9999); work(1)"
-    record = measured(hostile(flood), cache, tmp_path)
+    record = measured_with(hostile(flood), cache, tmp_path)
     log = tmp_path / "logs" / "bad@1.log"
     assert record["status"] == "measured"
     assert log.stat().st_size <= member_log.LIMIT
@@ -256,10 +263,11 @@ def test_a_log_is_cut_in_the_middle_while_its_writer_goes_on(tmp_path, monkeypat
 
 
 @needs_two
-@needs_root
 def test_a_fork_bomb_is_bounded_and_named(cache, tmp_path, mark, monkeypatch):
-    if cgroups.find_pids_home() is None and "pids" not in Path("/sys/fs/cgroup/cgroup.controllers").read_text():
-        pytest.skip("no pids controller")
+    if cgroups.find_pids_home() is None:
+        insist("root")
+        if "pids" not in Path("/sys/fs/cgroup/cgroup.controllers").read_text():
+            pytest.skip("no pids controller")
     monkeypatch.setattr(task_bound, "TASKS", 50)
     bomb = """
 for _ in range(200):
@@ -269,7 +277,7 @@ for _ in range(200):
     except OSError:
         time.sleep(0.01)
 """
-    record = measured(hostile(bomb), cache, tmp_path)
+    record = measured_with(hostile(bomb), cache, tmp_path)
     assert record["status"] == "failed"
     assert "bad@1 wanted more than 50 processes and threads at a time, as a fork bomb does" in record["reason"]
     assert nobody_left(mark)

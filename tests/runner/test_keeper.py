@@ -19,7 +19,6 @@ import pytest
 
 from castmates.linux import cgroups
 from castmates.linux.processes import Family, read_process
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import restarts
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
 from castmates.runner.processes.restarts import Restarts
@@ -27,7 +26,7 @@ from castmates.study.model import Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 from tests.needs import lacks
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of
 from tests.waiting import PATIENCE, wait_for
 
 AHEAD = ["exec", "fork"]
@@ -282,11 +281,9 @@ def test_a_launch_records_the_restarts_of_its_antagonist(shared_launch):
 def test_a_run_that_fails_ends_the_launch_with_its_reason(cache, tmp_path):
     script = f"echo >> {tmp_path}/runs; test $(wc -l < {tmp_path}/runs) -lt 9 || {{ echo no input >&2; exit 3; }}"
     plan = plan_of({"lead": counter(), "bad": Workload(command=["sh", "-c", script])}, ["bad"], cache)
-    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
-    record = (tmp_path / "launch.json").read_text()
-    assert "bad@1 ended by itself with status 3" in record
-    assert "no input" in record
-    assert "sh ended with status 3" in record
+    record = str(measured(plan, tmp_path, cache))
+    for words in ("bad@1 ended by itself with status 3", "no input", "sh ended with status 3"):
+        assert words in record
 
 
 def test_sigterm_ends_both_runs(keep):

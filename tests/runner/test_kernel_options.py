@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.workloads.heartbeat import Reader, State, create
+from castmates.workloads.heartbeat import Reader, State
 from castmates.workloads.native import build as native
 from tests.runner.programs import run
 
 KIB, MIB = 1024, 1024 * 1024
-
-
-@pytest.fixture
-def beats(tmp_path: Path) -> Path:
-    path = tmp_path / "beats"
-    create(path)
-    return path
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import psutil
 import pytest
@@ -14,24 +13,12 @@ from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 from castmates.workloads.native import build as native
 from tests.runner.kernel_cases import RUNS
-from tests.runner.programs import PATIENCE, run, start, wait_until
+from tests.runner.programs import PATIENCE, command, run, start, wait_until
 
 
 def test_every_kernel_is_run():
     words = [getattr(one, "values", one)[0] for one in RUNS]  # some have marks
     assert {word.split()[0] for word in words} == {*native.KERNELS}.difference(native.KEEPERS)
-
-
-def command(kernels: Path, words: str, *more: str) -> list[str | Path]:
-    name, *options = words.split()
-    return [kernels / name, *options, *more]
-
-
-@pytest.fixture
-def beats(tmp_path: Path) -> Path:
-    path = tmp_path / "beats"
-    create(path)
-    return path
 
 
 @pytest.mark.parametrize(("words", "units"), RUNS)
@@ -145,14 +132,6 @@ def test_loop_needs_no_separator(kernels):
     assert run([kernels / "loop", "--units", "2", "sh", "-c", "echo $0", "--units"]) == (0, "--units\n" * 2, "")
 
 
-def test_loop_ends_as_its_command_ends(kernels, beats, tmp_path):
-    script = f"cd {tmp_path}; echo >> runs; test $(wc -l < runs) -lt 3 || exit 7"
-    status, _, err = run([kernels / "loop", "sh", "-c", script], beats)
-    assert (status, err) == (7, "castmates loop: sh ended with status 7\n")
-    with Reader(beats) as reader:
-        assert (reader.head, reader.state) == (2, State.FAILED)
-
-
 def test_loop_reports_a_signal(kernels, beats):
     status, _, err = run([kernels / "loop", "sh", "-c", "kill -9 $$"], beats)
     assert (status, err) == (137, "castmates loop: sh was killed by signal 9\n")
@@ -171,29 +150,6 @@ def test_loop_reports_a_command_that_cannot_run(kernels, beats, tmp_path, mode, 
     assert err.startswith(f"castmates loop: cannot run {command}: {reason}")
     with Reader(beats) as reader:
         assert reader.state is State.FAILED
-
-
-def test_loop_is_ready_while_its_first_run_lasts(kernels, beats):
-    process = start([kernels / "loop", "sleep", "100"], beats)
-    with Reader(beats) as reader:
-        wait_until(lambda: reader.state is State.READY)
-        assert reader.head == 0
-        child = child_of(process.pid)
-        process.terminate()
-        assert process.wait(PATIENCE) == 0
-        assert reader.state is State.FINISHED
-    assert gone(child)
-
-
-def test_loop_killed_leaves_no_child(kernels, beats):
-    process = start([kernels / "loop", "sleep", "100"], beats)
-    with Reader(beats) as reader:
-        wait_until(lambda: reader.state is State.READY)
-    child = child_of(process.pid)
-    wait_until(lambda: child.name() == "sleep")
-    process.kill()
-    process.wait(PATIENCE)
-    wait_until(lambda: gone(child))
 
 
 def test_loop_hides_its_heartbeat_and_gives_back_the_signals(kernels, beats):

@@ -1,6 +1,5 @@
 """The keeper that reads output: every line that is a step becomes progress, whatever else a program writes."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,12 @@ import psutil
 import pytest
 
 from castmates.linux.processes import Family
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.study.model import Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 from castmates.workloads.native.build import SOURCES, compile_flags, compile_program
-from tests.runner.stage import PYTHON, counter, plan_of
+from tests.runner.stage import PYTHON, counter, measured, plan_of
 from tests.waiting import PATIENCE, wait_for
 
 LONG = b"x" * 300_000
@@ -224,15 +222,14 @@ def speaker(**keys: object) -> Workload:
     return Workload.model_validate({"command": [PYTHON, "-c", SPEAKER], **lines, **keys})
 
 
-def measured(lead: Workload, cache: Path, folder: Path) -> dict:
+def followed(lead: Workload, cache: Path, folder: Path) -> dict:
     plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=0)
-    measure_launch(plan, plan.launches[0].path, folder, cache)
-    return json.loads((folder / "launch.json").read_text())
+    return measured(plan, folder, cache)
 
 
 @TWO_CPUS
 def test_a_member_is_followed_by_its_output(cache, tmp_path):
-    record = measured(speaker(), cache, tmp_path)
+    record = followed(speaker(), cache, tmp_path)
     assert record["status"] == "measured", record["reason"]
     slices = pd.read_parquet(tmp_path / "slices.parquet")
     assert slices[slices["role"] == "lead"]["beats"].sum() > 0
@@ -260,6 +257,6 @@ def test_a_member_is_followed_by_its_output(cache, tmp_path):
     ],
 )
 def test_a_line_that_never_comes_is_a_sentence(cache, tmp_path, keys, said):
-    record = measured(speaker(**keys), cache, tmp_path)
+    record = followed(speaker(**keys), cache, tmp_path)
     assert record["status"] == "failed"
     assert said in record["reason"]

@@ -15,6 +15,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.lock import lock_path, machine_lock, repair_lock
+from tests.processes import as_user
 
 HOLDER = """
 import os, sys, subprocess, time
@@ -188,21 +189,6 @@ def test_what_a_stranger_wrote_is_shown_harmlessly_and_who_holds_it_comes_from_t
         assert re.search(rf"in use by {mine} .*process {holder.pid}\b", str(caught.value))
 
 
-def as_nobody(action):
-    """Run the action in a child of another user; true if it returns true there."""
-    child = os.fork()
-    if child == 0:
-        done = False
-        try:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            done = action()
-        finally:
-            os._exit(0 if done else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
 @pytest.mark.needs("root")
 def test_users_share_the_lock_whoever_made_the_file():
     folder = Path(tempfile.mkdtemp())  # in the real /tmp: pytest's own folder is closed to others
@@ -220,13 +206,13 @@ def test_users_share_the_lock_whoever_made_the_file():
 
     try:
         with machine_lock("ours", path=path):
-            assert as_nobody(refused)
-        assert as_nobody(take)
+            assert as_user(refused) is True
+        assert as_user(take) is True
         path.unlink()
-        assert as_nobody(take)
+        assert as_user(take) is True
         assert path.stat().st_uid == 65534
         with machine_lock("ours", wait=False, path=path):
-            assert as_nobody(refused)
+            assert as_user(refused) is True
     finally:
         shutil.rmtree(folder)
 
@@ -321,16 +307,9 @@ def test_a_lock_that_its_owner_has_closed_is_a_sentence_and_root_opens_it_again(
         words = f"belongs to nobody, who has closed it to others (mode 600); that user must run `chmod 0666 {path}`"
         return words in str(caught.value) and "castmates doctor --restore" in str(caught.value)
 
-    def other(action):
-        child = os.fork()
-        if child == 0:
-            os.setgroups([]), os.setgid(54321), os.setuid(54321)
-            os._exit(0 if action() else 1)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
     try:
-        assert as_nobody(lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)) is None)
-        assert other(refused)
+        assert as_user(lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)) is None) is True
+        assert as_user(refused, 54321) is True
         with repair_lock("castmates doctor --restore", print, path):
             pass
         assert stat.S_IMODE(path.stat().st_mode) == 0o666

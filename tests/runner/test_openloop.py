@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.runner.processes.launch import Start, clean_environment, launch
 from castmates.runner.processes.member_log import RequestLog
@@ -24,7 +22,7 @@ from castmates.runner.rounds.stage import Stage
 from castmates.study.model import Workload
 from castmates.workloads.heartbeat import State
 from castmates.workloads.identity import SERVERS
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of, tables
 from tests.runner.standin import StandIn
 from tests.waiting import wait_for
 
@@ -235,8 +233,8 @@ def test_a_launch_has_the_latency_of_requests_in_its_windows(server, cache, kern
     service = Workload(command=words, progress="heartbeat", unit="request", requests=True)
     plan = plan_of({"lead": service, "counter": counter()}, ["counter"], cache, window=0.3, rounds=2)
     folder = tmp_path / "launch"
-    measure_launch(plan, plan.launches[0].path, folder, cache)
-    windows = pd.read_parquet(folder / "windows.parquet")
+    measured(plan, folder, cache)
+    windows, steps = tables(folder, "windows", "steps")
     lead = windows[(windows["role"] == "lead") & windows["valid"]]
     others = windows[windows["role"] != "lead"]
     assert len(lead) >= 4
@@ -246,5 +244,4 @@ def test_a_launch_has_the_latency_of_requests_in_its_windows(server, cache, kern
     assert abs(due - 500 * seconds) < 6 * np.sqrt(500 * seconds) + 500 * 0.1 * len(lead)  # it may begin late
     assert (lead["rate"] * lead["p99_s"]).to_numpy() == pytest.approx(np.ones(len(lead)))
     assert (lead["p50_s"] <= lead["p99_s"]).all()
-    steps = pd.read_parquet(folder / "steps.parquet")
     assert steps["member"].str.startswith("lead@").any()

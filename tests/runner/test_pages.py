@@ -19,13 +19,6 @@ SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 PR_SET_THP_DISABLE = 41
 
 
-@pytest.fixture
-def beats(tmp_path: Path) -> Path:
-    path = tmp_path / "beats"
-    create(path)
-    return path
-
-
 def counted(kernels: Path, beats: Path, words: str, before=None) -> dict[str, int | str]:
     """What the kernel counts of a program that is ready."""
     name, *options = words.split()

@@ -7,9 +7,8 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.launch import STEPS
-from tests.runner.stage import counter, plan_of, python_job
+from tests.runner.stage import counter, measured, plan_of, python_job
 
 pytestmark = pytest.mark.needs("two-cpus")
 
@@ -89,8 +88,7 @@ while True:
 
 def test_a_job_that_cuts_its_phases_file_is_measured_without_phases(cache, tmp_path):
     plan = plan_of({"lead": python_job(SPOILER), "other": counter()}, ["other"], cache, rounds=1)
-    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "launch.json").read_text())
+    record = measured(plan, tmp_path, cache)
     assert record["status"] == "measured", record["reason"]
     lead = next(one for name, one in record["members"].items() if name.startswith("lead"))
     assert lead["phases"]["trouble"] == "the phases file was removed, replaced or cut"

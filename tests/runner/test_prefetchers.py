@@ -1,21 +1,16 @@
 """A real launch whose prefetchers are a factor; the registers are files, because no test may touch a machine's own."""
 
-import json
 import struct
 from functools import partial
 
-import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.knobs import PREFETCH_CONTROL
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import isolation
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF
 from castmates.study.mitigations import PREFETCHERS_OFF, without_prefetching
-from castmates.study.scenes import scenes_of
-from castmates.study.spec import Mix
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of, tables, under
 
 pytestmark = pytest.mark.needs("two-cpus", "compiler")
 
@@ -24,13 +19,7 @@ pytestmark = pytest.mark.needs("two-cpus", "compiler")
 def plan(cache):
     """A co-run that is also measured with prefetchers off."""
     made = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
-    (one,) = made.launches
-    (mix,) = one.cohort.mixes
-    under = without_prefetching(one.cohort.members)
-    more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (under,)})
-    members = {member.name: member for member in one.cohort.members}
-    cohort = one.cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
-    return made.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
+    return under(made, without_prefetching(made.cohorts[0].members))
 
 
 def build(root, plan):
@@ -51,9 +40,8 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     registers = build(root, plan)
     before = [file.read_bytes() for file in registers]
     monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
-    measure_launch(plan, plan.launches[0].path, out, cache)
-    record = json.loads((out / "launch.json").read_text())
-    windows, samples = (pd.read_parquet(out / f"{name}.parquet") for name in ("windows", "samples"))
+    record = measured(plan, out, cache)
+    windows, samples = tables(out, "windows", "samples")
     assert record["status"] == "measured"
     assert not windows["reasons"].str.contains("prefetchers").any(), windows[["scene", "reasons"]]
     assert record["hardware"]["prefetchers"]
@@ -69,4 +57,4 @@ def test_nothing_is_launched_where_registers_cannot_be_switched(cache, tmp_path,
     monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match=r"prefetchers cannot be read: .*modprobe msr.*'cache.prefetchers'"):
-        measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+        measured(plan, tmp_path, cache)

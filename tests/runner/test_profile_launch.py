@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from castmates.analysis.dataflow.summary import critical_path, path_traces
@@ -15,9 +14,10 @@ from castmates.runner.profiles.rounds import NOTHING_READ
 from castmates.study.model import Workload
 from castmates.study.plan_text import plan_text, task_of
 from castmates.study.spec import Design, Profiling
-from tests.runner.stage import PYTHON, counter, plan_of
+from tests.runner.stage import PYTHON, counter, plan_of, tables
 
 STEPS = 3
+TABLES = ("operations", "profiled_steps")
 # Leaves a trace of the steps that it is asked for, as TensorFlow would; or fails in one of many ways.
 JOB = """
 import json, os, sys, time
@@ -85,30 +85,13 @@ while True:
 needs_two = pytest.mark.needs("two-cpus")
 
 
-def launched(
-    how: str,
-    folder: Path,
-    cache: Path,
-    keep: int = 10**9,
-    lead: Workload | None = None,
-    ranges: int = 0,
-    *,
-    primitives: bool = False,
-    first_epoch: bool = False,
-) -> dict:
+def launched(how: str, folder: Path, cache: Path, lead: Workload | None = None, **more: object) -> dict:
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
     launch = plan.launches[0]
-    profiling = Profiling(
-        steps=STEPS,
-        times=2,
-        scenes=("alone", "corun"),
-        keep=keep,
-        ranges=ranges,
-        primitives=primitives,
-        first_epoch=first_epoch,
-    )
+    usual = {"steps": STEPS, "times": 2, "scenes": ("alone", "corun"), "keep": 10**9, "ranges": 0}
+    profiling = Profiling.model_validate(usual | {"primitives": False, "first_epoch": False} | more)
     design = Design.model_validate(
         launch.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )
@@ -119,14 +102,10 @@ def launched(
     return json.loads((folder / "profile.json").read_text())
 
 
-def tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return pd.read_parquet(folder / "operations.parquet"), pd.read_parquet(folder / "profiled_steps.parquet")
-
-
 @needs_two
 def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_path, cache):
     record = launched("well", tmp_path, cache)
-    calls, steps = tables(tmp_path)
+    calls, steps = tables(tmp_path, *TABLES)
     assert (record["status"], record["reason"]) == ("measured", "")
     assert list(calls.columns) == list(OPERATIONS)
     assert list(steps.columns) == list(PROFILED_STEPS)
@@ -157,7 +136,7 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
 @needs_two
 def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(tmp_path, cache):
     record = launched("well", tmp_path, cache, primitives=True)
-    found = pd.read_parquet(tmp_path / "primitives.parquet")
+    (found,) = tables(tmp_path, "primitives")
     assert list(found.columns) == list(PRIMITIVES)
     assert record["primitives"] is True
     assert record["onednn"]["version"] == "v3.7.3"
@@ -167,7 +146,7 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
     assert set(found["operation"]) == {"model/dense/MatMul"}
     assert set(found["joined_by"]) == {"time"}
     assert [trace["log"]["other_lines"] for trace in record["traces"]] == [{}] * 4, "what Python prints is not in it"
-    _, steps = tables(tmp_path)
+    (steps,) = tables(tmp_path, "profiled_steps")
     traced = steps[steps["part"] == "traced"].merge(found, on=["scene", "round", "step"], suffixes=("_step", ""))
     assert (traced["begin_ns"] >= traced["begin_ns_step"]).all()
     assert (traced["begin_ns"] < traced["begin_ns_step"] + traced["duration_ns_step"]).all()
@@ -177,8 +156,11 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
 
 @needs_two
 def test_in_a_launch_of_the_first_epoch_each_scene_is_traced_from_storage_and_from_memory(tmp_path, cache):
-    record = launched("well", tmp_path, cache, first_epoch=True)
+    record = launched("well", tmp_path, cache, keep=0, first_epoch=True)
     assert record["first_epoch"] is True
+    assert [trace["kept"] for trace in record["traces"]] == [""] * 8, "they are kept as long as they fit"
+    assert not list(tmp_path.rglob("*.xplane.pb"))
+    assert len(tables(tmp_path, "operations")[0]) == 8 * STEPS
     for scene in ("alone", "corun:lead+beside"):
         own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["round"])
         about = [(each["round"], each["pair"], each["epoch"], each["storage_bytes"]) for each in own]
@@ -194,15 +176,7 @@ def test_a_trace_that_is_of_no_first_epoch_has_a_reason_and_no_rows(tmp_path, ca
     record = launched(how, tmp_path, cache, first_epoch=True)
     assert {each["reason"] for each in record["traces"] if each["epoch"] == "first"} <= {reason}
     assert [each["reason"] for each in record["traces"]].count("") == taken
-    assert len(tables(tmp_path)[0]) == taken * STEPS
-
-
-@needs_two
-def test_traces_are_kept_as_long_as_they_fit(tmp_path, cache):
-    record = launched("well", tmp_path, cache, keep=0)
-    assert [trace["kept"] for trace in record["traces"]] == [""] * 4
-    assert not list(tmp_path.rglob("*.xplane.pb"))
-    assert len(tables(tmp_path)[0]) == 4 * STEPS
+    assert len(tables(tmp_path, "operations")[0]) == taken * STEPS
 
 
 @needs_two
@@ -220,7 +194,7 @@ def test_a_trace_that_fails_has_a_reason(tmp_path, cache, how, reason):
     assert all(trace["reason"].endswith(reason) for trace in record["traces"])
     assert record["graph"] == {"reason": "the graph of its step cannot be read: it is cut or damaged"}
     assert read_graph(tmp_path) is None
-    assert all(table.empty for table in tables(tmp_path))
+    assert all(table.empty for table in tables(tmp_path, *TABLES))
 
 
 @needs_two

@@ -11,6 +11,7 @@ from tests.runner.compilers import CROSS, Target, assembler_text, text_of
 from tests.runner.kernel_cases import PROMISES, UNPROTECTED, WITHOUT_PROMISE
 from tests.runner.promises import broken
 
+pytestmark = pytest.mark.compilers
 PARTS = [kernel for kernel in PROMISES if kernel not in native.TRIALS]
 GCC = Target("gcc", "sapphirerapids")  # has all that x86 has
 

@@ -1,27 +1,23 @@
 """CPU quotas of real processes in this machine's control groups: given, proved, counted, and gone afterwards."""
 
-import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from castmates.linux import cgroups, cpu_quota, owner
 from castmates.linux.marks import in_child
 from castmates.linux.owner import myself
 from castmates.machine.journal import Change, Journal
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner import staging
 from castmates.runner.processes import quotas
 from castmates.runner.processes.freezer import choose_freezer
 from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
-from castmates.study.scenes import scenes_of
-from castmates.study.spec import Mix, Partition, Plan, Share
-from tests.runner.stage import counter, plan_of
+from castmates.study.spec import Partition, Share
+from tests.runner.stage import counter, measured, plan_of, tables, under
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.needs("cpu-quota")
@@ -140,31 +136,19 @@ def test_handing_the_controller_down_is_written_down_and_taken_back(tmp_path, mo
     assert (undone.how, file.read_text()) == ("restored", "memory pids\n")
 
 
-def _under_quota(plan: Plan) -> Plan:
-    """The plan with its co-run under a quota too."""
-    (one,) = plan.launches
-    (mix,) = one.cohort.mixes
-    part = Partition(name="quota-10", shares=(Share(member=mix.antagonists[0], quota=10, period=10),))
-    more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (part,)})
-    members = {member.name: member for member in one.cohort.members}
-    cohort = one.cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
-    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
-
-
 @pytest.mark.needs("two-cpus", "compiler")
 def test_a_launch_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypatch):
-    plan = _under_quota(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
+    part = Partition(name="quota-10", shares=(Share(member=BESIDE, quota=10, period=10),))
+    plan = under(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache), part)
     stages, made = [], staging.LiveStage.bound
     monkeypatch.setattr(staging.LiveStage, "bound", lambda self, *words: (stages.append(self), made(self, *words))[1])
-    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "launch.json").read_text())
-    windows, samples = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("windows", "samples"))
+    record = measured(plan, tmp_path, cache)
+    windows, samples = tables(tmp_path, "windows", "samples")
     assert record["status"] == "measured"
     # What else runs on this machine may cost windows; the quota must not.
     assert not windows["reasons"].str.contains("quota").any(), windows[["scene", "reasons"]]
     assert "cpu.max" in record["hardware"]["quotas"]["quotas"]
-    under = samples[samples["metric"] == IN_FORCE]
-    assert set(under["note"]) == {"1000 10000"}
+    assert set(samples.loc[samples["metric"] == IN_FORCE, "note"]) == {"1000 10000"}
     assert THROTTLED in set(samples["metric"])  # how often depends on what else runs
     assert not _own_groups(), "no group is left"
     assert stages[0].quotas.members == []

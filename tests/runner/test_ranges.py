@@ -3,12 +3,10 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES, RANGES
-from tests.runner.stage import counter, plan_of, python_job
+from tests.runner.stage import counter, measured, plan_of, python_job, tables
 from tests.runner.test_profile_launch import JOB as TRACED
 from tests.runner.test_profile_launch import STEPS, launched
 
@@ -36,10 +34,9 @@ for number in range(10**6):
 
 def test_a_launch_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cache, tmp_path):
     plan = plan_of({"lead": python_job(LEAD), "other": counter()}, ["other"], cache, counters={"ranges": 400}, rounds=1)
-    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "launch.json").read_text())
+    record = measured(plan, tmp_path, cache)
     assert record["status"] == "measured", record["reason"]
-    ranges, slices, steps = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("ranges", "slices", "steps"))
+    ranges, slices, steps = tables(tmp_path, "ranges", "slices", "steps")
     assert list(ranges) == list(RANGES)
     lead = ranges[ranges["member"].str.startswith("lead")]
     about = next(member["phases"] for name, member in record["members"].items() if name.startswith("lead"))
@@ -88,7 +85,7 @@ def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tm
     lead = lead.model_copy(update={"command": [lead.command[0], "-c", code, "well"]})
     record = launched("well", tmp_path, cache, lead=lead, ranges=100)
     assert (record["status"], record["reason"]) == ("measured", "")
-    ranges, joined = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("profile_ranges", "operation_ranges"))
+    ranges, joined, calls = tables(tmp_path, "profile_ranges", "operation_ranges", "operations")
     assert list(ranges) == list(PROFILE_RANGES)
     assert list(joined) == list(OPERATION_RANGES)
     traces = {(scene, times) for scene in ("alone", "corun:lead+beside") for times in (1, 2)}
@@ -97,7 +94,6 @@ def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tm
         assert list(own["path"]) == ["dense", "forward"] * STEPS
         assert set(own["part"]) == {"traced"}
     assert not traces
-    calls = pd.read_parquet(tmp_path / "operations.parquet")
     for (domain, path), own in joined.groupby(["domain", "path"]):
         assert (domain, path) in {("", "forward"), ("layers", "dense")}
         assert set(own["operation"]) == {"model/dense/MatMul"}

@@ -23,7 +23,7 @@ from castmates.runner.cleanup.leftovers import stale_folders, stale_groups
 from castmates.runner.cleanup.restore import heal
 from castmates.study.model import Prepare
 from tests.needs import lacks
-from tests.runner.stage import counter, plan_of
+from tests.runner.stage import counter, measured, plan_of
 from tests.runner.test_warden import alive
 from tests.waiting import PATIENCE, wait_for
 
@@ -416,8 +416,7 @@ def test_a_launch_is_measured_on_a_prepared_machine(knob, cache, tmp_path):
         patch.setattr(
             "castmates.runner.staging.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
         )
-        measure_launch(plan.model_copy(update={"launches": (launch,)}), launch.path, tmp_path / "out", cache)
-    record = json.loads((tmp_path / "out/launch.json").read_text())
+        record = measured(plan.model_copy(update={"launches": (launch,)}), tmp_path / "out", cache)
     assert record["status"] == "measured"
     assert record["left_behind"] == []
     assert record["prepared"] == {

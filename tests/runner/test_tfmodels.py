@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 from glob import glob
@@ -101,18 +100,6 @@ def assert_they_follow_each_other(phases: list[Phase], at_least: int) -> None:
     assert [one.name for one in phases] == names * (len(phases) // 4)
     assert all(after.begin_ns >= before.end_ns for before, after in itertools.pairwise(phases)), "phases overlap"
     assert all(one.end_ns - one.begin_ns > 100_000 for one in phases if one.name in ("forward", "backward"))
-
-
-@pytest.mark.nightly  # at each landing the job of test_profiling.py is ended so
-def test_sigterm_ends_an_endless_job_between_two_steps(interpreter, tmp_path):
-    beats = tmp_path / "beats"
-    job = start(interpreter, beats, "--model", "dlrm", "--mode", "infer", "--batch", "8", "--data", data_of("dlrm"))
-    with Reader(beats) as reader:
-        wait_for(lambda: reader.head >= 2 or job.poll() is not None, "the job makes steps")
-        job.send_signal(signal.SIGTERM)
-        _, complaints = job.communicate(timeout=PATIENCE)
-        assert job.returncode == 0, complaints
-        assert reader.state is State.FINISHED
 
 
 OFFICIAL = {

@@ -23,6 +23,15 @@ def test_another_source_is_another_digest(tmp_path, monkeypatch):
             cached.cache_clear()
         return unchanged.digest_of(test)
 
+    def run():
+        unchanged.digest_of_workloads.cache_clear()
+        return unchanged.digest_of_workloads()
+
+    (job := tmp_path / "castmates/workloads/job.py").parent.mkdir()
+    assert run() == run()
+    before = run()
+    job.write_text("STEPS = 1")
+    assert run() != before, "though no test imports it"
     first = digest()
     other.write_text("B = 2")
     assert digest() == first

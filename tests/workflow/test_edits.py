@@ -13,7 +13,6 @@ from castmates.workloads import inputs
 from tests.unit.caches import cache as cache_of
 from tests.workflow.sweeps import ROOT, STUDY, TABLES, Sweeps
 
-pytestmark = pytest.mark.quiet
 READER = {"command": ["sh", "-c", "cat {inputs}/* > /dev/null"], "inputs": "xml"}
 WIDE = {
     "title": "Another <title>",
@@ -45,33 +44,22 @@ def wide(finished, tmp_path_factory):
     return sweeps, done.stderr
 
 
-def test_a_workload_is_added_as_its_page_shows(project):
+def test_a_workload_is_added_as_its_page_shows_and_never_are_two_launches_measured_at_a_time(project):
+    """Though the plan and the facts of the machine have to be made first, as where results were copied without them."""
     (name, workload), *none = page_example().items()
     assert not none
     before = project.launches()
-    project.write_study({"workloads": {name: workload}, "antagonists": ["stream", name]})
-    project.sweep(TABLES)
-    after = project.launches()
-    assert unchanged(before, after)
-    assert len(after) == len(before) + 2
-    assert all(project.record(launch)["status"] == "measured" for launch in after)
-    assert set(project.effects()["mix"]) == {"chase+stream", f"chase+{name}"}
-    project.assert_finished(TABLES)
-
-
-def test_a_larger_budget_measures_only_more_launches_and_never_two_at_a_time(project):
-    """Though the plan and the facts of the machine have to be made first, as where results were copied without them."""
-    before = project.launches()
     (project.results / "plan.json").unlink()
     (project.results / "machine.json").unlink()
-    project.write_study({"budget": STUDY["budget"] | {"launches": 4, "rounds": 3}})
+    budget = STUDY["budget"] | {"launches": 3}
+    project.write_study({"workloads": {name: workload}, "antagonists": ["stream", name], "budget": budget})
     project.sweep("-j", "4", TABLES)
     after = project.launches()
     assert unchanged(before, after)
-    assert len(after) == 4
-    effects = project.effects()
-    assert (effects["launches"] == 4).all()
-    assert effects["slowdown_low"].notna().all()
+    assert len(after) == len(before) + 1 + 3
+    assert all(project.record(launch)["status"] == "measured" for launch in after)
+    assert set(project.effects()["mix"]) == {"chase+stream", f"chase+{name}"}
+    project.assert_finished(TABLES)
     windows = [pd.read_parquet(project.results / "launches" / launch / "windows.parquet") for launch in after]
     spans = sorted((each["open_ns"].min(), each["close_ns"].max()) for each in windows)
     assert all(first[1] < second[0] for first, second in itertools.pairwise(spans))
@@ -103,7 +91,8 @@ def test_a_failed_launch_is_told_and_costs_the_others_nothing(finished, wide, tm
     assert "2 of 6 launches: failed" in told
     assert "castmates sweep --retry" in told
     project.assert_finished()
-    assert "2 launches discarded" in project.castmates("sweep", "--retry", "--", "--dry-run")
+    said = project.castmates("sweep", "--retry", "--", "--dry-run")
+    assert said.count("discarded (failed)") == 2, "others may be too, where this machine was busy"
     assert "measure_launch" in project.run("--dry-run").stdout, "the report is there, but discarded launches are not"
 
 

@@ -1,7 +1,6 @@
 """A whole modelled sweep under Snakemake: nothing is built, nothing is started, everything is stamped."""
 
 import json
-import re
 import shutil
 
 import pandas as pd
@@ -32,15 +31,6 @@ def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):
     assert {"distances.svg", "mitigations.svg", "system_mixes.svg"} <= {
         file.name for file in arranged.results.glob("figures/*.svg")
     }
-
-
-def test_the_page_says_so_too(modelled):
-    page = (modelled.results / "report/index.html").read_text()
-    assert "This is not a measurement" in page
-    assert re.search(r'<span class="stamp other" title="Modelled: [^"]*">modelled \(not measured\)</span>', page)
-    assert "Source: modelled." not in page, "once, above; each file has it"
-    assert re.search(r"<title>.*\(modelled\)</title>", page)
-    assert "modelled machine" in page or "a model (docs/modelled-machine.md)" in page
 
 
 @pytest.mark.core

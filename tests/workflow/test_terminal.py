@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 
@@ -21,6 +22,7 @@ SNAKEMAKES = (
     "RuleException",
     "Traceback",
 )
+PLAN = "results/small/plan.json"  # which a job of a second makes
 LAUNCH = re.compile(r"^\d\d:\d\d:\d\d +(\d+)/(\d+)  \S+ \d+/\d+  \d+ windows? kept.*  \d+ s(  about .* left)?$", re.M)
 
 
@@ -52,7 +54,8 @@ def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
 def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_for(modelled, tmp_path):
     sweeps = modelled.copy(tmp_path / "project")
     before = sweeps.launches()
-    terminal = Terminal(["snakemake", "--cores", "all", "--config", "launches=5"], sweeps.folder, sweeps.environment())
+    words = [sys.executable, "-m", "castmates", "sweep", "--launches", "5"]
+    terminal = Terminal(words, sweeps.folder, sweeps.environment())
     assert terminal.wait(PATIENCE * 2) == 0, terminal.text
     shown, added = terminal.text, len(sweeps.launches()) - len(before)
     assert added == 2 * len({launch.rpartition("/")[0] for launch in before})
@@ -110,12 +113,13 @@ def test_a_failed_job_shows_its_log(modelled, tmp_path):
         (["--unlock"], ""),
         (["--rulegraph"], "digraph"),
         (["--quiet", "all"], ""),
-        (["--forcerun", "analyse", "--quiet"], " Report file://"),
-        (["--forcerun", "analyse", "--verbose"], "Finished jobid"),
+        (["--force", PLAN, "--quiet"], " Report file://"),
+        (["--force", PLAN, "--verbose"], "Finished jobid"),
     ],
 )
-def test_other_commands_of_snakemakes_stay_as_they_are(modelled, arguments, said):
-    done = modelled.run(*arguments)
+def test_other_commands_of_snakemakes_stay_as_they_are(modelled, tmp_path, arguments, said):
+    project = modelled.copy(tmp_path / "project") if PLAN in arguments else modelled
+    done = project.run(*arguments)
     assert done.returncode == 0, done.stderr
     shown = done.stdout + done.stderr
     assert said in shown
@@ -123,13 +127,13 @@ def test_other_commands_of_snakemakes_stay_as_they_are(modelled, arguments, said
     assert said or not shown.replace(PROFILE, "").replace("Unlocked working directory.", "").strip()
 
 
-def test_a_clone_runs_where_the_plugin_is_not_installed(modelled):
+def test_a_clone_runs_where_the_plugin_is_not_installed(modelled, tmp_path):
     """As with Snakemake from elsewhere: its own messages, and the answer at the end."""
     code = "import pkgutil as p, sys; had = p.iter_modules; p.iter_modules = lambda *a: " \
         "[m for m in had(*a) if 'castmates' not in m.name]; from snakemake.cli import main; main()"  # fmt: skip
-    done = modelled._call("python", "-c", code, "--forcerun", "analyse")
+    done = modelled.copy(tmp_path / "project")._call("python", "-c", code, "--force", PLAN)
     assert done.returncode == 0, done.stderr
-    assert "1 of 2 steps" in done.stderr
+    assert "1 of 1 steps" in done.stderr
     assert " Report file://" in done.stderr
 
 

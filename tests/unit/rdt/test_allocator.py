@@ -57,19 +57,12 @@ class Meddled:
         self.texts.append(text)
         self.fake.write(path, text)
 
-    def make(self, path):
-        self._try("make", path)
-        self.fake.make(path)
-
     def remove(self, path):
         self._try("remove", path)
         self.fake.remove(path)
 
-    def names(self, path):
-        return self.fake.names(path)
-
-    def locked(self, exclusive=True):
-        return self.fake.locked(exclusive)
+    def __getattr__(self, name):
+        return getattr(self.fake, name)
 
 
 def masks(bench, path, line="L3"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_MONITORING_ONLY, V6_1, V7_2, FakeResctrl
+from castmates.rdt.fake import AMD_CHIPLETS, LAB, V7_2, FakeResctrl
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Bandwidth, Cache
@@ -135,20 +135,6 @@ def test_old_kernel(tmp_path):
     cache = read_cache(tmp_path)
     assert (cache.least_ways, cache.sparse, cache.shareable, cache.way_bytes, cache.groups) == (2, False, 0, None, 3)
     assert cache.monitored_groups == 0
-
-
-@pytest.mark.parametrize("kernel", [V6_1, V7_2])
-@pytest.mark.parametrize("shape", [LAB, HASWELL, AMD_CHIPLETS])
-def test_fake_machines_tell_their_shape(shape, kernel):
-    cache = capabilities(FakeResctrl(shape, kernel))
-    assert (cache.ways, cache.shareable, cache.domains) == (shape.ways, shape.shareable, tuple(shape.domains))
-    assert cache.way_bytes == shape.cache_bytes // shape.ways
-    assert cache.monitored_groups == shape.rmids - 1
-
-
-def test_fake_that_only_monitors():
-    cache = capabilities(FakeResctrl(LAB_MONITORING_ONLY))
-    assert (cache.ways, cache.groups, cache.domains) == (0, 0, (0,))
 
 
 @pytest.mark.parametrize("default_group", [False, True])

@@ -5,25 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from castmates.rdt.fake import LAB, LAB_NO_THROTTLE
 from castmates.rdt.resctrl import foreign, mounting
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.study.cache import Bandwidth
 from tests.unit.rdt import trees
-from tests.unit.rdt.fakes import Bench
 
 
 @pytest.mark.parametrize("absent", ["info/MB/min_bandwidth", "info/MB/bandwidth_gran"])
 def test_a_throttle_without_its_numbers_goes_by_tens(tmp_path, absent):
     trees.record(tmp_path, {path: text for path, text in trees.XEON.items() if path != absent})
     assert read_cache(tmp_path).bandwidth == Bandwidth(unit="%", least=10, step=10, most=100)
-
-
-def test_provenance_has_the_size_of_a_way_and_the_throttle():
-    about = Bench(LAB).prepared().about()
-    assert about["way_bytes"] == str(Bench(LAB).prepared().cache.way_bytes)
-    assert about["bandwidth"].startswith("%, from 10 in steps of 10")
-    assert Bench(LAB_NO_THROTTLE).prepared().about()["bandwidth"] == "none"
 
 
 @pytest.mark.parametrize(

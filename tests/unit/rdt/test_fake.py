@@ -20,18 +20,9 @@ from castmates.rdt.fake import (
     FakeResctrl,
     Shape,
 )
-from castmates.rdt.resctrl.tree import Tree
 from tests.unit.rdt.refused import refused, status
 
 OCCUPANCY = "mon_data/mon_L3_00/llc_occupancy"
-
-
-def test_it_is_a_tree():
-    tree: Tree = FakeResctrl()
-    assert tree.names("")[:2] == ["cpus", "cpus_list"]
-    with tree.locked(exclusive=False):
-        tree.make("g")
-    tree.remove("g")
 
 
 def test_a_refusal_names_its_errno_and_its_path():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
+from castmates.rdt.fake import LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl import tree as event_file
 from castmates.rdt.resctrl.tree import EventFile, KernelTree, Reading, Series
@@ -290,16 +290,6 @@ def test_a_series_does_not_end_with_a_rate_over_a_moment():
     assert values(samples, LEAD, "mbm_total") == []
 
 
-def test_its_cost_is_told():
-    bench = Bench(source=Steady())
-    bench.prepared()
-    monitor = watching(bench, rate=50.0)
-    assert "cost" not in monitor.about()
-    series(monitor)
-    assert "reads and" in monitor.about()["cost"]
-    assert monitor.about()["rate"] == "50 Hz"
-
-
 def test_the_thread_ends_with_its_window():
     bench = Bench()
     bench.prepared()
@@ -328,13 +318,6 @@ def test_sub_numa_clusters_are_read_as_the_sum_that_the_kernel_forms(tmp_path):
     found = monitor._series_of(LEAD, "", {1})
     assert [one.file.read() for one in found] == [Reading(5)]
     assert "sub-NUMA clusters" in monitor.about()
-
-
-def test_nobody_is_watched_where_the_group_is_unknown():
-    bench = Bench(LAB)
-    monitor = bench.monitor()
-    monitor.attach({})
-    assert series(monitor, looks=1) == []
 
 
 def test_a_fake_that_only_allocates_has_no_share_to_watch():

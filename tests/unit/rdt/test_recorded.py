@@ -73,25 +73,7 @@ def captured(fake, kernel, tmp_path):
 def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_path):
     numbers = SetNumbers()
     fake = FakeResctrl(shape, kernel, numbers, options)
-    if shape.allocates:
-        fake.make("group1")
-        fake.make("group2")
-        fake.write("group2/cpus_list", "1\n")
-    if shape.monitors:
-        fake.make("mon_groups/group1")
-        if shape.allocates:
-            fake.make("group1/mon_groups/group1")
-    if shape.ways:
-        for number, line in enumerate(
-            name for name in ("L3", "L3DATA", "L3CODE") if f"info/{name}/cbm_mask" in trees.files_of(fake)
-        ):
-            domain = min(shape.domains)
-            fake.write("group1/schemata", f"{line}:{domain}={0x3 << number + shape.least_bits:x}\n")
-            fake.write("schemata", f"{line}:{domain}={shape.full >> 4:x}\n")
-    for number, group in enumerate(fake.groups):
-        for domain in shape.domains:
-            numbers.lying[group.path, domain] = (number + 1) * (domain + 2) * 3 * shape.scale
-            numbers.moved[group.path, domain] = (number + 5) * (domain + 1) * 8 * shape.scale
+    fill(fake, numbers)
     with opened(captured(fake, kernel, tmp_path)) as root:
         again = replay(root)
     assert trees.files_of(again) == trees.files_of(fake)
@@ -103,15 +85,20 @@ def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_pat
 def fill(fake, numbers):
     """Give groups of a machine something of everything that it has."""
     shape = fake.shape
-    fake.make("group1")
-    fake.make("group2")
-    if shape.monitors:
-        fake.make("group1/mon_groups/group1")
-    for number, line in enumerate(parse(fake.read("schemata")).items()):
-        resource, values = line
+    groups = ["group1", "group2"] if shape.allocates else []
+    monitoring = (
+        ["mon_groups/group1", *(f"{group}/mon_groups/group1" for group in groups[:1])] if shape.monitors else []
+    )
+    for group in (*groups, *monitoring):
+        fake.make(group)
+    for number, (resource, values) in enumerate(parse(fake.read("schemata")).items()):
         last = max(values)
         half = f"{values[last] // 2}" if is_decimal(resource) else f"{values[last] >> 1 + number:x}"
         fake.write("group2/schemata", f"{resource}:{last}={half}\n")
+        if not is_decimal(resource):
+            fake.write("schemata", f"{resource}:{min(values)}={values[last] >> 2:x}\n")
+    if shape.allocates:
+        fake.write("group2/cpus_list", "1\n")
     for number, group in enumerate(fake.groups):
         for domain in shape.domains:
             numbers.lying[group.path, domain] = (number + 1) * (domain + 2) * 3 * shape.scale

@@ -9,7 +9,7 @@ from castmates.runner.modelled.hardware import modelled_hardware
 from castmates.runner.modelled.launch import ModelledStage, Played, processes
 from castmates.runner.modelled.world import World
 from castmates.runner.rounds.pace import Pace, Steps
-from castmates.runner.rounds.slices import LONGEST_WAIT, POLLS, Progress, _closed, measure_slice, measure_watched
+from castmates.runner.rounds.slices import LONGEST_WAIT, Progress, _closed, measure_slice, measure_watched
 from castmates.runner.rounds.window import Total
 from castmates.study.spec import Scene
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
@@ -68,33 +68,6 @@ def scene(launch, name) -> Scene:
 def pace(launch, length=0.1, settle=0.02, watch=0.0, slow=()):
     steps = Steps({one.name: 0.01 for one in launch.cohort.scenes}, {}, 0.0)
     return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
-
-
-@pytest.mark.parametrize("name", ["alone", "placebo", "corun:ranking+flood", "antagonist-alone:flood"])
-def test_a_slice_ends_with_the_first_step_after_its_length(studied, stage, name):
-    """Of the lead, or of who is alone: cut at a moment instead, slow steps would be lost more often than quick ones."""
-    who, paced = scene(studied, name).active[0], pace(studied)
-    measure_slice(stage, scene(studied, "alone"), paced)
-    for _ in range(5):
-        before = stage.now_ns()
-        each = measure_slice(stage, scene(studied, name), paced)
-        late = [t for t, _ in each.since_switch[who] if t > each.switch_ns + paced.length_ns]
-        assert each.switch_ns == before, "one edge serves both neighbours"
-        assert each.open_ns == each.switch_ns + paced.settle_ns
-        assert late, "the step that ends it is inside"
-        assert each.close_ns - late[0] <= 2 * 0.01 / POLLS * NS
-        assert not each.watched
-        assert each.progress(who).rate > 0
-
-
-def test_a_slice_beside_others_holds_a_last_step_of_everybody(studied, stage):
-    together, paced = scene(studied, "corun:ranking+flood"), pace(studied)
-    for _ in range(5):
-        each = measure_slice(stage, together, paced)
-        for name in together.active:
-            *_, before, last = (t for t, _ in each.progress(name).records)
-            assert before < each.end_ns <= last <= each.close_ns
-    assert each.end_ns == each.switch_ns + paced.length_ns
 
 
 def test_who_makes_few_steps_that_vary_has_the_same_rate_beside_others_as_alone():
