@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from castmates.files import replace_text
-from castmates.pipeline import decide_rounds, take_adaptive_look, take_look
+from castmates.pipeline import looks
 from castmates.pipeline.measure_launch import measure, planned
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.results.looks import went_on
@@ -56,8 +56,8 @@ class Sweep:
             for first in self.planned.first_launches(cohort):
                 self.play(first)
             plan, longest = read_plan(self.folder.plan_file), self.planned.project.study.budget.longest_launch
-            decision = decide_rounds.decide_rounds(plan, cohort, self.folder, longest)
-            replace_text(file, decide_rounds.text_of(decision))
+            decision = looks.decide_rounds(plan, cohort, self.folder, longest)
+            replace_text(file, looks.decision_text(decision))
         task = planned(read_task(self.folder.plan_file, path), path, "small")
         measure(task, self.folder.launch(path), CACHE)
         self.played.append(path)
@@ -66,13 +66,13 @@ class Sweep:
         """Take a look where it was not taken, or take it anew where the study asks for something else."""
         file, plan = self.folder.look_file(number), read_plan(self.folder.plan_file)
         if self.terms.adaptive:
-            terms = take_adaptive_look.Terms(self.terms.lead_loss, self.terms.margin)
-            look = take_adaptive_look.take_adaptive_look(plan, self.folder, number, terms)
-            replace_text(file, take_adaptive_look.text_of(look))
+            terms = looks.Terms(self.terms.lead_loss, self.terms.margin)
+            look = looks.take_adaptive_look(plan, self.folder, number, terms)
+            replace_text(file, looks.text_of(look))
         else:
             wanted = self.terms.precision
-            reached = take_look.take_look(plan, self.folder, wanted, decisions)
-            replace_text(file, take_look.text_of(number, wanted, reached))
+            reached = looks.take_look(plan, self.folder, wanted, decisions)
+            replace_text(file, looks.look_text(number, wanted, reached))
         return went_on(file)
 
     @property
