@@ -37,7 +37,7 @@ def _turn(item):
 
 # Machines at landings, of the tests that would run on more of them; all others run on each of theirs.
 AT_LANDINGS = {
-    "test_fake_beside_kernel": ("linux-6.12", "linux-7.2", "two-sockets-sparse-7.2"),
+    "test_fake_beside_kernel": ("sparse", "linux-7.2", "two-sockets-sparse-7.2"),
     "test_crashes": ("linux-6.1",),
     "test_grant": ("linux-6.1", "few-groups"),
     "test_verify_counters": ("linux-6.1",),

@@ -6,7 +6,6 @@ from castmates.machine.capture.capture import opened, read_files, record
 from castmates.rdt.fake.recorded import replay
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.trials.capture import take
-from castmates.workloads.native.build import build, find_compiler
 from tests.lab import guest
 from tests.unit.rdt import trees
 
@@ -44,7 +43,7 @@ def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
 @pytest.mark.machines("small-cache")
 def test_the_monitors_are_read_under_a_known_load(state, tmp_path, monkeypatch):
     place = tmp_path / "environment"
-    build(place / "bin", find_compiler(), ("stream",))
+    guest.put_programs(place / "bin")
     monkeypatch.setattr(take.environments, "build", lambda *_: place)
     file, said = tmp_path / "machine.json.gz", []
     take.capture(file, tmp_path, tmp_path / "cache", said.append)

@@ -14,9 +14,9 @@ import pytest
 from castmates.inside import open_counters, papi
 from castmates.trials.counters import check, methods
 from castmates.trials.counters.program import CORE, SOFTWARE
-from castmates.workloads.native.build import build, find_compiler
 from castmates.workloads.phase_counts import PhaseCounts
 from castmates.workloads.phase_file import BY_PAPI, COUNTED, METHOD_VARIABLE
+from tests.lab import guest
 
 LIBRARIES = {"skylake": "python_papi's PAPI (6.0)", "linux-6.1": "the system's PAPI (7.0)"}
 PAGES = 200
@@ -33,8 +33,8 @@ def library(machine, programs):
 
 @pytest.fixture
 def known(tmp_path):
-    """The program whose counts are known, compiled in the guest for its processor."""
-    build(tmp_path / "bin", find_compiler(), ("known",))
+    """The program whose counts are known."""
+    guest.put_programs(tmp_path / "bin")
     return tmp_path / "bin" / "known"
 
 

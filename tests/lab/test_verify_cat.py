@@ -10,15 +10,14 @@ from castmates.machine.journal import journals
 from castmates.trials.way_masks import trial
 from castmates.trials.way_masks.verdict import NO_ALLOCATION, NO_EFFECT, follows
 from castmates.trials.way_masks.verdict import Plateau as Occupied
-from castmates.workloads.native.build import build, find_compiler
 from tests.lab import guest
 
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """What the trial runs, compiled in the guest for its processor; all programs would take minutes there."""
+    """What the trial runs."""
     place = tmp_path / "environment"
-    build(place / "bin", find_compiler(), ("chase", "stream"))
+    guest.put_programs(place / "bin")
     monkeypatch.setattr(trial.environments, "build", lambda *_: place)
     return place
 

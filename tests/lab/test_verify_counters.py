@@ -7,7 +7,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.trials.counters import check
 from castmates.trials.counters.program import CORE, SOFTWARE
-from castmates.workloads.native.build import build, find_compiler
+from tests.lab import guest
 
 INVENTED = ("instructions:u", "instructions", "cycles")
 TRUE = ("kernel-touch", "crew-touch", "pingpong")
@@ -15,8 +15,8 @@ TRUE = ("kernel-touch", "crew-touch", "pingpong")
 
 @pytest.fixture
 def program(tmp_path):
-    """Compiled in the guest for its processor."""
-    build(tmp_path / "bin", find_compiler(), ("known",))
+    """The program whose counts are known."""
+    guest.put_programs(tmp_path / "bin")
     return tmp_path / "bin" / "known"
 
 
