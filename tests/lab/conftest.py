@@ -1,7 +1,7 @@
 """Tests that run inside the lab: a pytest in the guest runs them, this one reports how they went.
 
 A test with the mark `machines(...)` runs on each of these machines (tests/lab/shapes.py). All that a session wants
-from one machine runs in one boot of it, because a boot takes ten seconds. Their fixtures exist in the guest.
+from one machine runs in one boot of it, because boot and imports take 20 seconds. Their fixtures exist in the guest.
 They run where CASTMATES_LAB is set: with `all` every test, else without some that take minutes and add least.
 """
 
@@ -41,7 +41,7 @@ AT_LANDINGS = {
     "test_crashes": ("linux-6.1",),
     "test_grant": ("linux-6.1", "few-groups"),
     "test_verify_counters": ("linux-6.1",),
-    "test_verify_cat": ("no-rdt", "monitoring-only"),
+    "test_verify_cat": ("skylake", "monitoring-only"),
 }
 
 

@@ -22,8 +22,8 @@ from tests.lab.shapes import SHAPES
 
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
 PROGRAMS = "CASTMATES_LAB_PROGRAMS"  # set in a guest: where those are that it may install
-AT_ONCE = 2  # guests: each has one busy CPU most of the time
-COMPILED = ("chase", "stream", "spin", "loop", "known")
+AT_ONCE = 3  # guests: each has one busy CPU, or none while its tests wait
+OWN_PROGRAMS = ("chase", "stream", "spin", "loop", "known")
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most
 # Seconds, at most: emulation is slow, and who emulates may have little time.
@@ -33,7 +33,7 @@ PER_GUEST, PER_TEST, SILENCE = 240, 150, 300
 class Guests:
     """Boots each machine once, with all the tests of the session that want it.
 
-    One at a time while other tests run, two of them when there is nothing to do but to wait. What takes longest, a
+    One at a time while other tests run, more of them when there is nothing to do but to wait. What takes longest, a
     whole sweep, goes beside them: a test module does it in its function `aside`.
     """
 
@@ -99,7 +99,7 @@ def compiled():
     """A folder of our programs for any x86-64: inside it takes long to compile, and there is less of a processor."""
     folder = Path(tempfile.mkdtemp(prefix="castmates-lab-programs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name in COMPILED:
+    for name in OWN_PROGRAMS:
         compile_program(SOURCES / f"{name}.c", folder / name, find_compiler(), FLAGS)
     return folder
 

@@ -40,7 +40,7 @@ def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
     assert capabilities(again) == offered
 
 
-@pytest.mark.machines("small-cache")
+@pytest.mark.machines("few-groups")
 def test_the_monitors_are_read_under_a_known_load(state, tmp_path, monkeypatch):
     place = tmp_path / "environment"
     guest.put_programs(place / "bin")

@@ -45,7 +45,6 @@ STUDY = {
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
     "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
 }
-TARGETS = "results/small/machine.json results/small/launches/chase+stream/1/launch.json"
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
 
@@ -61,7 +60,7 @@ GUEST = """
     look() {{ find /sys/fs/resctrl -maxdepth 1 | sort; cat /sys/fs/resctrl/schemata /proc/mounts; }}
     look > /share/before 2>&1
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp/project USER=nobody \
-        bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs {targets}' &
+        bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs --until measure_launch describe_machine' &
     shell=$!
     until grep -q "^State:.*T" /proc/$shell/status; do sleep 0.1; done
     python -c '{prepare}' --grant --user nobody --shell $shell > /share/granted || exit
@@ -99,7 +98,7 @@ def aside(lab):
     shutil.copytree(compiled(), share / "compiled")
     python = Path(sys.executable)
     opened = shlex.join(map(str, [ROOT, python.parent, python.resolve().parent]))
-    command = GUEST.format(prepare=PREPARE, targets=TARGETS, python=shlex.quote(str(python.parent)), opened=opened)
+    command = GUEST.format(prepare=PREPARE, python=shlex.quote(str(python.parent)), opened=opened)
     shape = replace(SHAPES["linux-6.12"], memory=3072, parallel=True)
     done = boot(lab, shape, command, share, timeout=1800)
     if done.code is None and "Oops" in done.console:  # a panic of the emulated machine, see Shape

@@ -36,7 +36,7 @@ def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp
     assert not subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout
 
 
-@pytest.mark.machines("no-rdt", "monitoring-only")
+@pytest.mark.machines("skylake", "monitoring-only")
 def test_where_there_is_no_allocation_it_says_so(state, tmp_path, programs):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_ALLOCATION
