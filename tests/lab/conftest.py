@@ -7,6 +7,7 @@ They run where CASTMATES_LAB is set: with `all` every test, else without some th
 
 import functools
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -109,6 +110,12 @@ def programs():
     """In a guest: Debian's pqos and PAPI, installed as its packages install them."""
     subprocess.run(["cp", "-a", f"{os.environ[PROGRAMS]}/.", "/"], check=True)
     subprocess.run(["ldconfig"], check=True)
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """In a guest: the folder of our own programs, which cannot be started from /share."""
+    return Path(shutil.copytree("/share/compiled", tmp_path / "environment" / "bin"))
 
 
 @pytest.fixture

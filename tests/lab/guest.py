@@ -1,7 +1,6 @@
 """What tests do inside a guest: mount and look at resctrl, start processes that make threads when they are asked to."""
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +12,6 @@ from castmates.errors import CastmatesError
 from tests.lab.kit.transcript import ROOT
 from tests.waiting import wait_for
 
-COMPILED = Path("/share/compiled")  # programs of ours
 NUMBER = 4  # bytes
 
 
@@ -93,11 +91,6 @@ def forked(function):
             sys.stdout.flush()
             os._exit(code)
     return child
-
-
-def put_programs(folder):
-    """Lay our compiled programs into a folder."""
-    shutil.copytree(COMPILED, folder)
 
 
 def is_mounted():

@@ -41,10 +41,8 @@ def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
 
 
 @pytest.mark.machines("few-groups")
-def test_the_monitors_are_read_under_a_known_load(state, tmp_path, monkeypatch):
-    place = tmp_path / "environment"
-    guest.put_programs(place / "bin")
-    monkeypatch.setattr(take.environments, "build", lambda *_: place)
+def test_the_monitors_are_read_under_a_known_load(state, compiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(take.environments, "build", lambda *_: compiled.parent)
     file, said = tmp_path / "machine.json.gz", []
     take.capture(file, tmp_path, tmp_path / "cache", said.append)
     lines = dict(line.split(" ", 1) for line in read_files(file)["castmates/bandwidth"].splitlines())

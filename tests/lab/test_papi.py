@@ -16,7 +16,6 @@ from castmates.trials.counters import check, methods
 from castmates.trials.counters.program import CORE, SOFTWARE
 from castmates.workloads.phase_counts import PhaseCounts
 from castmates.workloads.phase_file import BY_PAPI, COUNTED, METHOD_VARIABLE
-from tests.lab import guest
 
 LIBRARIES = {"skylake": "python_papi's PAPI (6.0)", "linux-6.1": "the system's PAPI (7.0)"}
 PAGES = 200
@@ -29,13 +28,6 @@ def library(machine, programs):
     PARANOID.write_text("2")
     assert papi.why_not() is None
     return papi._library()[2]
-
-
-@pytest.fixture
-def known(tmp_path):
-    """The program whose counts are known."""
-    guest.put_programs(tmp_path / "bin")
-    return tmp_path / "bin" / "known"
 
 
 def touch(pages=PAGES):
@@ -87,7 +79,8 @@ def test_papi_counts_phases_where_it_is_chosen(machine, library, monkeypatch):
 
 
 @pytest.mark.machines("skylake")
-def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_ones(library, known, state, tmp_path):
+def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_ones(library, compiled, state, tmp_path):
+    known = compiled / "known"
     touched = next(trial for trial in SOFTWARE if trial.task == "crew-touch")
     judged = methods.try_by_papi(touched, known, tmp_path, None)
     assert judged.verdict == "verified" or "disturbed" in judged.why, judged

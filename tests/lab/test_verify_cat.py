@@ -13,17 +13,14 @@ from castmates.trials.way_masks.verdict import Plateau as Occupied
 from tests.lab import guest
 
 
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def programs(compiled, monkeypatch):
     """What the trial runs."""
-    place = tmp_path / "environment"
-    guest.put_programs(place / "bin")
-    monkeypatch.setattr(trial.environments, "build", lambda *_: place)
-    return place
+    monkeypatch.setattr(trial.environments, "build", lambda *_: compiled.parent)
 
 
 @pytest.mark.machines("small-cache")
-def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path, programs):
+def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_EFFECT, record["said"]
     assert follows([Occupied(**one) for one in record["occupancy"]]) is True
@@ -37,7 +34,7 @@ def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp
 
 
 @pytest.mark.machines("skylake", "monitoring-only")
-def test_where_there_is_no_allocation_it_says_so(state, tmp_path, programs):
+def test_where_there_is_no_allocation_it_says_so(state, tmp_path):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_ALLOCATION
     assert not guest.is_mounted()
