@@ -182,9 +182,14 @@ def put_and_die(interface):
 
 
 def series(monitor, seconds):
-    monitor.start()
-    time.sleep(seconds)
-    return monitor.stop()
+    """Read for so long; longer where a busy host keeps pqos from a second reading, without which there are no rates."""
+    for times in range(1, 6):
+        monitor.start()
+        time.sleep(times * seconds)
+        samples = monitor.stop()
+        if values(samples, LEAD, "mbm_total"):
+            break
+    return samples
 
 
 def values(samples, member, metric):
