@@ -2,7 +2,6 @@
 
 import os
 import signal
-from contextlib import suppress
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.seeds import SEED
 PLUGINS = ("unsteady", "order", "unchanged", "sigterm")
 pytest_plugins = ["pytester", *(f"tests.plugins.{name}" for name in PLUGINS)]
 
-with suppress(ImportError):  # a guest that runs some of the tests may lack it
+if "CASTMATES_INSIDE_LAB" not in os.environ:  # its import takes five seconds in there, and nobody uses it
     from hypothesis import HealthCheck, settings
     from hypothesis.database import DirectoryBasedExampleDatabase
 

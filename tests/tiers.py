@@ -75,7 +75,7 @@ TIERS: dict[str, list[Part]] = {
     "all": [
         LINT,
         Part("most", ALL, (*PROCESSES, "unit", "golden"), CPUS + 1),
-        Part("lab", "lab and not nightly", ("lab",)),  # two guests at a time
+        Part("lab", "lab and not nightly", ("lab",)),  # three guests at a time
         Part("quiet", "quiet and not nightly", PROCESSES),
     ],
     "nightly": [

@@ -1,12 +1,13 @@
 """Tests that run inside the lab: a pytest in the guest runs them, this one reports how they went.
 
 A test with the mark `machines(...)` runs on each of these machines (tests/lab/shapes.py). All that a session wants
-from one machine runs in one boot of it, because a boot takes ten seconds. Their fixtures exist in the guest.
+from one machine runs in one boot of it, because boot and imports take 20 seconds. Their fixtures exist in the guest.
 They run where CASTMATES_LAB is set: with `all` every test, else without some that take minutes and add least.
 """
 
 import functools
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -37,11 +38,11 @@ def _turn(item):
 
 # Machines at landings, of the tests that would run on more of them; all others run on each of theirs.
 AT_LANDINGS = {
-    "test_fake_beside_kernel": ("linux-6.12", "linux-7.2", "two-sockets-sparse-7.2"),
+    "test_fake_beside_kernel": ("sparse", "linux-7.2", "two-sockets-sparse-7.2"),
     "test_crashes": ("linux-6.1",),
     "test_grant": ("linux-6.1", "few-groups"),
     "test_verify_counters": ("linux-6.1",),
-    "test_verify_cat": ("no-rdt", "monitoring-only"),
+    "test_verify_cat": ("monitoring-only",),
 }
 
 
@@ -109,6 +110,12 @@ def programs():
     """In a guest: Debian's pqos and PAPI, installed as its packages install them."""
     subprocess.run(["cp", "-a", f"{os.environ[PROGRAMS]}/.", "/"], check=True)
     subprocess.run(["ldconfig"], check=True)
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """In a guest: the folder of our own programs, which cannot be started from /share."""
+    return Path(shutil.copytree("/share/compiled", tmp_path / "environment" / "bin"))
 
 
 @pytest.fixture

@@ -3,54 +3,94 @@
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from castmates.errors import CastmatesError
 from tests.lab.kit.transcript import ROOT
 from tests.waiting import wait_for
 
-# Makes a thread, and a child that makes one, for each line that it is sent; prints their numbers.
-CROWD = """
-import os, subprocess, sys, threading, time
-def thread():
-    ready = threading.Event()
-    def live():
-        print(threading.get_native_id(), flush=True)
-        ready.set()
-        time.sleep(600)
-    threading.Thread(target=live, daemon=True).start()
-    ready.wait()
-thread()
-for line in sys.stdin:
-    thread()
-    if os.fork() == 0:
-        print(os.getpid(), flush=True)
-        thread()
-        time.sleep(600)
-"""
+NUMBER = 4  # bytes
 
 
 class Crowd:
-    """A process with a thread, which makes another thread and a child with a thread when it is asked to."""
+    """A process with a thread, which makes another thread and a child with a thread when it is asked to.
+
+    It is forked, because a new interpreter takes a second here.
+    """
 
     def __init__(self):
-        command = [sys.executable, "-S", "-E", "-c", CROWD]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(command, **pipes, start_new_session=True)
-        self.pid = self._process.pid
+        (asked, self._asks), (self._answers, answer) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                _grow_when_asked(asked, answer)
+            finally:
+                os._exit(1)
+        os.close(asked)
+        os.close(answer)
         self.tids = [self.pid, *self._told(1)]
 
     def grow(self):
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
+        os.write(self._asks, b"?")
         self.tids += self._told(3)
 
     def end(self):
         os.killpg(self.pid, 9)
-        self._process.wait()
+        os.waitpid(self.pid, 0)
+        os.close(self._asks)
+        os.close(self._answers)
 
-    def _told(self, lines):
-        return [int(self._process.stdout.readline()) for _ in range(lines)]
+    def _told(self, numbers):
+        return [int.from_bytes(os.read(self._answers, NUMBER), "little") for _ in range(numbers)]
+
+
+def _grow_when_asked(asked, answer):
+    """Tell the number of each thread, and of each child, that is made; close all other files, and with them locks."""
+    os.setsid()
+    for file in {int(entry.name) for entry in os.scandir("/proc/self/fd")} - {0, 1, 2, asked, answer}:
+        with suppress(OSError):
+            os.close(file)
+
+    def tell(number):
+        os.write(answer, number.to_bytes(NUMBER, "little"))
+
+    def thread():
+        told = threading.Event()
+        threading.Thread(target=lambda: (tell(threading.get_native_id()), told.set(), time.sleep(600))).start()
+        told.wait()
+
+    thread()
+    while os.read(asked, 1):
+        thread()
+        if os.fork() == 0:
+            tell(os.getpid())
+            thread()
+            break
+    time.sleep(600)
+
+
+def forked(function):
+    """Run a function in a new child: a new interpreter would take seconds to start."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            function()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1 if end.code else 0
+            print(end.code)
+        except CastmatesError as problem:
+            print(f"castmates: {problem}")
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return child
 
 
 def is_mounted():

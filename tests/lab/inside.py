@@ -1,9 +1,11 @@
 """How a test comes into a guest and its outcome comes back."""
 
+import atexit
 import functools
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 import threading
@@ -13,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from castmates.workloads.native.build import FLAGS, SOURCES, compile_program, find_compiler
 from tests.lab.kit.boot import boot
 from tests.lab.kit.build import PROJECT
 from tests.lab.shapes import SHAPES
 
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
 PROGRAMS = "CASTMATES_LAB_PROGRAMS"  # set in a guest: where those are that it may install
-AT_ONCE = 2  # guests: each has one busy CPU most of the time
+AT_ONCE = 3  # guests: each has one busy CPU, or none while its tests wait
+OWN_PROGRAMS = ("chase", "stream", "spin", "loop", "known")
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most
 # Seconds, at most: emulation is slow, and who emulates may have little time.
@@ -29,7 +33,7 @@ PER_GUEST, PER_TEST, SILENCE = 240, 150, 300
 class Guests:
     """Boots each machine once, with all the tests of the session that want it.
 
-    One at a time while other tests run, two of them when there is nothing to do but to wait. What takes longest, a
+    One at a time while other tests run, more of them when there is nothing to do but to wait. What takes longest, a
     whole sweep, goes beside them: a test module does it in its function `aside`.
     """
 
@@ -49,7 +53,7 @@ class Guests:
                 wanted.setdefault(machine, []).append(one.nodeid)
         jobs |= {machine: functools.partial(_boot, machine, tests) for machine, tests in wanted.items()}
         if jobs:
-            lab = _in_a_thread(self._lab)
+            lab = _in_a_thread(self._prepare)
             self._runs = {name: _in_a_thread(self._in_turn, job, lab) for name, job in jobs.items()}
             self._places_left = AT_ONCE - 1
 
@@ -65,6 +69,11 @@ class Guests:
 
     def told_by(self, machine):
         return self._runs[machine].result()[1]
+
+    def _prepare(self):
+        lab = self._lab()
+        compiled()
+        return lab
 
     def _in_turn(self, job, lab):
         with self._places:
@@ -83,6 +92,16 @@ def _in_a_thread(do, *given):
 
     threading.Thread(target=run, daemon=True).start()
     return future
+
+
+@functools.cache
+def compiled():
+    """A folder of our programs for any x86-64: inside it takes long to compile, and there is less of a processor."""
+    folder = Path(tempfile.mkdtemp(prefix="castmates-lab-programs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in OWN_PROGRAMS:
+        compile_program(SOURCES / f"{name}.c", folder / name, find_compiler(), FLAGS)
+    return folder
 
 
 def _boot(machine, tests, lab):
@@ -122,6 +141,7 @@ def _boot_once(lab, machine, tests):
     with tempfile.TemporaryDirectory(prefix="castmates-lab-") as folder:
         share = Path(folder)
         (share / "tests").write_text("\n".join(tests))
+        shutil.copytree(compiled(), share / "compiled")
         longest = PER_GUEST + PER_TEST * len(tests)
         done = boot(lab, SHAPES[machine], command, share, longest, REPORTS.name, SILENCE)
         reports = {}

@@ -18,14 +18,16 @@ SHAPES = {
         Shape("monitoring-only", "6.1", "cat=0,mba=0,cdp=0"),
         Shape("sparse", "6.12", "noncont=1"),  # masks may have holes
         Shape("two-sockets-sparse-7.2", "7.2", "noncont=1", sockets=2),
-        Shape("few-groups", "6.1", "clos=4,mbaclos=4,rmid=8"),  # 3 besides the default one
+        # 3 besides the default one, and 1.5 MiB of cache, which are soon evicted.
+        Shape("few-groups", "6.1", "clos=4,mbaclos=4,rmid=8,way=131072"),
         Shape("no-rdt", "6.1", None),
-        Shape("skylake", "6.1", model="model=94,stepping=3"),  # a client's: PAPI 6.0 knows it
+        # A client's, which has no RDT either; PAPI 6.0 knows it.
+        Shape("skylake", "6.1", "cat=0,mba=0,cmt=0,mbm=0,cdp=0", model="model=94,stepping=3"),
         # What Linux hides there, and what it shows when it is told to: ways that are tied, throttles that are rounded.
         Shape("skylake-sp", "6.1", "cbm=11,share=0x600", model=SKYLAKE_SP),
         Shape("skylake-sp-told", "6.12", f"cbm=11,share=0x600,{TIED}", model=SKYLAKE_SP, words=ALL_ON),
         # It also has masks of each core's own cache. The kernel would want more of its counters than there are.
         Shape("sapphire-rapids", "7.2", "clos=15,mbaclos=15,l2=16,l2clos=8,pmu=0", model=SAPPHIRE_RAPIDS),
-        Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB, which are soon evicted
+        Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB
     )
 }

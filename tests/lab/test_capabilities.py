@@ -35,7 +35,7 @@ EXPECTED = {
     "monitoring-only": ALL.model_copy(update=NO_MASKS),
     "two-sockets-sparse-7.2": ALL.model_copy(update={"domains": (0, 1), "sparse": True}),
     "sparse": ALL.model_copy(update={"sparse": True}),
-    "few-groups": ALL.model_copy(update={"groups": 3, "monitored_groups": 7}),
+    "few-groups": ALL.model_copy(update={"groups": 3, "monitored_groups": 7, "way_bytes": 131072}),
 }
 
 
@@ -70,7 +70,7 @@ def test_bandwidth_in_megabytes_is_known_from_the_mount(state):
         guest.unmount()
 
 
-@pytest.mark.machines("no-rdt")
+@pytest.mark.machines("skylake")
 def test_machine_without_rdt_is_told_and_used_all_the_same(state):
     assert read_cache() is None
     assert "this machine has no resctrl" in why_not_mounted()

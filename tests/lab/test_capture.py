@@ -6,7 +6,6 @@ from castmates.machine.capture.capture import opened, read_files, record
 from castmates.rdt.fake.recorded import replay
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.trials.capture import take
-from castmates.workloads.native.build import build, find_compiler
 from tests.lab import guest
 from tests.unit.rdt import trees
 
@@ -41,11 +40,9 @@ def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
     assert capabilities(again) == offered
 
 
-@pytest.mark.machines("small-cache")
-def test_the_monitors_are_read_under_a_known_load(state, tmp_path, monkeypatch):
-    place = tmp_path / "environment"
-    build(place / "bin", find_compiler(), ("stream",))
-    monkeypatch.setattr(take.environments, "build", lambda *_: place)
+@pytest.mark.machines("few-groups")
+def test_the_monitors_are_read_under_a_known_load(state, compiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(take.environments, "build", lambda *_: compiled.parent)
     file, said = tmp_path / "machine.json.gz", []
     take.capture(file, tmp_path, tmp_path / "cache", said.append)
     lines = dict(line.split(" ", 1) for line in read_files(file)["castmates/bandwidth"].splitlines())

@@ -12,7 +12,6 @@ import time
 import pytest
 
 from castmates.cli import main
-from castmates.errors import CastmatesError
 from castmates.machine import lock  # noqa: F401 - imported before the children are forked, for it takes long here
 from castmates.machine.journal import journals
 from castmates.protocols import Held
@@ -65,7 +64,7 @@ def test_restore_that_is_killed_is_done_by_the_next(resctrl, members):
     course, usual = chance("crashes"), 0.2
     for _ in range(KILLS):
         moment = kill_a_runner(members, course)
-        restoring = forked(cli_restore)
+        restoring = guest.forked(cli_restore)
         time.sleep(course.uniform(0, usual))
         os.kill(restoring, signal.SIGKILL)
         os.waitpid(restoring, 0)
@@ -88,7 +87,7 @@ def kill_a_runner(members, course):
     ours, theirs = os.pipe()
     seed, steps = course.random(), course.randrange(STEPS)
     begin = time.monotonic()
-    runner = forked(lambda: partition_for_ever(members, random.Random(seed), theirs))
+    runner = guest.forked(lambda: partition_for_ever(members, random.Random(seed), theirs))
     os.close(theirs)
     for _ in range(steps):
         assert os.read(ours, 1), "the runner ended by itself"
@@ -121,34 +120,13 @@ def partition_for_ever(members, course, done):
 
 
 def castmates_restore():
-    _, status = os.waitpid(forked(cli_restore), 0)
+    _, status = os.waitpid(guest.forked(cli_restore), 0)
     assert status == 0
 
 
 def cli_restore():
     sys.argv = ["castmates", "doctor", "--restore"]
     main.main()
-
-
-def forked(function):
-    """Run a function in a new child: a new interpreter would take seconds to start."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            function()
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1 if end.code else 0
-            print(end.code)
-        except CastmatesError as problem:
-            print(f"castmates: {problem}")
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    return child
 
 
 def open_entries():

@@ -60,7 +60,7 @@ def test_our_mount_stays_while_others_have_groups_in_it(state):
     guest.unmount()
 
 
-@pytest.mark.machines("no-rdt")
+@pytest.mark.machines("skylake")
 def test_mounting_without_rdt_is_told(state):
     with pytest.raises(CastmatesError, match="this machine has no resctrl"):
         lease()

@@ -14,7 +14,6 @@ import pytest
 from castmates.inside import open_counters, papi
 from castmates.trials.counters import check, methods
 from castmates.trials.counters.program import CORE, SOFTWARE
-from castmates.workloads.native.build import build, find_compiler
 from castmates.workloads.phase_counts import PhaseCounts
 from castmates.workloads.phase_file import BY_PAPI, COUNTED, METHOD_VARIABLE
 
@@ -29,13 +28,6 @@ def library(machine, programs):
     PARANOID.write_text("2")
     assert papi.why_not() is None
     return papi._library()[2]
-
-
-@pytest.fixture
-def known(tmp_path):
-    """The program whose counts are known, compiled in the guest for its processor."""
-    build(tmp_path / "bin", find_compiler(), ("known",))
-    return tmp_path / "bin" / "known"
 
 
 def touch(pages=PAGES):
@@ -87,7 +79,8 @@ def test_papi_counts_phases_where_it_is_chosen(machine, library, monkeypatch):
 
 
 @pytest.mark.machines("skylake")
-def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_ones(library, known, state, tmp_path):
+def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_ones(library, compiled, state, tmp_path):
+    known = compiled / "known"
     touched = next(trial for trial in SOFTWARE if trial.task == "crew-touch")
     judged = methods.try_by_papi(touched, known, tmp_path, None)
     assert judged.verdict == "verified" or "disturbed" in judged.why, judged

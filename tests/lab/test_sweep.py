@@ -1,6 +1,6 @@
 """A study with a mask sweep, under Snakemake, by a plain user, on the real resctrl of an emulated machine.
 
-The guest goes as far as the tables: to draw figures there takes minutes, and the page is the same wherever it is made.
+The guest measures. Programs come compiled, and the tables are made of its launches here: inside, each takes minutes.
 """
 
 import atexit
@@ -13,12 +13,18 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 import pytest
 
+from castmates.pipeline.analyse import Terms, write_tables
 from castmates.report.page.page import page, shown
 from castmates.report.results import read_results
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.records import read_json
+from castmates.study.model import Study
+from castmates.study.reading import read_keys
+from tests.lab.inside import compiled
 from tests.lab.kit.boot import boot
 from tests.lab.shapes import SHAPES
 from tests.workflow.sweeps import ROOT, Sweeps
@@ -39,27 +45,26 @@ STUDY = {
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
     "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
 }
-TARGET = "results/small/tables/recommendations.csv"  # made of the other tables; no figures, no page
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
 
 # In the guest's memory: the folder that it shares with the host is slow and has no mmap. Folders above the
 # project and Python may be closed to others: what is opened inside goes with the guest.
 GUEST = """
-    export PATH={python}:$PATH PYTHONDONTWRITEBYTECODE=1 CASTMATES_CACHE=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
+    export PATH={python}:$PATH PYTHONDONTWRITEBYTECODE=1 CASTMATES_CACHE=/tmp/cache
     for place in {opened}; do
         while [ "$place" != / ]; do chmod o+rx "$place"; place=$(dirname "$place"); done
     done
-    cp -a project matplotlib /tmp && chown -R nobody /tmp/project /tmp/matplotlib
+    cp -a project /tmp && chown -R nobody /tmp/project
     chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project || exit
     look() {{ find /sys/fs/resctrl -maxdepth 1 | sort; cat /sys/fs/resctrl/schemata /proc/mounts; }}
-    python -c '{programs}' && chown -R nobody /tmp/cache || exit
     look > /share/before 2>&1
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp/project USER=nobody \
-        bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs {target}' &
+        bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs --until measure_launch' &
     shell=$!
     until grep -q "^State:.*T" /proc/$shell/status; do sleep 0.1; done
-    python -m castmates doctor --grant --user nobody --shell $shell > /share/granted || exit
+    python -c '{prepare}' --grant --user nobody --shell $shell > /share/granted || exit
+    chown -R nobody /tmp/cache
     kill -CONT $shell
     wait $shell
     code=$?
@@ -70,14 +75,17 @@ GUEST = """
 """
 
 
-# Compiling the other programs would take minutes inside.
-PROGRAMS = """
+# One Python for both, because it starts slowly.
+PREPARE = """
+import shutil, sys
 from pathlib import Path
+from castmates.cli import main
 from castmates.workloads import environments
-from castmates.workloads.native import build
 place = environments.location("native", Path("envs"), Path("/tmp/cache"))
-build.build(place / "bin", build.find_compiler(), ("chase", "stream", "spin", "loop"))
+shutil.copytree("/share/compiled", place / "bin")
 environments.ready_file(place).write_text("{}")
+sys.argv[:1] = ["castmates", "doctor"]
+main.main()
 """
 
 
@@ -87,10 +95,10 @@ def aside(lab):
     atexit.register(shutil.rmtree, share, ignore_errors=True)
     sweeps = Sweeps.make(share / "project", share / "cache")
     sweeps.write_study(STUDY)
-    shutil.copytree(matplotlib.get_cachedir(), share / "matplotlib")  # to list all fonts anew takes minutes inside
+    shutil.copytree(compiled(), share / "compiled")
     python = Path(sys.executable)
     opened = shlex.join(map(str, [ROOT, python.parent, python.resolve().parent]))
-    command = GUEST.format(programs=PROGRAMS, target=TARGET, python=shlex.quote(str(python.parent)), opened=opened)
+    command = GUEST.format(prepare=PREPARE, python=shlex.quote(str(python.parent)), opened=opened)
     shape = replace(SHAPES["linux-6.12"], memory=3072, parallel=True)
     done = boot(lab, shape, command, share, timeout=1800)
     if done.code is None and "Oops" in done.console:  # a panic of the emulated machine, see Shape
@@ -105,6 +113,16 @@ def swept(beside):
     share, done = beside
     assert done.code == 0, done.told
     return share
+
+
+@pytest.fixture(scope="module")
+def results(swept):
+    """What was measured, with its tables."""
+    study_file, folder = swept / "project/config/config.yaml", StudyFolder(swept / "results/small")
+    study = read_keys(Study, study_file.read_text(), str(study_file))
+    terms = Terms(study.margin, machine=read_json(folder.machine_file))
+    write_tables(read_plan(folder.plan_file), folder, terms, folder.tables)
+    return read_results(folder.path, study_file)
 
 
 @pytest.fixture(scope="module")
@@ -144,13 +162,12 @@ def test_occupancy_series_come_from_the_kernel(swept, windows):
     assert occupancy.value.max() > 0
 
 
-def test_results_are_stamped_emulated(swept):
+def test_results_are_stamped_emulated(swept, results):
     effects = pd.read_csv(swept / "results/small/tables/effects.csv")
     assert set(effects.platform) == {"emulated"}
     of_partition = effects[(effects.partition == "split-3") & (effects.member == LEAD)]
     assert set(of_partition.lead_ways) == {3}
     assert {"alone", "placebo", "placebo@mask", "unmanaged"} <= set(of_partition.baseline)
-    results = read_results(swept / "results/small", swept / "project/config/config.yaml")
     words = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
     assert "cache occupancy and counters are invented. This is not a measurement" in words
 

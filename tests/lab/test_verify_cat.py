@@ -10,21 +10,17 @@ from castmates.machine.journal import journals
 from castmates.trials.way_masks import trial
 from castmates.trials.way_masks.verdict import NO_ALLOCATION, NO_EFFECT, follows
 from castmates.trials.way_masks.verdict import Plateau as Occupied
-from castmates.workloads.native.build import build, find_compiler
 from tests.lab import guest
 
 
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """What the trial runs, compiled in the guest for its processor; all programs would take minutes there."""
-    place = tmp_path / "environment"
-    build(place / "bin", find_compiler(), ("chase", "stream"))
-    monkeypatch.setattr(trial.environments, "build", lambda *_: place)
-    return place
+@pytest.fixture(autouse=True)
+def programs(compiled, monkeypatch):
+    """What the trial runs."""
+    monkeypatch.setattr(trial.environments, "build", lambda *_: compiled.parent)
 
 
 @pytest.mark.machines("small-cache")
-def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path, programs):
+def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_EFFECT, record["said"]
     assert follows([Occupied(**one) for one in record["occupancy"]]) is True
@@ -37,8 +33,8 @@ def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp
     assert not subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout
 
 
-@pytest.mark.machines("no-rdt", "monitoring-only")
-def test_where_there_is_no_allocation_it_says_so(state, tmp_path, programs):
+@pytest.mark.machines("skylake", "monitoring-only")
+def test_where_there_is_no_allocation_it_says_so(state, tmp_path):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_ALLOCATION
     assert not guest.is_mounted()

@@ -7,23 +7,15 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.trials.counters import check
 from castmates.trials.counters.program import CORE, SOFTWARE
-from castmates.workloads.native.build import build, find_compiler
 
 INVENTED = ("instructions:u", "instructions", "cycles")
 TRUE = ("kernel-touch", "crew-touch", "pingpong")
 
 
-@pytest.fixture
-def program(tmp_path):
-    """Compiled in the guest for its processor."""
-    build(tmp_path / "bin", find_compiler(), ("known",))
-    return tmp_path / "bin" / "known"
-
-
 @pytest.mark.machines("linux-6.1")
-def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, program):
+def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, compiled):
     wanted = [replace(trial, pairs=3) for trial in (*SOFTWARE, *CORE) if trial.task in TRUE or trial.event in INVENTED]
-    record = check.record_of([check.try_one(trial, program, tmp_path, perf_stat=False) for trial in wanted])
+    record = check.record_of([check.try_one(trial, compiled / "known", tmp_path, perf_stat=False) for trial in wanted])
     events, told = (
         record["events"],
         [(row["event"], row["task"], row["measured"], row["why"]) for row in record["trials"]],
@@ -38,7 +30,7 @@ def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path
 
 
 @pytest.mark.machines("no-rdt")
-def test_without_a_pmu_nothing_of_the_processor_is_called_verified(state, tmp_path, program):
-    record = check.record_of(list(check.try_all(program, tmp_path, CORE)))
+def test_without_a_pmu_nothing_of_the_processor_is_called_verified(state, tmp_path, compiled):
+    record = check.record_of(list(check.try_all(compiled / "known", tmp_path, CORE)))
     assert set(record["events"].values()) == {"not checked"}
     assert all(row["measured"] is None and "not supported" in row["why"] for row in record["trials"])
