@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from castmates.analysis.core import once
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import Sheet, drawing, inches_of
@@ -23,7 +24,7 @@ from castmates.report.figures.timeline_rows import (
     peak_bandwidth,
     timeline,
 )
-from castmates.report.results import Results, once
+from castmates.report.results import Results
 from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED
