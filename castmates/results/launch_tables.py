@@ -47,8 +47,7 @@ def parts(
 ) -> Iterator["pd.DataFrame"]:
     """The same rows in the same order, so many launches at a time; a part without rows is left out."""
     for begin in range(0, len(places), launches):
-        tables = _read(_files(places[begin : begin + launches], name), name, columns)
-        part = _frame(tables, name, columns, categories)
+        part = read(places[begin : begin + launches], name, columns, categories)
         if len(part):
             yield part
 
@@ -171,7 +170,7 @@ def _frame(
     types |= dict.fromkeys(categories, "category")
     if not tables:
         return frame([], types)
-    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    whole = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     own = [column for column in whole.column_names if column not in types] if columns is None else []
     read = {}
     for column in (*types, *own):
@@ -181,4 +180,7 @@ def _frame(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
         read[column] = series.astype(types[column]) if column in types else series
-    return pd.DataFrame(read)
+    table = pd.DataFrame(read)
+    del tables, whole, values, series, read
+    pa.default_memory_pool().release_unused()  # more than the table itself takes
+    return table

@@ -116,10 +116,11 @@ def looked_at(condition: Condition, table: pd.DataFrame | None) -> pd.DataFrame 
 
 def _of(subject: Subject, rows: pd.DataFrame) -> pd.DataFrame:
     """Those of the subject's mix, and of its lead alone."""
+    keep = np.ones(len(rows), dtype=bool)
     for column, name in ((LEAD, subject.lead), (MIX, subject.mix), (PLATFORM, subject.platform)):
         if name:
-            rows = rows[rows[column].isin([name, ""])]
-    return rows
+            keep &= rows[column].isin([name, ""]).to_numpy(dtype=bool)
+    return rows[keep]
 
 
 def judge(condition: Condition, looked: pd.DataFrame | str, subject: Subject) -> Evidence:
