@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import scipy.special  # noqa: F401 (every interval needs it, in each of the processes that begin with what is read here)
 
 from castmates import plugins
 from castmates.analysis.effects.mask_stamp import as_one

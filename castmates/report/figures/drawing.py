@@ -167,23 +167,18 @@ class Drawn(NamedTuple):
 
 
 class _Outlines(TextToPath):
-    """Lays out each text and measures it once for all figures: half of them are the numbers of axes."""
+    """Lays out and measures each text once for all figures: most are numbers, which come again and again."""
 
     def __init__(self) -> None:
+        """Begin with none."""
         super().__init__()
         self.get_text_width_height_descent = cache(super().get_text_width_height_descent)  # type: ignore[method-assign]
         self._laid_out = cache(super().get_glyphs_with_font)
 
-    def get_glyphs_with_font(
-        self,
-        font: Any,  # noqa: ANN401 (matplotlib's)
-        s: str,
-        glyph_map: Any = None,  # noqa: ANN401
-        return_new_glyphs_only: bool = False,
-        **more: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    def get_glyphs_with_font(self, *given: Any, glyph_map: Any, **more: Any) -> Any:  # noqa: ANN401 (matplotlib's)
         """Where the letters stand, and the outlines of those that the figure has not had before."""
-        places, outlines, rectangles = self._laid_out(font, s, **more)
+        del more["return_new_glyphs_only"]
+        places, outlines, rectangles = self._laid_out(*given, **more)
         return places, {name: path for name, path in outlines.items() if name not in glyph_map}, rectangles
 
 
