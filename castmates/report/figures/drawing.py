@@ -175,22 +175,29 @@ class _Outlines(TextToPath):
         self.get_text_width_height_descent = cache(super().get_text_width_height_descent)  # type: ignore[method-assign]
         self._laid_out = cache(super().get_glyphs_with_font)
 
-    def get_glyphs_with_font(self, *given: Any, glyph_map: Any, **more: Any) -> Any:  # noqa: ANN401 (matplotlib's)
+    def get_glyphs_with_font(  # type: ignore[override]
+        self,
+        *given: Any,  # noqa: ANN401 (matplotlib's)
+        glyph_map: Any,  # noqa: ANN401
+        **more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
         """Where the letters stand, and the outlines of those that the figure has not had before."""
         del more["return_new_glyphs_only"]
         places, outlines, rectangles = self._laid_out(*given, **more)
         return places, {name: path for name, path in outlines.items() if name not in glyph_map}, rectangles
 
 
-OUTLINES = _Outlines()
+_OUTLINES = _Outlines()
 
 
 class _Letters(RendererSVG):
     """Writes all letters in both forms."""
 
     def __init__(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
-        super().__init__(*given, **more)
-        self._text2path = OUTLINES
+        """Begin a drawing."""
+        begin: Any = super().__init__
+        begin(*given, **more)
+        self._text2path = _OUTLINES
 
     def draw_text(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
         """Write one text."""

@@ -69,7 +69,7 @@ def paid(row: Row, effects: pd.DataFrame) -> list[Paid]:
 def _of_antagonists(effects: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """What antagonists lose against alone, by mix and platform."""
     rows = effects.loc[(effects["role"] == "antagonist") & (effects["baseline"] == "alone"), _PRICED]
-    return {(mix, platform): own for (mix, platform), own in rows.groupby(["mix", "platform"], observed=True)}
+    return {(str(mix), str(platform)): own for (mix, platform), own in rows.groupby(["mix", "platform"], observed=True)}
 
 
 def _loss_of(rows: pd.DataFrame, member: str) -> tuple[float, float, float]:
