@@ -18,7 +18,7 @@ def main() -> None:
     arguments = parser.parse_args()
     gc.disable()  # what refers to itself, as a figure does, is little, and the process ends soon
     analyse(StudyFolder(arguments.results), arguments.study, arguments.jobs)
+    gc.freeze()  # nor is it looked for at the end
 
 
 castmates.pipeline.script.run(main)
-castmates.pipeline.script.leave()
