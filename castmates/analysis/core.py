@@ -9,9 +9,11 @@ that rely on it cover too little (docs/methodology.md has the simulations). From
 launches are on one node. Two nodes show next to nothing of their class: the interval then covers the mean of these two.
 """
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -35,6 +37,22 @@ from castmates.study.spec import Plan
 FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
 LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
+
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """Make it once of each object, for all who need it, and forget it with the object. Nobody may change it."""
+    known: dict[int, Made] = {}
+
+    @wraps(make)
+    def made(of: Any) -> Made:  # noqa: ANN401 (whatever `make` takes)
+        if id(of) not in known:
+            known[id(of)] = make(of)
+            weakref.finalize(of, known.pop, id(of), None)
+        return known[id(of)]
+
+    return made
 
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:

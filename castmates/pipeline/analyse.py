@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import scipy.special  # noqa: F401 (every interval needs it, in each of the processes that begin with what is read here)
 
 from castmates import plugins
 from castmates.analysis.effects.mask_stamp import as_one
@@ -68,13 +69,15 @@ def analyse(folder: StudyFolder, study_file: Path, jobs: int = 1) -> None:
     study = read_keys(Study, written_text(study_file, "the study"), str(study_file))
     machine, level = read_json(folder.machine_file), effect_level(looks_before(folder))
     terms = Terms(study.margin, study.attribution.isolated, machine, level, study.recommend.lead_loss)
-    write_tables(read_plan(folder.plan_file), folder, terms, folder.tables, jobs)
-    results = read_results(folder.path, study_file)
-    draw_figures(shown(results), results, folder.figures, jobs)
-    found = answer(results)
-    replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
-    write_graphs(results, folder)
-    write_page(results, folder.figures, folder.page_file, found)
+    # Most tables are small: choosing rows takes pandas several times as long where Arrow keeps the names.
+    with pd.option_context("mode.string_storage", "python"):
+        write_tables(read_plan(folder.plan_file), folder, terms, folder.tables, jobs)
+        results = read_results(folder.path, study_file)
+        draw_figures(shown(results), results, folder.figures, jobs)
+        found = answer(results)
+        replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
+        write_graphs(results, folder)
+        write_page(results, folder.figures, folder.page_file, found)
 
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:

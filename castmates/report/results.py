@@ -3,12 +3,11 @@
 `castmates.load` is `load` of this module: figures, the page and notebooks of others read results by the same class.
 """
 
-import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -315,22 +314,3 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.launches) if file.is_file())
-
-
-# What a figure, its caption and its text alternative all need is made once.
-
-Made = TypeVar("Made")
-
-
-def once(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """Make it once of each object, and forget it with the object."""
-    known: dict[int, Made] = {}
-
-    @wraps(make)
-    def made(of: Any) -> Made:  # noqa: ANN401 (whatever `make` takes)
-        if id(of) not in known:
-            known[id(of)] = make(of)
-            weakref.finalize(of, known.pop, id(of), None)
-        return known[id(of)]
-
-    return made

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from castmates.report.results import Results, once
+from castmates.analysis.core import once
+from castmates.report.results import Results
 from castmates.results.columns.trace import OPENED, PERFETTO_FILE
 from castmates.timeline.flames.files import Asked, name_of, warnings
 from castmates.timeline.flames.profile import is_run_again

@@ -30,7 +30,7 @@ def read(
     A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
     The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
     """
-    return _frame(_read(_files(places, name), name, columns, categories), name, columns, categories)
+    return _frame(_read(_files(places, name), name, columns), name, columns, categories)
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
@@ -47,8 +47,7 @@ def parts(
 ) -> Iterator["pd.DataFrame"]:
     """The same rows in the same order, so many launches at a time; a part without rows is left out."""
     for begin in range(0, len(places), launches):
-        tables = _read(_files(places[begin : begin + launches], name), name, columns, categories)
-        part = _frame(tables, name, columns, categories)
+        part = read(places[begin : begin + launches], name, columns, categories)
         if len(part):
             yield part
 
@@ -62,7 +61,7 @@ def gather(places: Sequence[Path], name: str, file: Path) -> None:
     # As they are stored, a few names and their places: no row spells them out.
     names = [column for column, kind in types.items() if kind == "str"]
     plain = pa.Schema.from_pandas(frame([], types), preserve_index=False)
-    tables = _read(_files(places, name), name, None, names) or [plain.empty_table()]
+    tables = _read(_files(places, name), name, None) or [plain.empty_table()]
     whole = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
     coded = pa.dictionary(pa.int32(), pa.string())
     contract = [field.with_type(coded) if field.name in names else field for field in plain]
@@ -106,21 +105,21 @@ def _fitted(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":
     return pa.table(columns, schema=schema)
 
 
-def _read(
-    files: Sequence[Path], name: str, columns: Sequence[str] | None, categories: Sequence[str] = ()
-) -> "list[pa.Table]":
+def _read(files: Sequence[Path], name: str, columns: Sequence[str] | None) -> "list[pa.Table]":
     """The tables that have rows, one file after the other: threads mostly wait for each other."""
-    tables = (_table(file, name, columns, categories) for file in files)
+    tables = (_table(file, name, columns) for file in files)
     return [table for table in tables if table is not None]
 
 
-def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Sequence[str]) -> "pa.Table | None":
+def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | None":
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
+    # Names are read as a few and their places, also where they are wanted in every row: none is made twice.
+    names = [column for column, kind in LAUNCH_TABLES[name].items() if kind == "str"]
     try:
         _check(file)
-        with ParquetFile(file, pre_buffer=False, read_dictionary=list(categories)) as opened:
+        with ParquetFile(file, pre_buffer=False, read_dictionary=names) as opened:
             if name == NEEDED and (
                 lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names)
             ):
@@ -171,7 +170,7 @@ def _frame(
     types |= dict.fromkeys(categories, "category")
     if not tables:
         return frame([], types)
-    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    whole = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     own = [column for column in whole.column_names if column not in types] if columns is None else []
     read = {}
     for column in (*types, *own):
@@ -181,4 +180,7 @@ def _frame(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
         read[column] = series.astype(types[column]) if column in types else series
-    return pd.DataFrame(read)
+    table = pd.DataFrame(read)
+    del tables, whole, values, series, read
+    pa.default_memory_pool().release_unused()  # more than the table itself takes
+    return table

@@ -48,7 +48,8 @@ class Tables:
 
         file = self.folder.table_file(columns.name)
         try:
-            table = pd.read_parquet(file)
+            # Names as a few and their places: none is made twice.
+            table = pd.read_parquet(file, read_dictionary=[name for name, kind in columns.items() if kind == "str"])
         except FileNotFoundError:
             raise CastmatesError(f"{file}: the table is not there; {self.make}.") from None
         except (OSError, ValueError) as problem:

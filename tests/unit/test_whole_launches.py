@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations import counted_metrics, counters
-from castmates.report.results import once
 from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE

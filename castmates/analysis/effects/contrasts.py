@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.core import once
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.pairs import tally
 from castmates.results.columns.contract import Columns
@@ -47,6 +48,7 @@ PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
 _CONTROL_BASELINE = "placebo"
 
 
+@once
 def mix_contrasts(plan: Plan) -> pd.DataFrame:
     """Every co-run and partition of the plan's active mixes against its baselines, in the order of the plan."""
     cohorts = _cohorts_of_mixes(plan)

@@ -50,6 +50,8 @@ def cpus_of(member: str) -> float:
 
 def chosen(table: pd.DataFrame, cells: Mapping[str, Cell]) -> pd.DataFrame:
     """The rows in which every named column has what is asked of it."""
+    if not cells:
+        return table
     keep = pd.Series(data=True, index=table.index)
     for column, cell in cells.items():
         keep &= _bounded(table[column], cell) if isinstance(cell, Compared) else _one_of(table[column], cell)
@@ -100,25 +102,32 @@ class Subject:
     platform: str = ""
 
 
-def looked_at(condition: Condition, table: pd.DataFrame, subject: Subject) -> pd.DataFrame:
-    """The rows that a condition is about: those of the subject's mix, and of its lead alone."""
+def looked_at(condition: Condition, table: pd.DataFrame | None) -> pd.DataFrame | str:
+    """The rows that a condition is about, of whomever; `table` as `with_subjects` returns it. Or why there are none."""
+    if table is None:
+        return f"there is no table {condition.table}"
+    if table.empty:
+        return f"the table {condition.table} is empty"
     rows = chosen(table, condition.rows)
     for column, cell in condition.without.items():
         rows = rows.drop(chosen(rows, {column: cell}).index)
-    if subject.lead:
-        rows = rows[rows[LEAD].isin([subject.lead, ""])]
-    if subject.mix:
-        rows = rows[rows[MIX].isin([subject.mix, ""])]
-    return rows[rows[PLATFORM].isin([subject.platform, ""])] if subject.platform else rows
+    return rows
 
 
-def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) -> Evidence:
-    """Whether the condition holds of the subject; `table` as `with_subjects` returns it."""
-    if table is None:
-        return no_evidence(condition, f"there is no table {condition.table}")
-    if table.empty:
-        return no_evidence(condition, f"the table {condition.table} is empty")
-    rows = looked_at(condition, table, subject)
+def _of(subject: Subject, rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of the subject's mix, and of its lead alone."""
+    keep = np.ones(len(rows), dtype=bool)
+    for column, name in ((LEAD, subject.lead), (MIX, subject.mix), (PLATFORM, subject.platform)):
+        if name:
+            keep &= rows[column].isin([name, ""]).to_numpy(dtype=bool)
+    return rows[keep]
+
+
+def judge(condition: Condition, looked: pd.DataFrame | str, subject: Subject) -> Evidence:
+    """Whether the condition holds of the subject; `looked` as `looked_at` returns it."""
+    if isinstance(looked, str):
+        return no_evidence(condition, looked)
+    rows = _of(subject, looked)
     if rows.empty:
         return no_evidence(condition, f"the table {condition.table} has no such row")
     choice = _distinct(condition, rows)

@@ -86,16 +86,15 @@ def findings(rules: Mapping[str, Rule], table_of: TableOf) -> list[Finding]:
 
 
 def _of_rule(name: str, rule: Rule, table_of: TableOf) -> Iterator[Finding]:
-    found = [_of_subject(name, rule, subject, table_of) for subject in _subjects(rule, table_of)]
+    looked = [looked_at(condition, table_of(condition.table)) for condition in rule.when]
+    found = [_of_subject(name, rule, subject, looked) for subject in _subjects(rule, looked[0])]
     yield from sorted(found, key=lambda finding: -_excess(finding.evidence[0]))
 
 
-def _subjects(rule: Rule, table_of: TableOf) -> list[Subject]:
+def _subjects(rule: Rule, rows: pd.DataFrame | str) -> list[Subject]:
     """Whom the rows of the first condition are about; nobody in particular where there are none."""
-    first, table = rule.when[0], table_of(rule.when[0].table)
-    if table is None or table.empty:
+    if isinstance(rows, str):
         return [Subject()]
-    rows = looked_at(first, table, Subject())
     if rule.about == "study":
         return [Subject(platform=str(platform)) for platform in rows[PLATFORM].unique()] or [Subject()]
     named = rows[rows[LEAD] != ""] if rule.about == "lead" else rows[rows[MIX] != ""]
@@ -104,8 +103,8 @@ def _subjects(rule: Rule, table_of: TableOf) -> list[Subject]:
     return [Subject(*map(str, key)) for key in keys.itertuples(index=False, name=None)] or [Subject()]
 
 
-def _of_subject(name: str, rule: Rule, subject: Subject, table_of: TableOf) -> Finding:
-    evidence = tuple(judge(condition, table_of(condition.table), subject) for condition in rule.when)
+def _of_subject(name: str, rule: Rule, subject: Subject, looked: Sequence[pd.DataFrame | str]) -> Finding:
+    evidence = tuple(judge(condition, rows, subject) for condition, rows in zip(rule.when, looked, strict=True))
     state = max((each.state for each in evidence), key=STATES.index)
     return Finding(name, rule, subject, state, evidence)
 

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from castmates.analysis.core import once
 from castmates.report.figures.style import GREY, INK, MARKERS, Look, Name, looks_of
-from castmates.report.results import Results, once
+from castmates.report.results import Results
 from castmates.report.text.words import plain
 from castmates.study.spec import Plan
 

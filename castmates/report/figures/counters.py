@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
 from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import counter_tables as changes_and_left_out
@@ -17,7 +18,7 @@ from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, Look, broken
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain, units
 from castmates.study.spec import UNMANAGED
 

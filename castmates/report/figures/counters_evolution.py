@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
 from castmates.analysis.explanations.counters import NAMES, NAMES_OF_STEPS, NEEDED, OF_STEPS, over_rounds
 from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
@@ -16,7 +17,7 @@ from castmates.report.figures.counters import SECONDS, amount
 from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across
 from castmates.report.figures.style import GREY, Look, broken
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 

@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -18,6 +18,7 @@ from matplotlib.backends.backend_mixed import MixedModeRenderer
 from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.textpath import TextToPath
 
 from castmates.files import replace_text, writing
 from castmates.parallel import side_by_side
@@ -165,8 +166,38 @@ class Drawn(NamedTuple):
     page: str
 
 
+class _Outlines(TextToPath):
+    """Lays out and measures each text once for all figures: most are numbers, which come again and again."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.get_text_width_height_descent = cache(super().get_text_width_height_descent)  # type: ignore[method-assign]
+        self._laid_out = cache(super().get_glyphs_with_font)
+
+    def get_glyphs_with_font(  # type: ignore[override]
+        self,
+        *given: Any,  # noqa: ANN401 (matplotlib's)
+        glyph_map: Any,  # noqa: ANN401
+        **more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Where the letters stand, and the outlines of those that the figure has not had before."""
+        del more["return_new_glyphs_only"]
+        places, outlines, rectangles = self._laid_out(*given, **more)
+        return places, {name: path for name, path in outlines.items() if name not in glyph_map}, rectangles
+
+
+_OUTLINES = _Outlines()
+
+
 class _Letters(RendererSVG):
     """Writes all letters in both forms."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
+        """Begin a drawing."""
+        begin: Any = super().__init__
+        begin(*given, **more)
+        self._text2path = _OUTLINES
 
     def draw_text(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 (matplotlib's)
         """Write one text."""

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 from matplotlib.typing import LineStyleType
 
+from castmates.analysis.core import once
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
@@ -21,7 +22,7 @@ from castmates.report.figures.antagonists import looks_of_scenes
 from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
 from castmates.report.figures.style import ALARM, GREY
-from castmates.report.results import Results, once
+from castmates.report.results import Results
 from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.core import once
 from castmates.analysis.design.costs import costs as pooled
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
 from castmates.report.figures.antagonists import looks as looks_of
@@ -17,7 +18,7 @@ from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, without_axis
 from castmates.report.figures.style import ALARM, GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.launch_record import Response
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text import costs
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 from castmates.study.reasons import listed_in

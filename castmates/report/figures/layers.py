@@ -11,13 +11,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 from castmates.report.figures.antagonists import BASELINES, in_order, looks, user_first
 from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import Look
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import counted, number, plain
 from castmates.study.spec import UNMANAGED
 

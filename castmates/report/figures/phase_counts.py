@@ -5,6 +5,7 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.phases import (
     NAMES,
     NEEDED,
@@ -17,7 +18,7 @@ from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.counters import SECONDS, how_sure, most_changed, ordered, ratio_panels
 from castmates.report.figures.phases import times
 from castmates.report.figures.sheet import drawing
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import counted, plain, units
 
 FIGURE = {"title": "Counters by phase", "part": "why", "place": 250, "needs": "PHASES"}

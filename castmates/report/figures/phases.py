@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.phases import (
     REST,
     STEP,
@@ -20,7 +21,7 @@ from castmates.report.figures.antagonists import antagonists, other_looks, user_
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key, with_ends
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, PAGE, Look, broken
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain, units
 
 FIGURE = {"title": "Phases of a step", "part": "why", "place": 240, "needs": "PHASES"}

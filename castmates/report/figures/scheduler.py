@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from castmates.analysis.core import once
 from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, INK, SMALL, squeezed
-from castmates.report.results import Results, once
+from castmates.report.results import Results
 from castmates.report.text.trace_states import WORDS
 from castmates.report.text.words import counted, number, plain
 from castmates.report.traces import Ask, Trace, traces

@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from castmates.analysis.core import once
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.antagonists import beside
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import Sheet, drawing, inches_of
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, squeezed
-from castmates.report.results import Results, once
+from castmates.report.results import Results
 from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.class_caches import cache_of

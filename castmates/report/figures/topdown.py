@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from castmates.analysis.core import once
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, NAMES, NEEDED, why_none
 from castmates.analysis.explanations.counted_metrics import topdown_tables as shares_and_changes
 from castmates.report.figures.antagonists import antagonists, beside, other_looks, user_first
 from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, INK, SMALL, broken
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level

@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.core import once
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH
 from castmates.report.figures.antagonists import BESIDE, looks_of_scenes, user_first
 from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly, fitting, lines_across, without_axis
 from castmates.report.figures.style import ALARM, GREY, SMALL, Look, squeezed
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text.words import READ_ALOUD, Row, counted, listed, number, plain
 from castmates.study.reasons import NOT_VISIBLE, ReasonKind, listed_in, program_of
 from castmates.study.spec import UNMANAGED

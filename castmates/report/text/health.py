@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.core import once
 from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
-from castmates.report.results import Results, once, records
+from castmates.report.results import Results, records
 from castmates.report.text import machine, services
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.eviction import eviction_sentence

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.core import once
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
@@ -17,6 +18,7 @@ from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
+_PRICED = ["mix", "platform", "partition", "member", "loss_pct", "loss_low", "loss_high"]
 _PRINTED = {"loss": 1, "kept": 1, "stp": 2}  # with so many decimals
 
 
@@ -53,13 +55,21 @@ class Paid:
 
 def paid(row: Row, effects: pd.DataFrame) -> list[Paid]:
     """The price of an advice: what each antagonist loses with and without it; nothing where no mask is named."""
-    same = (effects["mix"] == row["mix"]) & (effects["platform"] == row["platform"])
-    own = effects[same & (effects["role"] == "antagonist") & (effects["baseline"] == "alone")]
+    own = _of_antagonists(effects).get((row["mix"], row["platform"]))
+    if own is None:
+        return []
     with_, without = (own[own["partition"] == name].set_index("member") for name in (row["partition"], UNMANAGED))
     several = own.drop_duplicates("member")["member"].map(plain).duplicated(keep=False).any()
     return [
         Paid(name if several else plain(name), _loss_of(with_, name), _loss_of(without, name)) for name in with_.index
     ]
+
+
+@once
+def _of_antagonists(effects: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """What antagonists lose against alone, by mix and platform."""
+    rows = effects.loc[(effects["role"] == "antagonist") & (effects["baseline"] == "alone"), _PRICED]
+    return {(str(mix), str(platform)): own for (mix, platform), own in rows.groupby(["mix", "platform"], observed=True)}
 
 
 def _loss_of(rows: pd.DataFrame, member: str) -> tuple[float, float, float]:
