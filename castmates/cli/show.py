@@ -12,6 +12,7 @@ from castmates.cli.screen import console, rows_of, show, show_json
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
+    from castmates.report.answer.kept import Kept
     from castmates.report.results import Results
 
 
@@ -60,9 +61,7 @@ def show_result(
     elif partitions or limit:
         show_advised(study, limit, form == "json")
     elif form == "json":
-        from castmates.report.answer.answer import answer
-
-        show_json(answer(_results(study)))
+        show_json((_kept(study) or _made(study))[1])
     elif form == "text":
         print_result(study)
     else:
@@ -71,21 +70,47 @@ def show_result(
 
 def print_result(study: Path) -> None:
     """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
-    from castmates.report.answer.answer import WIDTH, answer, answer_lines
-    from castmates.results.find import find
+    from castmates.report.answer.parts import WIDTH, answer_lines
 
-    folder, file = find(study)
-    if file is not None and not folder.tables.is_dir():
-        _show_progress(file, as_json=False)
+    kept = _kept(study)
+    if kept is None and (unanalysed := _unanalysed(study)):
+        _show_progress(unanalysed, as_json=False)
         return
-    results = _results(study)
-    found = answer(results)
+    folder, found = kept or _made(study)
     where = console()
     for line in answer_lines(found, min(where.width, WIDTH)):
         style = "bold" if line and line in found.headline else None
         where.print(line, style=style, markup=False, soft_wrap=True)
-    if results.folder.page_file.is_file():
-        where.print(f"\nReport  {results.folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
+    if folder.page_file.is_file():
+        where.print(f"\nReport  {folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
+
+
+def _kept(study: Path) -> "Kept | None":
+    """The answer that the analysis kept; a sentence where that is not the one of the results that are there now."""
+    from castmates.report.answer.kept import kept_answer
+
+    try:
+        return kept_answer(study)
+    except CastmatesError as problem:
+        typer.echo(problem, err=True)
+        return None
+
+
+def _made(study: Path) -> "Kept":
+    """The answer from the tables of the study."""
+    from castmates.report.answer.answer import answer
+    from castmates.report.answer.kept import Kept
+
+    results = _results(study)
+    return Kept(results.folder, answer(results))
+
+
+def _unanalysed(study: Path) -> Path | None:
+    """The file of a study that has no tables yet."""
+    from castmates.results.find import find
+
+    folder, file = find(study)
+    return None if folder.tables.is_dir() else file
 
 
 def _show_progress(study: Path, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNSTABLE,
 )
+from castmates.report.answer.parts import BAD, DOUBT, GOOD, Card
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import BAD as NO
 from castmates.report.text.stamps import nodes_stamps
@@ -29,24 +30,7 @@ from castmates.results.named import retry_command
 from castmates.study.reasons import ReasonKind, listed_in, program_of
 from castmates.study.spec import UNMANAGED
 
-GOOD, DOUBT, BAD = "good", "doubt", "bad"
-MARKS = {GOOD: "✓", DOUBT: "?", BAD: "!"}
 LITTLE, MUCH = 0.05, 0.2  # shares of all slices
-
-
-@dataclass(frozen=True)
-class Card:
-    """One thing that counts for or against the result."""
-
-    state: str
-    title: str
-    text: str
-    part: str  # of the page, where it is shown in full
-
-    @property
-    def mark(self) -> str:
-        """A character that shows the state without any colour."""
-        return MARKS[self.state]
 
 
 def cards(results: Results) -> list[Card]:

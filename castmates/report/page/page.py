@@ -17,8 +17,9 @@ from castmates import plugins
 from castmates.analysis.effects.contrasts import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.files import replace_text
-from castmates.report.answer.answer import Answer, answer
+from castmates.report.answer.answer import answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
+from castmates.report.answer.parts import Answer
 from castmates.report.figures.index import all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import common_parts, folded, inline_svg
