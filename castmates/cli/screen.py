@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from castmates.files import as_json
-
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
@@ -42,6 +40,8 @@ def show(*parts: object) -> None:
 
 def show_json(content: object) -> None:
     """Print data for scripts; a number that is none is null."""
+    from castmates.files import as_json
+
     escaped = not has_all_letters()
     typer.echo(json.dumps(as_json(content), indent=2, ensure_ascii=escaped, allow_nan=False))
 

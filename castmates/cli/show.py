@@ -1,6 +1,5 @@
 """The command `castmates show`: what came out of a study, in the terminal or for other programs."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +12,6 @@ from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.report.answer.kept import Kept
-    from castmates.report.results import Results
 
 
 @command(
@@ -73,9 +71,13 @@ def print_result(study: Path) -> None:
     from castmates.report.answer.parts import WIDTH, answer_lines
 
     kept = _kept(study)
-    if kept is None and (unanalysed := _unanalysed(study)):
-        _show_progress(unanalysed, as_json=False)
-        return
+    if kept is None:
+        from castmates.results.find import find
+
+        folder, file = find(study)
+        if file is not None and not folder.tables.is_dir():
+            _show_progress(file, as_json=False)
+            return
     folder, found = kept or _made(study)
     where = console()
     for line in answer_lines(found, min(where.width, WIDTH)):
@@ -100,17 +102,15 @@ def _made(study: Path) -> "Kept":
     """The answer from the tables of the study."""
     from castmates.report.answer.answer import answer
     from castmates.report.answer.kept import Kept
-
-    results = _results(study)
-    return Kept(results.folder, answer(results))
-
-
-def _unanalysed(study: Path) -> Path | None:
-    """The file of a study that has no tables yet."""
+    from castmates.report.results import read_results
+    from castmates.results.bundles import found_launches
     from castmates.results.find import find
+    from castmates.results.records import torn_words
 
     folder, file = find(study)
-    return None if folder.tables.is_dir() else file
+    for sentence in torn_words(found_launches(folder).torn):
+        typer.echo(sentence, err=True)
+    return Kept(folder, answer(read_results(folder.path, file)))
 
 
 def _show_progress(study: Path, as_json: bool) -> None:
@@ -146,18 +146,6 @@ def _export(study: Path, form: str) -> None:
         typer.echo(f"{runs} runs: tensorboard --logdir {place}")
 
 
-def _results(study: Path) -> "Results":
-    from castmates.report.results import read_results
-    from castmates.results.bundles import found_launches
-    from castmates.results.find import find
-    from castmates.results.records import torn_words
-
-    folder, file = find(study)
-    for sentence in torn_words(found_launches(folder).torn):
-        typer.echo(sentence, err=True)
-    return read_results(folder.path, file)
-
-
 # `castmates show --partitions`, `--limit`: the lead mask that is advised.
 
 
@@ -166,7 +154,7 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
     from castmates.pipeline.advised import advised
     from castmates.project import load
     from castmates.report.results import records
-    from castmates.report.text import recommendation
+    from castmates.report.text.recommendation import paid, refusals, texts
     from castmates.results.columns.partitions import PARETO
     from castmates.results.columns.study import EFFECTS
     from castmates.results.find import find, study_file
@@ -181,9 +169,12 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
     effects = tables.read(EFFECTS)
     command = f"castmates sweep {study} --confirm" + (f" --limit {limit_of(limit):g}%" if limit else "")
     if as_json:
-        prices = [[asdict(one) for one in recommendation.paid(row, effects)] for row in records(advice)]
+        prices = [
+            [{"who": one.who, "loss": one.loss.parts, "without": one.without.parts} for one in paid(row, effects)]
+            for row in records(advice)
+        ]
         rows = [row | {"paid": price} for row, price in zip(rows_of(advice), prices, strict=True)]
         show_json({"study": project.study.name, "recommended": rows, "confirm": command})
         return
-    refused = recommendation.refusals(tables.read(PARETO))
-    typer.echo(recommendation.texts(advice, effects, command, refused), nl=False)
+    refused = refusals(tables.read(PARETO))
+    typer.echo(texts(advice, effects, command, refused), nl=False)

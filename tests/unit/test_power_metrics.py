@@ -215,9 +215,9 @@ def test_the_page_shows_power_apart_and_says_what_is_not_proved():
     assert {row["metric"] for row in on_page.rows(page_of(table))} == {"memory bandwidth"}
     shown = on_page.power_rows(page_of(table))
     power = next(row for row in shown if row["metric"] == PACKAGE_POWER and row["scene"] == "placebo")
-    assert (power["whose"], power["value_text"], power["unit_shown"]) == ("package 0", "120.0", "W")
+    assert (power["whose"], power["value_shown"].number, power["unit_shown"]) == ("package 0", "120.0", "W")
     events = next(row for row in shown if row["metric"] == PACKAGE_THROTTLED)
-    assert events["change_text"] == "6.00 per second"
+    assert events["change_shown"].amount == "6.00 per second"
     assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the launch's packages"
     lacking = on_page.lacking_power(page_of(table))
     assert (

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -30,12 +31,15 @@ from castmates.analysis.partitions.recommendation import (
     worthwhile,
 )
 from castmates.english import number
+from castmates.report.quantity import Quantity
 from castmates.report.text.recommendation import Paid, is_advised, paid, sentence
 from castmates.results.columns.partitions import KNEES, PARETO
 from castmates.results.columns.study import EFFECTS, frame
 from castmates.study.scenes import scenes_of
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
+
+lost = partial(Quantity, unit="%")
 
 
 def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, launches=5, mix="a+b"):
@@ -109,7 +113,7 @@ def test_what_fresh_launches_refute_is_not_said_to_keep_the_limit():
 def test_the_last_word_is_that_of_fresh_launches():
     fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, launches=6)
     found = advised(*splits(9, 2.9), fresh) | WITHOUT
-    said = sentence(found, "", [Paid("b", (17.2, 16.2, 18.2), (10.9, 10.2, 11.5))])
+    said = sentence(found, "", [Paid("b", lost(17.2, 16.2, 18.2), lost(10.9, 10.2, 11.5))])
     assert said == (
         "a beside b: 4 of 12 ways (split-4, 4 MiB) keep the loss within 3 %: 1.9 % [0.9, 2.9] lost instead of 20.0 % "
         "[19.0, 21.0], 1.23 \N{MULTIPLICATION SIGN} as fast [1.21, 1.25]; b then loses 17.2 % [16.2, 18.2] instead of "
@@ -126,10 +130,9 @@ def test_the_last_word_is_that_of_fresh_launches():
 
 
 def test_a_gain_is_not_called_a_loss():
+    gained, more = lost(-2.0, -3.0, -1.0), lost(5.0, 4.0, 6.0)
     gains = advised(row("split-2", 2, -0.3, 0.4), row("split-4", 4, -0.3, 0.4, stage=CONFIRMED))
-    said = sentence(
-        gains, "", [Paid("b", (-2.0, -3.0, -1.0), (5.0, 4.0, 6.0)), Paid("c", (5.0, 4.0, 6.0), (-2.0, -3.0, -1.0))]
-    )
+    said = sentence(gains, "", [Paid("b", gained, more), Paid("c", more, gained)])
     assert "0.3 % [\N{MINUS SIGN}0.4, 1.0] gained instead of" in said
     assert "b then gains 2.0 % [1.0, 3.0] instead of losing 5.0 % [4.0, 6.0]" in said
     assert "c then loses 5.0 % [4.0, 6.0] instead of gaining 2.0 % [1.0, 3.0]" in said
@@ -141,10 +144,8 @@ def test_a_gain_is_not_called_a_loss():
 
 
 def test_what_others_keep_where_it_is_unknown():
-    nan = (math.nan,) * 3
-    said = sentence(
-        advised(*splits(2.5)), "", [Paid("b", nan, (5.0, 4.0, 6.0)), Paid("c", (5.0, math.nan, math.nan), nan)]
-    )
+    nan = lost(math.nan)
+    said = sentence(advised(*splits(2.5)), "", [Paid("b", nan, lost(5.0, 4.0, 6.0)), Paid("c", lost(5.0), nan)])
     assert "what b then loses is not known; c then loses 5.0 %. " in said
     blank = dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
     fresh = row("split-2", 2, 1.0, 2.0, stage=CONFIRMED)

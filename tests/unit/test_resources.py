@@ -107,7 +107,7 @@ def test_the_page_says_what_was_not_measured():
         resources=table.reset_index(),
     )  # fmt: skip
     row = on_page.rows(whole)[0]
-    assert (row["value_text"], row["value_ends"], row["change_text"]) == ("3.00", "[3.00, 3.00]", "× 1.000")
+    assert (str(row["value_shown"]), row["times"] + row["change_shown"].amount) == ("3.00 [3.00, 3.00]", "× 1.000")
     assert on_page.lacking(whole) == (
         "Not measured here in any co-run and its baseline: memory bandwidth, instructions per cycle, "
         "cache misses per 1000 instructions and level 1 of Top-Down."

@@ -113,5 +113,5 @@ def _made(kind: type[Part], kept: Iterable[Mapping[str, Any]]) -> list[Part]:
     return [kind(**{name: _value(value, name in numbers) for name, value in one.items()}) for one in kept]
 
 
-def _value(value: object, is_number: bool) -> object:
+def _value(value: Any, is_number: bool) -> Any:  # noqa: ANN401 (what JSON can hold)
     return math.nan if value is None and is_number else tuple(value) if isinstance(value, list) else value

@@ -23,7 +23,7 @@ from castmates.report.results import Results, records
 from castmates.report.text import recommendation as words
 from castmates.report.text.recommendation import there
 from castmates.report.text.services import noted
-from castmates.report.text.words import nearly, plain, within
+from castmates.report.text.words import loss_seen, nearly, plain
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
@@ -56,7 +56,7 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
     state = row["verdict"]
     if nearly(row):
         state = SUSPECTED if row["loss_pct"] > 0 else SUSPECTED_GAIN
-    low, high = within(row) if state == TOO_FEW else (row["loss_low"], row["loss_high"])
+    loss = loss_seen(row)
     beside = plain(row["antagonists"]).replace("+", " + ")
     return Pair(
         lead=row["lead"],
@@ -65,8 +65,8 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         antagonists=f"{beside} ({row['platform']})" if several else beside,
         state=state,
         loss=row["loss_pct"] if row["launches"] else math.nan,
-        low=low,
-        high=high,
+        low=loss.low,
+        high=loss.high,
         launches=int(row["launches"]),
         log=_log(row["slowdown"]),
         log_low=_log(row["slowdown_low"]),

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS
-from castmates.report.comparison.compared import Several, loss, with_ends
+from castmates.report.comparison.compared import Several
 from castmates.report.comparison.details import Difference
 from castmates.report.comparison.several_words import pair_name, sentences, verdict_in
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, interval, number
+from castmates.report.text.words import Quantity, Row, as_loss
 from castmates.study.spec import UNMANAGED
 
 ABSENT = "–"
@@ -65,21 +65,21 @@ def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
 
 
 def _baseline(row: Row) -> Cell:
-    return Cell(loss(row, "a"), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"]))
+    return Cell(
+        str(Quantity.loss(row, "slowdown_a")), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"])
+    )
 
 
 def _other(row: Row, letter: str) -> Cell:
-    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    ratio = "" if math.isnan(row["ratio"]) else str(Quantity.of(row, "ratio", digits=3))
     value, launches = as_loss(row["slowdown_b"]), int(row["launches_b"])
-    return Cell(loss(row, "b"), ratio, verdict_in(row["verdict"], letter), value, launches)
+    return Cell(str(Quantity.loss(row, "slowdown_b")), ratio, verdict_in(row["verdict"], letter), value, launches)
 
 
 def _mean(row: Row) -> Cell:
-    value, low, high = (as_loss(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
-    text = number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
-    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    loss, ratio = Quantity.loss(row), "" if math.isnan(row["ratio"]) else str(Quantity.of(row, "ratio", digits=3))
     verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-    return Cell(text, ratio, verdict, value, int(row["launches"]))
+    return Cell(str(loss), ratio, verdict, loss.value, int(row["launches"]))
 
 
 # A comparison as plain data, for scripts: what JSON can hold.

@@ -13,7 +13,7 @@ from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.details import Difference
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.words import Row, counted, interval, listed, number, percent_of, plain
+from castmates.report.text.words import Quantity, Row, counted, listed, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 SHOWN = 8  # of a kind; the table has them all
@@ -46,24 +46,18 @@ def mean_sentences(several: Several) -> Iterator[str]:
     means = [row for row in records(several.means) if not math.isnan(row["slowdown"])]
     if not means or means[0]["pairs"] < 2:
         return
-    values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
+    values = [f"{Quantity.of(row, 'slowdown', digits=3)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
         f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
         "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
-def _slowdown(row: Row) -> str:
-    ends = "" if math.isnan(row["slowdown_low"]) else " " + interval(row["slowdown_low"], row["slowdown_high"], 3)
-    return f"{number(row['slowdown'], 3)}{ends}"
-
-
 def _ratio(row: Row) -> str:
     """( 1.046 [1.020, 1.073] times A's), of the others."""
     if math.isnan(row["ratio"]):
         return ""
-    ends = "" if math.isnan(row["ratio_low"]) else " " + interval(row["ratio_low"], row["ratio_high"], 3)
-    return f" ({number(row['ratio'], 3)}{ends} times A's: {verdict_in(row['verdict'], row['letter'])})"
+    return f" ({Quantity.of(row, 'ratio', digits=3)} times A's: {verdict_in(row['verdict'], row['letter'])})"
 
 
 def verdict_in(verdict: str, letter: str) -> str:
@@ -254,6 +248,4 @@ def _who(row: Row) -> str:
 
 def _said(row: Row, name: str, scale: str) -> str:
     digits, unit = (1, " points") if scale == POINTS else (3, "")
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    ends = "" if low != low else f" {interval(low, high, digits)}"
-    return f"{number(row[name], digits)}{ends}{unit}"
+    return f"{Quantity.of(row, name, digits=digits)}{unit}"

@@ -258,13 +258,12 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
     few = row["verdict"] == TOO_FEW
-    low, high = words.within(row) if few else (row["loss_low"], row["loss_high"])
-    shown, ends = words.effect_words(row, low, high)
+    loss, found = words.loss_seen(row), words.effect(row)
     return {
         **row,
-        "shown": shown,
-        "interval": "–" if row["verdict"] == NO_DATA else ends + few * health.WITHIN,
-        "half": (high - low) / 2,
+        "shown": found.amount,
+        "interval": "–" if row["verdict"] == NO_DATA else found.ends + few * health.WITHIN,
+        "half": (loss.high - loss.low) / 2,
         "rejection_pct": 100 * row["rejection_rate"],
         "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],
     }
