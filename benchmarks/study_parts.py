@@ -15,7 +15,7 @@ from castmates.analysis.prediction.table import CHECK, GRID
 from castmates.report.results import Results, records
 from castmates.report.text import over_mixes, prediction, services, variants
 from castmates.report.text.health import adaptive_sentence
-from castmates.report.text.words import interval, number, plain
+from castmates.report.text.words import Quantity, number, plain
 
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
@@ -155,7 +155,5 @@ def _seat(row: Row) -> list[str]:
 
 
 def _pct(row: Row, name: str) -> str:
-    value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
-    if math.isnan(value):
-        return ""
-    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
+    loss = Quantity.of(row, f"{name}_pct")
+    return "" if math.isnan(loss.value) else str(loss)

@@ -104,7 +104,7 @@ def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str])
     own.mkdir()
     lead = _lead(given.lead, folder, variables)
     neighbours = {
-        name(given.kind, loss): _neighbour(given.kind, folder, variables | {"CASTMATES_TRUTH_LOSS": repr(loss)})
+        name(given.kind, loss): _neighbour(given.kind, folder, {**variables, "CASTMATES_TRUTH_LOSS": repr(loss)})
         for loss in LOSSES
     }
     budget = {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}
@@ -183,9 +183,10 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
     for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
         own = table[:, column] if absolute else table[:, column] - table[:, 0]
         bias = points(mean_of(own))
-        rows = [one.loc[mix.name] for one in studies if math.isfinite(one.loc[mix.name, "loss_low"])]
-        covered = sum(row["loss_low"] <= 100 * loss <= row["loss_high"] for row in rows)
-        result.append(Found(100 * loss, replace(bias, value=bias.value - 100 * loss), covered, len(rows)))
+        ends = [(float(one["loss_low"][mix.name]), float(one["loss_high"][mix.name])) for one in studies]
+        known = [(low, high) for low, high in ends if math.isfinite(high - low)]
+        covered = sum(low <= 100 * loss <= high for low, high in known)
+        result.append(Found(100 * loss, replace(bias, value=bias.value - 100 * loss), covered, len(known)))
     return result
 
 

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import math
 import os
 import platform
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, is_dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,19 @@ def mapping_in(content: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Unreadable("it holds no keys with values")
     return found
+
+
+def as_json(value: Any) -> object:  # noqa: ANN401 (whatever is to be written)
+    """Data as JSON has it; a number that is none is null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [as_json(one) for one in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 @contextmanager

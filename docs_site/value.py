@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from castmates.report.results import records
-from castmates.report.text.words import interval, number
+from castmates.report.text.words import Quantity, number
 from castmates.results.columns.partitions import KNEES
 from castmates.results.columns.study import ATTRIBUTION, CONTROLS, EFFECTS
 from castmates.results.confirming import folder_of, study_files
@@ -41,7 +41,7 @@ def main(what: str, study: str, *where: str) -> str:
         return str(row["verdict"])
     if what == "rounded":
         return f"{number(row['loss_pct'], 0)} %"
-    return f"{number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}"
+    return Quantity.of(row, "loss_pct", "%").whole
 
 
 def _fresh(study: str, lead: str, neighbours: str, partition: str) -> str:
@@ -62,7 +62,7 @@ def _part(tables: Tables, lead: str, neighbours: str, part: str) -> str:
     rows = tables.read(ATTRIBUTION)
     wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["part"] == part)
     row = records(rows[wanted])[0]
-    return f"{number(row['points'])} points {interval(row['points_low'], row['points_high'])}"
+    return Quantity.of(row, "points", "points").whole
 
 
 def _knee(tables: Tables, lead: str, neighbours: str) -> str:

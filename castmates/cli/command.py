@@ -158,8 +158,8 @@ def _cores(cores: str) -> str:
 
 def complete_study(incomplete: str) -> Iterator[str]:
     """The study files of the folder, and the folders of results."""
-    from castmates.results.find import OWN
     from castmates.results.folder import RESULTS
+    from castmates.results.named import OWN
 
     files = [file for pattern in (*OWN, f"{RESULTS}/[!.]*") for file in sorted(Path().glob(pattern))]
     yield from (name for name in map(str, files) if name.startswith(incomplete))

@@ -2,12 +2,9 @@
 
 import codecs
 import json
-import math
 import os
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -43,25 +40,15 @@ def show(*parts: object) -> None:
 
 def show_json(content: object) -> None:
     """Print data for scripts; a number that is none is null."""
+    from castmates.files import as_json
+
     escaped = not has_all_letters()
-    typer.echo(json.dumps(_plain(content), indent=2, ensure_ascii=escaped, allow_nan=False))
+    typer.echo(json.dumps(as_json(content), indent=2, ensure_ascii=escaped, allow_nan=False))
 
 
 def rows_of(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a table as JSON has them."""
     return list(json.loads(table.to_json(orient="records", double_precision=15)))
-
-
-def _plain(value: Any) -> object:  # noqa: ANN401 (whatever a command has found)
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value if isinstance(value, str | int | None) else str(value)
 
 
 # Letters that a terminal's encoding lacks: printed by others that mean the same, where Python would fail.

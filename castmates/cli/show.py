@@ -1,7 +1,6 @@
 """The command `castmates show`: what came out of a study, in the terminal or for other programs."""
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +11,7 @@ from castmates.cli.screen import console, rows_of, show, show_json
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
-    from castmates.report.results import Results
+    from castmates.report.answer.kept import Kept
 
 
 @command(
@@ -60,9 +59,7 @@ def show_result(
     elif partitions or limit:
         show_advised(study, limit, form == "json")
     elif form == "json":
-        from castmates.report.answer.answer import answer
-
-        show_json(answer(_results(study)))
+        show_json((_kept(study) or _made(study))[1])
     elif form == "text":
         print_result(study)
     else:
@@ -71,21 +68,49 @@ def show_result(
 
 def print_result(study: Path) -> None:
     """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
-    from castmates.report.answer.answer import WIDTH, answer, answer_lines
-    from castmates.results.find import find
+    from castmates.report.answer.parts import WIDTH, answer_lines
 
-    folder, file = find(study)
-    if file is not None and not folder.tables.is_dir():
-        _show_progress(file, as_json=False)
-        return
-    results = _results(study)
-    found = answer(results)
+    kept = _kept(study)
+    if kept is None:
+        from castmates.results.find import find
+
+        folder, file = find(study)
+        if file is not None and not folder.tables.is_dir():
+            _show_progress(file, as_json=False)
+            return
+    folder, found = kept or _made(study)
     where = console()
     for line in answer_lines(found, min(where.width, WIDTH)):
         style = "bold" if line and line in found.headline else None
         where.print(line, style=style, markup=False, soft_wrap=True)
-    if results.folder.page_file.is_file():
-        where.print(f"\nReport  {results.folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
+    if folder.page_file.is_file():
+        where.print(f"\nReport  {folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
+
+
+def _kept(study: Path) -> "Kept | None":
+    """The answer that the analysis kept; a sentence where that is not the one of the results that are there now."""
+    from castmates.report.answer.kept import kept_answer
+
+    try:
+        return kept_answer(study)
+    except CastmatesError as problem:
+        typer.echo(problem, err=True)
+        return None
+
+
+def _made(study: Path) -> "Kept":
+    """The answer from the tables of the study."""
+    from castmates.report.answer.answer import answer
+    from castmates.report.answer.kept import Kept
+    from castmates.report.results import read_results
+    from castmates.results.bundles import found_launches
+    from castmates.results.find import find
+    from castmates.results.records import torn_words
+
+    folder, file = find(study)
+    for sentence in torn_words(found_launches(folder).torn):
+        typer.echo(sentence, err=True)
+    return Kept(folder, answer(read_results(folder.path, file)))
 
 
 def _show_progress(study: Path, as_json: bool) -> None:
@@ -121,18 +146,6 @@ def _export(study: Path, form: str) -> None:
         typer.echo(f"{runs} runs: tensorboard --logdir {place}")
 
 
-def _results(study: Path) -> "Results":
-    from castmates.report.results import read_results
-    from castmates.results.bundles import found_launches
-    from castmates.results.find import find
-    from castmates.results.records import torn_words
-
-    folder, file = find(study)
-    for sentence in torn_words(found_launches(folder).torn):
-        typer.echo(sentence, err=True)
-    return read_results(folder.path, file)
-
-
 # `castmates show --partitions`, `--limit`: the lead mask that is advised.
 
 
@@ -141,7 +154,7 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
     from castmates.pipeline.confirm import advised
     from castmates.project import load
     from castmates.report.results import records
-    from castmates.report.text import recommendation
+    from castmates.report.text.recommendation import paid, refusals, texts
     from castmates.results.columns.partitions import PARETO
     from castmates.results.columns.study import EFFECTS
     from castmates.results.find import find, study_file
@@ -156,12 +169,15 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
     effects = tables.read(EFFECTS)
     command = f"castmates sweep {study} --confirm" + (f" --limit {limit_of(limit):g}%" if limit else "")
     if as_json:
-        prices = [[asdict(one) for one in recommendation.paid(row, effects)] for row in records(advice)]
+        prices = [
+            [{"who": one.who, "loss": one.loss.parts, "without": one.without.parts} for one in paid(row, effects)]
+            for row in records(advice)
+        ]
         rows = [row | {"paid": price} for row, price in zip(rows_of(advice), prices, strict=True)]
         show_json({"study": project.study.name, "recommended": rows, "confirm": command})
         return
-    refused = recommendation.refusals(tables.read(PARETO))
-    typer.echo(recommendation.texts(advice, effects, command, refused), nl=False)
+    refused = refusals(tables.read(PARETO))
+    typer.echo(texts(advice, effects, command, refused), nl=False)
 
 
 # The command `castmates open`: the report of a study in a browser.

@@ -28,7 +28,9 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text, written_text
 from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimates import Estimates, write
-from castmates.report.answer.answer import answer, answer_lines
+from castmates.report.answer.answer import answer
+from castmates.report.answer.kept import keep_answer
+from castmates.report.answer.parts import answer_lines
 from castmates.report.export.graph_svg import write_graphs
 from castmates.report.figures.drawing import draw_figures
 from castmates.report.page.page import shown, write_page
@@ -76,6 +78,7 @@ def analyse(folder: StudyFolder, study_file: Path, jobs: int = 1) -> None:
         draw_figures(shown(results), results, folder.figures, jobs)
         found = answer(results)
         replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
+        keep_answer(results, found)
         write_graphs(results, folder)
         write_page(results, folder.figures, folder.page_file, found)
 

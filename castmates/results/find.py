@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.files import MOST_WRITTEN, bytes_of, written_text
+from castmates.files import written_text
 from castmates.results import launch_tables
 from castmates.results.bundle_names import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
-from castmates.results.named import default_study
+from castmates.results.named import default_study, studies_with
 from castmates.results.plans import read_plan
 from castmates.results.records import Record, read_json
 from castmates.results.traces import traces_there
@@ -20,16 +20,6 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-# Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and
-# those that confirm a partition, replay a study or try the advice of a finding.
-OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
-EVERY = StudyFolder.of("*")
-STUDY_FILES = (
-    *OWN,
-    str(EVERY.confirming_file("*")),
-    str(EVERY.replay_study_file),
-    str(EVERY.trial_study_file("*")),
-)
 # What effects are made of.
 NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -139,14 +129,8 @@ def _refuse_missing(named: Path) -> None:
 def _files_of(folder: Path) -> list[Path]:
     """The study files of the project that have this folder's name."""
     name = folder.resolve().name
-    files = (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)) if _is_short(file))
-    texts = ((file, bytes_of(file).decode(errors="replace")) for file in files)
     # Reading YAML takes a while: only where the name is somewhere in it.
-    return [file for file, text in texts if name in text and value_of(text, "name") == name]
-
-
-def _is_short(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size <= MOST_WRITTEN
+    return [file for file, text in studies_with(name) if value_of(text, "name") == name]
 
 
 def _study(file: Path) -> Study:

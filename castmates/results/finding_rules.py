@@ -9,11 +9,10 @@ from castmates.errors import CastmatesError
 from castmates.files import written_text
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.registry import TABLES
+from castmates.results.named import rules_beside
 from castmates.study.finding_rules import PLACE, Condition, FindingRules, Rule
 from castmates.study.model import Study
 from castmates.study.reading import did_you_mean, line_of, read_keys
-
-OWN = "findings"  # the folder beside a study
 
 
 def rules_of(study: Study | None, study_file: Path | None, tables: Collection[str]) -> dict[str, Rule]:
@@ -33,7 +32,7 @@ def check_own(study: Study, study_file: Path) -> None:
 
 def own_files(study: Study | None, study_file: Path | None) -> list[Path]:
     """The files beside a study, and those that it names."""
-    beside = sorted((study_file.parent / OWN).glob("*.yaml")) if study_file else []
+    beside = rules_beside(study_file) if study_file else []
     named = [Path(name) for name in (study.findings if study else [])]
     ours = {file.resolve() for file in _ours()} if beside else set()
     return [file for file in dict.fromkeys([*beside, *named]) if file.resolve() not in ours]

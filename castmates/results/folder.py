@@ -102,6 +102,13 @@ class StudyFolder:
             if number.isdecimal() and os.path.exists(f"{self.launches}/{cohort}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
         ]
 
+    def analysed_files(self) -> list[Path]:
+        """What an analysis rests on and leaves: facts, plan, looks, records and tables, without those of launches."""
+        facts = ("*.json", "machines/*.json", "looks/*.json", "rounds/*.json")
+        kinds = (*facts, f"launches/*/*/{RECORD}", "tables/*.parquet")
+        files = (file for kind in kinds for file in self.path.glob(kind))
+        return sorted(file for file in files if not file.name.startswith("."))
+
     def places(self, plan: "Plan") -> list[Path]:
         """The folders of the plan's launches."""
         return [self.launch(launch.path) for launch in plan.launches]
@@ -140,6 +147,11 @@ class StudyFolder:
     def answer_file(self) -> Path:
         """What came out, in a few lines for a terminal; beside the report, written with it."""
         return self.path / "report" / "answer.txt"
+
+    @property
+    def kept_answer_file(self) -> Path:
+        """The same with all that `castmates show` prints, and of what it was made; `report.answer.kept` reads it."""
+        return self.path / "report" / "answer.json"
 
     @property
     def asked_file(self) -> Path:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.english import number
-from castmates.report.text.words import interval
+from castmates.report.quantity import Quantity
 from tests.golden.report import PAGE, STUDY, TABLES, alike, content, differences, kept, kept_table, left_out, make
 from tests.unit.plain_words import lost_sentences, strange_words
 
@@ -80,7 +80,7 @@ def said(made, home):
 
 
 def printed(row):
-    return f"{number(row.loss_pct)} % {interval(row.loss_low, row.loss_high)}"
+    return str(Quantity(row.loss_pct, row.loss_low, row.loss_high, "%"))
 
 
 def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):

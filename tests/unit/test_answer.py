@@ -15,7 +15,8 @@ from castmates.analysis.statistics.power import POWER, chance_within, detectable
 from castmates.report.answer.answer import SHOWN, answer
 from castmates.report.answer.cards import reasons, thrown_away
 from castmates.report.answer.drawing import curve_drawing, scale_of
-from castmates.report.answer.pairs import Pair, pairs, percent
+from castmates.report.answer.pairs import pairs
+from castmates.report.answer.parts import Pair, percent
 from castmates.report.answer.settling import MOST, launches_for, planned_spreads, spread_of, to_settle
 from castmates.report.results import read_results
 from tests.unit.makers import study as study_of

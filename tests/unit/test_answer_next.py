@@ -12,8 +12,9 @@ import pytest
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, effect_verdicts
 from castmates.cli.main import COMMANDS
 from castmates.errors import CastmatesError
-from castmates.report.answer.answer import answer, answer_lines
+from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import cards
+from castmates.report.answer.parts import answer_lines
 from castmates.report.results import read_results
 from castmates.results.asked import (
     asked_launches,

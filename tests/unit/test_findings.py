@@ -14,7 +14,8 @@ from castmates.analysis.operations.effects import INPUT, NAMED, OTHERS, SMALL, S
 from castmates.analysis.operations.per_trace import WAITING
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.answer.answer import answer, answer_lines
+from castmates.report.answer.answer import answer
+from castmates.report.answer.parts import answer_lines
 from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page

@@ -9,7 +9,7 @@ from scipy import special
 
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_level, effect_verdicts
 from castmates.analysis.statistics.intervals import holm
-from castmates.report.answer.pairs import Pair
+from castmates.report.answer.parts import Pair
 from castmates.report.answer.settling import MOST, launches_for
 from tests.sequential import holds
 

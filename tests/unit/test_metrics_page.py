@@ -24,7 +24,7 @@ def test_the_work_done_together_is_said_with_interval_launches_and_platform():
         "(4 launches, measured)."
     ]
     row = system.rows(found)[0]
-    assert [cell["text"] for cell in row["cells"]] == ["1.50", "1.50", "0.67", "2.00", "2.00", "0.900"]
+    assert [cell.number for cell in row["cells"]] == ["1.50", "1.50", "0.67", "2.00", "2.00", "0.900"]
     assert len(row["cells"]) == len(system.COLUMNS)
 
 
@@ -34,7 +34,7 @@ def test_too_few_launches_and_launches_left_out_are_said():
         "1 mix has fewer than three launches in which every member has a valid pair: no interval.",
         "Left out of a mix or partition, because one of its members has no valid pair of windows: 1 launch.",
     ]
-    assert {cell["interval"] for cell in system.rows(found)[0]["cells"]} == {""}
+    assert {cell.interval for cell in system.rows(found)[0]["cells"]} == {""}
 
 
 @pytest.mark.parametrize("rounds", [2, 3])

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from castmates.pipeline.analyse import Terms, write_tables
-from castmates.report.answer.answer import answer, answer_lines
+from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import rejected_card, remedy, thrown_away
+from castmates.report.answer.parts import answer_lines
 from castmates.report.figures.drawing import draw_figures
 from castmates.report.figures.index import all_figures
 from castmates.report.page.page import shown, write_page

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ from castmates.analysis.partitions.recommendation import (
     worthwhile,
 )
 from castmates.english import number
+from castmates.report.quantity import Quantity
 from castmates.report.text.recommendation import Paid, is_advised, paid, sentence
 from castmates.results.columns.partitions import KNEES, PARETO
 from castmates.results.columns.study import EFFECTS, frame
@@ -37,6 +39,8 @@ from castmates.study.scenes import scenes_of
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
 from tests.unit.snapshots import assert_as_before
+
+lost = partial(Quantity, unit="%")
 
 
 def row(partition, ways, loss, high, stage=SEARCH, kept=90.0, launches=5, mix="a+b"):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.analysis.effects.verdicts import TOO_FEW
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text import health, machine, words
@@ -78,7 +79,8 @@ def test_what_is_not_measured_is_never_called_measured():
 
 def test_loss_is_that_of_the_design():
     assert words.as_loss(2.0) == 50.0
-    assert words.within(pd.Series({"within_low": 1.25, "within_high": 2.0})) == (pytest.approx(20.0), 50.0)
+    few = pd.Series({"verdict": TOO_FEW, "loss_pct": 40.0, "within_low": 1.25, "within_high": 2.0})
+    assert str(words.loss_seen(few, "%")) == "40.0 % [20.0, 50.0]"
 
 
 def test_machine_facts_may_be_missing_or_none():

@@ -21,32 +21,16 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNSTABLE,
 )
+from castmates.report.answer.parts import BAD, DOUBT, GOOD, Card
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import BAD as NO
 from castmates.report.text.stamps import nodes_stamps
-from castmates.report.text.words import as_loss, counted, interval, listed, number, percent_of, plain
+from castmates.report.text.words import Quantity, counted, listed, number, percent_of, plain
 from castmates.results.named import retry_command
 from castmates.study.reasons import ReasonKind, listed_in, program_of
 from castmates.study.spec import UNMANAGED
 
-GOOD, DOUBT, BAD = "good", "doubt", "bad"
-MARKS = {GOOD: "✓", DOUBT: "?", BAD: "!"}
 LITTLE, MUCH = 0.05, 0.2  # shares of all slices
-
-
-@dataclass(frozen=True)
-class Card:
-    """One thing that counts for or against the result."""
-
-    state: str
-    title: str
-    text: str
-    part: str  # of the page, where it is shown in full
-
-    @property
-    def mark(self) -> str:
-        """A character that shows the state without any colour."""
-        return MARKS[self.state]
 
 
 def cards(results: Results) -> list[Card]:
@@ -189,13 +173,13 @@ def _carryover(results: Results) -> list[Card]:
         return []
     ours = own_leads(results.plan)
     row = max(records(seen), key=lambda row: (row["member"] in ours, row["role"] == "lead", abs(row["change_pct"])))
-    change, low, high = (row[f"change_{end}"] for end in ("pct", "low", "high"))
-    how, ends = ("slower", (-high, -low)) if change < 0 else ("faster", (low, high))
+    found = Quantity.of(row, "change_pct", "%")
+    change, how = found.value, "slower" if found.value < 0 else "faster"
     role = "" if row["member"] in ours else " (of a control)" if row["role"] == "lead" else " (as antagonist)"
     share = row["windows_after_frozen"] / row["windows"]
     masked = row["role"] == "lead" and (results.effects["partition"] != UNMANAGED).any()
     text = (
-        f"{plain(row['member'])}{role} is {number(abs(change))} % {interval(*ends)} {how} right after it was frozen, "
+        f"{plain(row['member'])}{role} is {abs(found).whole} {how} right after it was frozen, "
         f"in {percent_of(share)} of its slices{' without a partition' if masked else ''}. Each scene there has such "
         "slices about equally often, so losses without a partition are hardly shifted."
     )
@@ -213,10 +197,7 @@ def _pair(row: Any) -> str:  # noqa: ANN401 (a row)
 
 
 def _losses(positive: pd.DataFrame) -> str:
-    return " and ".join(
-        f"{number(as_loss(row['ratio']))} % {interval(as_loss(row['ratio_low']), as_loss(row['ratio_high']))}"
-        for row in records(positive)
-    )
+    return " and ".join(Quantity.loss(row, "ratio", "%").whole for row in records(positive))
 
 
 def _most(rows: Iterable[Mapping[str, Any]]) -> float:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from castmates.report.answer.answer import Answer
-from castmates.report.answer.pairs import Curve
+from castmates.report.answer.parts import Answer, Curve
 from castmates.report.text.words import counted, number
 
 # The common scale of all intervals in the result table, and of the ways in the curves.

@@ -18,7 +18,7 @@ from castmates.analysis.effects.verdicts import (
 from castmates.analysis.statistics.power import detectable
 from castmates.english import counted, rounded
 from castmates.report.answer.cards import ThrownAway, nothing_left, thrown_away
-from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Curve, Pair, Place, percent
+from castmates.report.answer.parts import SUSPECTED, SUSPECTED_GAIN, Curve, Pair, Place, percent
 from castmates.report.answer.settling import spread_of, spreads
 from castmates.report.results import Results, records
 from castmates.report.text.services import SPEED

@@ -13,7 +13,7 @@ from castmates.analysis.operations.per_trace import WAITING
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import beside_words, operation_words, trouble_words
-from castmates.report.text.words import interval, plain
+from castmates.report.text.words import Quantity, plain
 from castmates.study.profile_keys import FEWEST_FOR_INTERVALS
 from castmates.study.spec import UNMANAGED
 
@@ -92,9 +92,9 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
         return
     yield "  loss of the operation     ms of the step            operation"
     for row in records(losing.head(SHOWN)):
-        loss = f"{number(row['loss_pct']):>5} %  {_interval(row, 'loss'):<{INTERVAL}}"
-        ms = f"{number(row['difference_ms'], 3):>7}  {_interval(row, 'difference', 3):<{INTERVAL}}"
-        yield f"  {loss}  {ms}  {operation_words(row['group'])}"
+        loss, ms = Quantity.of(row, "loss_pct"), Quantity.of(row, "difference_ms", "", 3, "difference")
+        numbers = f"{loss.number:>5} %  {loss.interval:<{INTERVAL}}  {ms.number:>7}  {ms.interval:<{INTERVAL}}"
+        yield f"  {numbers}  {operation_words(row['group'])}"
     if len(losing) > SHOWN:
         yield f"  … and {len(losing) - SHOWN} more operations that lose, in the report"
 
@@ -111,10 +111,4 @@ def _sentence(words: str) -> str:
 
 
 def _longer(row: Any) -> str:  # noqa: ANN401
-    known = _interval(row, "difference", 2)
-    return f"{number(row['difference_ms'], 2)} ms {f'{known} ' if known else ''}longer"
-
-
-def _interval(row: Any, what: str, digits: int = 1) -> str:  # noqa: ANN401
-    low, high = row[f"{what}_low"], row[f"{what}_high"]
-    return "" if low != low else interval(low, high, digits)
+    return f"{Quantity.of(row, 'difference_ms', 'ms', 2, 'difference')} longer"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -18,59 +18,19 @@ from castmates.analysis.effects.verdicts import (
     effect_level,
 )
 from castmates.analysis.partitions import recommendation as verdicts
-from castmates.english import rounded
+from castmates.report.answer.parts import SUSPECTED, SUSPECTED_GAIN, Curve, Pair, Place, Point, percent
 from castmates.report.results import Results, records
 from castmates.report.text import recommendation as words
 from castmates.report.text.recommendation import there
 from castmates.report.text.services import noted
-from castmates.report.text.words import counted, nearly, plain, within
+from castmates.report.text.words import loss_seen, nearly, plain
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
-
-
-SUSPECTED, SUSPECTED_GAIN = "suspected loss", "suspected gain"  # unclear, though the interval excludes zero
 # Which pairs stand in the first table where there are too many for it.
 IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, TOO_FEW, UNCLEAR, NO_LOSS, NO_DATA)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A program beside its antagonists; losses in per cent of its rate alone."""
-
-    lead: str
-    mix: str
-    program: str
-    antagonists: str
-    state: str  # the verdict, or what is suspected
-    loss: float
-    low: float
-    high: float
-    launches: int
-    log: float  # the slowdown's logarithm, and the ends of its interval between launches
-    log_low: float
-    log_high: float
-    verdict: str
-    note: str = ""
-    platform: str = ""
-    is_service: bool = False  # it is judged by the latency of its requests
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """What finds its curve under partitions."""
-        return self.lead, self.mix, self.platform
-
-    @property
-    def known(self) -> bool:
-        """Whether there is a number."""
-        return not math.isnan(self.loss)
-
-    @property
-    def settled(self) -> bool:
-        """Whether more launches would not change the verdict."""
-        return self.state in (LOSS, GAIN, NO_LOSS)
 
 
 def pairs(results: Results) -> list[Pair]:
@@ -96,7 +56,7 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
     state = row["verdict"]
     if nearly(row):
         state = SUSPECTED if row["loss_pct"] > 0 else SUSPECTED_GAIN
-    low, high = within(row) if state == TOO_FEW else (row["loss_low"], row["loss_high"])
+    loss = loss_seen(row)
     beside = plain(row["antagonists"]).replace("+", " + ")
     return Pair(
         lead=row["lead"],
@@ -105,8 +65,8 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         antagonists=f"{beside} ({row['platform']})" if several else beside,
         state=state,
         loss=row["loss_pct"] if row["launches"] else math.nan,
-        low=low,
-        high=high,
+        low=loss.low,
+        high=loss.high,
         launches=int(row["launches"]),
         log=_log(row["slowdown"]),
         log_low=_log(row["slowdown_low"]),
@@ -155,68 +115,7 @@ def _log(slowdown: float) -> float:
     return math.log(slowdown) if slowdown > 0 else math.nan
 
 
-# How a sentence writes a loss.
-
-
-def percent(value: float) -> str:
-    """A loss without more digits than matter: 46 %, 5.6 %, 5.0 %."""
-    return f"{rounded(value)} %"
-
-
 # What cache partitions give back: loss against ways of a program beside its antagonists, and a sentence on it.
-
-Place = tuple[str, str, str]  # lead, mix, platform
-
-
-@dataclass(frozen=True)
-class Point:
-    """The loss with so many ways."""
-
-    ways: int
-    loss: float
-    low: float  # NaN below three launches
-    high: float
-    partition: str
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Losses of one program beside its antagonists under one kind of partition."""
-
-    program: str
-    antagonists: str
-    kind: str  # of partition
-    points: tuple[Point, ...]  # fewest ways first
-    shared: float  # the loss without a partition
-    shared_low: float
-    shared_high: float
-    all_ways: int  # of the cache; 0 where that is not known
-    limit: float  # the loss that the study accepts, per cent; NaN where it names none
-    aim: str  # under 10 %, or 95 % of its speed; "" without advice
-    enough: int  # ways that are advised; 0 where none are
-    chosen: str  # the partition that gives so many; "" where none is advised
-    confirmed: bool  # by fresh launches
-    needed: bool  # a partition: not where the loss without one keeps the limit
-    knee: tuple[int, int | None, int | None] | None  # ways from which on its speed is kept, and their interval
-    place: Place
-    sentence: str
-
-    @property
-    def with_most(self) -> str:
-        """With 11 of the 12 cache ways, 8 %: what the largest share that was tried leaves of the loss."""
-        most = self.points[-1]  # one with fewer that looks better may do so by luck
-        return f"with {self._share(most.ways)}, {percent(most.loss)}"
-
-    def keeps(self, what: str) -> str:
-        """7 of the 12 cache ways keep it under 10 %; 10 of the 12 cache ways keep 95 % of its speed."""
-        one = self.enough == 1
-        seem = "" if self.confirmed else "seems to " if one else "seem to "
-        kept = self.aim if math.isnan(self.limit) else f"{what} {self.aim}"
-        return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''} {kept}"
-
-    def _share(self, ways: int) -> str:
-        """7 of the 12 cache ways."""
-        return f"{ways} of the {self.all_ways} cache ways" if self.all_ways else counted(ways, "cache way")
 
 
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:

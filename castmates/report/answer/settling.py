@@ -3,39 +3,18 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL, TOO_FEW, UNCLEAR
 from castmates.analysis.statistics.power import FEWEST_LAUNCHES, POWER, chance_within, detectable, two_sided
-from castmates.report.answer.pairs import SUSPECTED, SUSPECTED_GAIN, Pair
+from castmates.report.answer.parts import SUSPECTED, SUSPECTED_GAIN, Pair, ToSettle
 from castmates.report.results import Results
 from castmates.results.named import retry_command, study_argument
 
 MOST = 100  # launches that are proposed
 ALIKE = 10.0  # the largest variance over the smallest, up to which that of a handful of launches may be chance
 NEVER = MOST + 1
-
-
-@dataclass(frozen=True)
-class ToSettle:
-    """What would settle the pairs of some kind."""
-
-    pairs: int  # that are unclear
-    settled: int  # of these, with so many launches
-    launches: int  # of each program, all together; beyond MOST that is how many do not do
-    more: int
-    seconds: float
-    command: str  # "" where there is none: too many launches, or the study file is not known
-    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, UNCLEAR or TOO_FEW
-    planned: bool = False  # launches that the study has asked for already, and that were not measured
-    hopeless: tuple[Pair, ...] = ()
-
-    @property
-    def feasible(self) -> bool:
-        """Whether so many launches as can be had in a reasonable time settle any; planned ones are measured anyway."""
-        return self.planned or self.settled > 0
 
 
 def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:

@@ -1,6 +1,5 @@
 """Studies on disk -> their comparison with the first of them."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,7 +31,7 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records
 from castmates.report.text.design import lengths
-from castmates.report.text.words import Row, as_loss, counted, interval, listed, number
+from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.results.find import Measured, read_measured
@@ -179,24 +178,12 @@ def _row(row: Row) -> dict[str, Any]:
         "partition": name if name == row["partition_b"] else f"{name} / {row['partition_b']}",
         "loss_a": as_loss(row["slowdown_a"]),
         "loss_b": as_loss(row["slowdown_b"]),
-        "said_a": loss(row, "a"),
-        "said_b": loss(row, "b"),
-        "said_ratio": with_ends(row, "ratio"),
-        "said_rate": with_ends(row, "baseline_rate_ratio"),
-        "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
+        "said_a": str(Quantity.loss(row, "slowdown_a")),
+        "said_b": str(Quantity.loss(row, "slowdown_b")),
+        "said_ratio": str(Quantity.of(row, "ratio", digits=3)),
+        "said_rate": str(Quantity.of(row, "baseline_rate_ratio", digits=3)),
+        "said_p": chance(row["p_holm"]),
     }
-
-
-def loss(row: Row, letter: str) -> str:
-    """What one side loses in per cent, with its interval where there is one."""
-    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
-    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
-
-
-def with_ends(row: Row, name: str) -> str:
-    """A ratio with its interval where there is one."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")
 
 
 LETTERS = ascii_uppercase

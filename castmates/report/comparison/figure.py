@@ -16,12 +16,13 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.several_words import pair_name, verdict_in
+from castmates.report.comparison.words import change
 from castmates.report.figures.antagonists import looks_in_order
-from castmates.report.figures.marks import bar, dot, legend_key, with_ends
+from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import UNDER, Origin, Sheet, empty_figure, evenly, inches_of, rows_of
 from castmates.report.figures.style import GREY, INK, PAGE, Look, broken, squeezed, styled
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss
+from castmates.report.text.words import Quantity, Row
 from castmates.study.spec import UNMANAGED
 
 ROWS = 24
@@ -41,8 +42,8 @@ class Point:
     """What one study shows of a pair, or of the mean over pairs: per cent."""
 
     name: str  # of the study
-    loss: tuple[float, float, float]  # value, low, high
-    change: tuple[float, float, float]  # of the slowdown against the baseline's
+    loss: Quantity
+    change: Quantity  # of the slowdown against the baseline's
     verdict: str
 
 
@@ -82,17 +83,15 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
     looks = looks_in_order(compared.antagonists, [row["antagonists"] for row in rows])
     for place, row in zip(places, rows, strict=True):
         look = looks[row["antagonists"]]
-        values = [as_loss(row[f"slowdown_{letter}"]) for letter in SHIFTS]
+        found = {letter: Quantity.loss(row, f"slowdown_{letter}", "%") for letter in SHIFTS}
+        values = [loss.value for loss in found.values()]
         losses.plot(values, [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
-        for (letter, shift), value in zip(SHIFTS.items(), values, strict=True):
+        for letter, loss in found.items():
             own = (GREY, look[1]) if letter == "a" else look
-            ends = (as_loss(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
-            certain_dot(losses, place + shift * ROW, (value, *ends), own, f"{letter.upper()}, {_who(row)}: {{}}")
+            certain_dot(losses, place + SHIFTS[letter] * ROW, loss, own, f"{letter.upper()}, {_who(row)}: {{}}")
         bold = row["verdict"].startswith(("loses", "differs"))
         verdict(changes, place, row["verdict"], INK, bold)
-        low, value, high = (100 * (row[name] - 1) for name in ("ratio_low", "ratio", "ratio_high"))
-        said = f"{_who(row)}: slowdown {{}} above A's; {row['verdict']}"
-        certain_dot(changes, place, (value, low, high), look, said)
+        certain_dot(changes, place, change(row), look, f"{_who(row)}: slowdown {{}} above A's; {row['verdict']}")
     losses.set_xlabel("loss of the lead against alone (%)")
     changes.set_xlabel("slowdown in B above A's (%)")
     sides = ((compared.a, GREY, ""), (compared.b, INK, ", in its antagonist's colour"))
@@ -124,13 +123,11 @@ def verdict(axes: Axes, place: float, words: str, colour: str, bold: bool) -> No
     axes.text(1.03, place, words, transform=axes.get_yaxis_transform(), **style)
 
 
-def certain_dot(axes: Axes, y: float, numbers: Sequence[float], look: Look, said: str) -> None:
+def certain_dot(axes: Axes, y: float, found: Quantity, look: Look, said: str) -> None:
     """A value with its interval; hollow where it has none, and nothing where there is no value."""
-    value, low, high = numbers
-    if not math.isnan(value):
-        bar(axes, y, low, high, look[0], width=1.4, zorder=2)
-        words = said.format(with_ends(value, low, high))
-        dot(axes, value, y, look, words, hollow=math.isnan(low), size=3.6, zorder=3)
+    if not math.isnan(found.value):
+        bar(axes, y, found.low, found.high, look[0], width=1.4, zorder=2)
+        dot(axes, found.value, y, look, said.format(found), hollow=not found.known, size=3.6, zorder=3)
 
 
 def _name(row: Row) -> str:
@@ -188,7 +185,9 @@ def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
         )
         for own in pairs.values()
     ]
-    groups.sort(key=lambda group: -group.points[0].loss[0] if not math.isnan(group.points[0].loss[0]) else math.inf)
+    groups.sort(
+        key=lambda group: -group.points[0].loss.value if not math.isnan(group.points[0].loss.value) else math.inf
+    )
     return [*_mean(several), *groups]
 
 
@@ -201,22 +200,19 @@ def _mean(several: Several) -> list[Group]:
     points = []
     for row in rows:
         verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-        points.append(Point(f"{row['letter']}  {names[row['letter']]}", _losses(row, ""), _change(row), verdict))
+        points.append(
+            Point(f"{row['letter']}  {names[row['letter']]}", Quantity.loss(row, unit="%"), change(row), verdict)
+        )
     return [Group(f"geometric mean of {rows[0]['pairs']} mixes", MEAN, tuple(points))]
 
 
 def _other(row: Row) -> Point:
     point = _point(row["letter"], row["study_b"], row, "b")
-    return Point(point.name, point.loss, _change(row), verdict_in(row["verdict"], row["letter"]))
+    return Point(point.name, point.loss, change(row), verdict_in(row["verdict"], row["letter"]))
 
 
 def _point(letter: str, name: str, row: Row, side: str) -> Point:
-    return Point(f"{letter}  {name}", _losses(row, f"_{side}"), (math.nan,) * 3, "")
-
-
-def _change(row: Row) -> tuple[float, float, float]:
-    value, low, high = (100 * (row[f"ratio{end}"] - 1) for end in ("", "_low", "_high"))
-    return value, low, high
+    return Point(f"{letter}  {name}", Quantity.loss(row, f"slowdown_{side}", "%"), Quantity(math.nan), "")
 
 
 def _of_several(several: Several, groups: list[Group], known: int) -> Figure:
@@ -230,7 +226,7 @@ def _of_several(several: Several, groups: list[Group], known: int) -> Figure:
     parts = ["bars: 95 % between launches, on the right Welch's t over the launches of both studies"]
     parts.append(f"band: margin of ±{100 * several.margin:.3g} %")
     parts.append("words: p < 0.05 after Holm's adjustment over mixes and studies, or inside the margin")
-    hollow = any(math.isnan(point.loss[1]) for group in groups for point in group.points)
+    hollow = any(math.isnan(point.loss.low) for group in groups for point in group.points)
     parts += ["hollow: fewer than three launches, no interval"] if hollow else []
     parts += [f"{known - len(groups)} more mixes are in the CSV"] if known > len(groups) else []
     return sheet.finish("; ".join(parts))
@@ -249,8 +245,3 @@ def _draw_group(losses: Axes, changes: Axes, top: float, group: Group) -> None:
         certain_dot(changes, y, point.change, group.look, f"{who}: slowdown above the baseline's {{}}")
         words, colour = (point.verdict, INK) if place else ("baseline", GREY)
         verdict(changes, y, words, colour, point.verdict in (MORE, LESS))
-
-
-def _losses(row: Row, side: str) -> tuple[float, float, float]:
-    value, low, high = (as_loss(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
-    return value, low, high

@@ -19,12 +19,12 @@ from castmates.report.comparison import figure, several_words, words
 from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures.antagonists import looks_in_order
-from castmates.report.figures.marks import bar, dot, with_ends
+from castmates.report.figures.marks import bar, dot
 from castmates.report.figures.sheet import PANELS, Origin, Room, Sheet, empty_figure, lines_across, spread_labels
 from castmates.report.figures.style import GREY, SMALL, Look, broken, styled
 from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss
+from castmates.report.text.words import Quantity, Row, as_loss
 from castmates.results.tables import write_table
 from castmates.study.spec import UNMANAGED
 
@@ -207,7 +207,7 @@ def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
     low, high = as_loss(row["slowdown_low"]), as_loss(row["slowdown_high"])
     bar(axes, x, low, high, look[0], width=1.3, upright=True)
     beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
-    words = f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {with_ends(y, low, high)}"
+    words = f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {Quantity(y, low, high, '%')}"
     dot(axes, x, y, look, words, hollow=math.isnan(low), size=3.8)
 
 

@@ -27,11 +27,11 @@ from castmates.analysis.effects.verdicts import (
 )
 from castmates.files import replace_text, writing
 from castmates.report.comparison import figure
-from castmates.report.comparison.compare import Compared, compare_measured, with_ends
+from castmates.report.comparison.compare import Compared, compare_measured
 from castmates.report.comparison.details import NOT_RECORDED, Difference
 from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed, number, percent_of
 from castmates.results.find import Measured
 from castmates.results.tables import write_table
 from castmates.study.node_facts import difference, recorded
@@ -252,26 +252,12 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         **row,
         "where": partition + ("*" if row["masks"] == "differ" else ""),
-        "said_published": _loss(row, "published_slowdown"),
-        "said_here": _loss(row, "here_slowdown"),
-        "said_ratio": "–" if math.isnan(row["ratio"]) else with_ends(row, "ratio"),
-        "said_joint": _loss(row, "joint_slowdown"),
-        "said_p": _p(row["p_holm"]),
+        "said_published": str(Quantity.loss(row, "published_slowdown")),
+        "said_here": str(Quantity.loss(row, "here_slowdown")),
+        "said_ratio": str(Quantity.of(row, "ratio", digits=3)),
+        "said_joint": str(Quantity.loss(row, "joint_slowdown")),
+        "said_p": chance(row["p_holm"]),
     }
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return "< 0.001" if value < 0.001 else number(value, 3)
-
-
-def _loss(row: Row, name: str) -> str:
-    """A loss in per cent with its interval where there is one."""
-    if math.isnan(row[name]):
-        return "–"
-    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
 def _effects(replay: Replayed) -> Iterator[str]:
@@ -287,15 +273,14 @@ def _effects(replay: Replayed) -> Iterator[str]:
 
 
 def _effect(row: Row, margin: float) -> str:
-    losses = (
-        f"{_who(row)}: loss of {_loss(row, 'published_slowdown')} % published, {_loss(row, 'here_slowdown')} % here"
-    )
+    published, here, joint = (Quantity.loss(row, f"{name}_slowdown") for name in ("published", "here", "joint"))
+    losses = f"{_who(row)}: loss of {published} % published, {here} % here"
     many = f"{row['published_launches']} and {counted(int(row['here_launches']), 'launch')}"
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
-    change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
+    change = f"slowdown here over the published one {Quantity.of(row, 'ratio', digits=3)}"
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
-    both = f"; both together give {_loss(row, 'joint_slowdown')} %"
+    both = f"; both together give {joint} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
         row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
     )

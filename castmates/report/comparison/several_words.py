@@ -9,11 +9,11 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS, POINTS, PROVEN
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared, Several, loss, with_ends
+from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.details import Difference
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of, plain
+from castmates.report.text.words import Quantity, Row, as_loss, counted, listed, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 SHOWN = 8  # of a kind; the table has them all
@@ -46,24 +46,18 @@ def mean_sentences(several: Several) -> Iterator[str]:
     means = [row for row in records(several.means) if not math.isnan(row["slowdown"])]
     if not means or means[0]["pairs"] < 2:
         return
-    values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
+    values = [f"{Quantity.of(row, 'slowdown', digits=3)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
         f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
         "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
-def _slowdown(row: Row) -> str:
-    ends = "" if math.isnan(row["slowdown_low"]) else " " + interval(row["slowdown_low"], row["slowdown_high"], 3)
-    return f"{number(row['slowdown'], 3)}{ends}"
-
-
 def _ratio(row: Row) -> str:
     """( 1.046 [1.020, 1.073] times A's), of the others."""
     if math.isnan(row["ratio"]):
         return ""
-    ends = "" if math.isnan(row["ratio_low"]) else " " + interval(row["ratio_low"], row["ratio_high"], 3)
-    return f" ({number(row['ratio'], 3)}{ends} times A's: {verdict_in(row['verdict'], row['letter'])})"
+    return f" ({Quantity.of(row, 'ratio', digits=3)} times A's: {verdict_in(row['verdict'], row['letter'])})"
 
 
 def verdict_in(verdict: str, letter: str) -> str:
@@ -254,9 +248,7 @@ def _who(row: Row) -> str:
 
 def _said(row: Row, name: str, scale: str) -> str:
     digits, unit = (1, " points") if scale == POINTS else (3, "")
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    ends = "" if low != low else f" {interval(low, high, digits)}"
-    return f"{number(row[name], digits)}{ends}{unit}"
+    return f"{Quantity.of(row, name, digits=digits)}{unit}"
 
 
 # Several studies in one table, for terminal and page: a row per pair, a column per study, the baseline first.
@@ -311,21 +303,21 @@ def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
 
 
 def _baseline(row: Row) -> Cell:
-    return Cell(loss(row, "a"), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"]))
+    return Cell(
+        str(Quantity.loss(row, "slowdown_a")), value=as_loss(row["slowdown_a"]), launches=int(row["launches_a"])
+    )
 
 
 def _other(row: Row, letter: str) -> Cell:
-    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    ratio = "" if math.isnan(row["ratio"]) else str(Quantity.of(row, "ratio", digits=3))
     value, launches = as_loss(row["slowdown_b"]), int(row["launches_b"])
-    return Cell(loss(row, "b"), ratio, verdict_in(row["verdict"], letter), value, launches)
+    return Cell(str(Quantity.loss(row, "slowdown_b")), ratio, verdict_in(row["verdict"], letter), value, launches)
 
 
 def _mean(row: Row) -> Cell:
-    value, low, high = (as_loss(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
-    text = number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
-    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    loss, ratio = Quantity.loss(row), "" if math.isnan(row["ratio"]) else str(Quantity.of(row, "ratio", digits=3))
     verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
-    return Cell(text, ratio, verdict, value, int(row["launches"]))
+    return Cell(str(loss), ratio, verdict, loss.value, int(row["launches"]))
 
 
 # A comparison as plain data, for scripts: what JSON can hold.

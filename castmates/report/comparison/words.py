@@ -8,7 +8,7 @@ from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFEREN
 from castmates.report.comparison.compare import Compared
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
-from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Quantity, Row, counted, listed, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
@@ -94,11 +94,10 @@ def _loss(row: Row, margin: float) -> str:
         return f"{losses} ({many})."
     if row["verdict"] == PLATFORMS_DIFFER:
         return f"{losses}, in {many}; they are not compared because their platforms differ."
-    value, ends = change(row)
+    found = change(row)
     if row["verdict"] == TOO_FEW:
         return f"{losses}; too few launches ({many}) to compare them."
-    word = "smaller" if value < 0 else "larger"
-    amount = f"{number(abs(value))} % {interval(*ends)} {word}"
+    amount = f"{abs(found).whole} {'smaller' if found.value < 0 else 'larger'}"
     finding = {
         MORE: f"its slowdown is {amount} in B",
         LESS: f"its slowdown is {amount} in B",
@@ -107,29 +106,21 @@ def _loss(row: Row, margin: float) -> str:
     return f"{losses}, in {many}: {finding}."
 
 
-def change(row: Row) -> tuple[float, tuple[float, float]]:
-    """By how many per cent B's slowdown is above A's, with its interval; of a smaller one as a positive amount."""
-    value = 100 * (row["ratio"] - 1)
-    ends = [100 * (row[f"ratio_{end}"] - 1) for end in ("low", "high")]
-    low, high = sorted(-end for end in ends) if value < 0 else ends
-    return value, (low, high)
+def change(row: Row) -> Quantity:
+    """By how many per cent B's slowdown is above A's, with its interval."""
+    return Quantity.made((100 * (row[name] - 1) for name in ("ratio", "ratio_low", "ratio_high")), "%")
 
 
 def _side(row: Row, letter: str) -> str:
     slowdown = row[f"slowdown_{letter}"]
     if math.isnan(slowdown):
         return "has no data"
-    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
-    if math.isnan(low):  # too few launches for an interval
-        gained = slowdown < 1
-        return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
-    if round(low, 1) <= 0 <= round(high, 1):
-        return f"shows no clear change ({number(value)} % {interval(low, high)})"
-    return (
-        f"loses {number(value)} % {interval(low, high)}"
-        if value > 0
-        else (f"gains {number(-value)} % {interval(-high, -low)}")
-    )
+    loss = Quantity.loss(row, f"slowdown_{letter}", "%")
+    if not loss.known:  # too few launches for an interval
+        return f"gained {-loss} (no interval)" if slowdown < 1 else f"lost {loss} (no interval)"
+    if round(loss.low, 1) <= 0 <= round(loss.high, 1):
+        return f"shows no clear change ({loss})"
+    return f"loses {loss}" if loss.value > 0 else f"gains {-loss}"
 
 
 def _rates(compared: Compared) -> Iterator[str]:
@@ -156,9 +147,7 @@ def _beside(row: Row) -> str:
 
 
 def _times(row: Row, name: str) -> str:
-    low, high = row[f"{name}_rate_ratio_low"], row[f"{name}_rate_ratio_high"]
-    ends = "" if math.isnan(low) else " " + interval(low, high, 3)
-    return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
+    return str(Quantity.of(row, f"{name}_rate_ratio", digits=3))
 
 
 def _behind(row: Row) -> str:

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import LOSS, NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
 from castmates.report.figures.antagonists import looks, user_first
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, with_ends, with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, inches_of, lines_across, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, squeezed
 from castmates.report.results import Results
 from castmates.report.text import attribution
 from castmates.report.text.attribution import Row
-from castmates.report.text.words import counted, number, units
+from castmates.report.text.words import Quantity, counted, number, units
 
 FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190}
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
@@ -181,7 +181,7 @@ def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked
     ends = attribution.ends(row)
     line = WITHIN_LAUNCH if math.isnan(row["points_low"]) else "-"
     bar(axes, middle, begin + ends[0], begin + ends[1], INK, width=0.9, line=line)
-    words = with_ends(row["points"], *ends, unit="")
+    words = str(Quantity(row["points"], *ends))
     with_value(drawn, f"{panel.who}, {panel.name(row)}: {words} points, {row['verdict']}")
     return words
 

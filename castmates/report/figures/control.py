@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.antagonists import user_first
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, with_ends
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
 from castmates.report.figures.style import COLUMN, INK, broken
 from castmates.report.results import Results, records
 from castmates.report.text.health import control_name
-from castmates.report.text.words import interval, number, plain, units
+from castmates.report.text.words import Quantity, number, plain, units
 
 FIGURE = {"title": "Controls", "part": "health", "place": 310}
 BESIDE = 0.9  # inches: for the verdicts
@@ -104,7 +104,7 @@ def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
     if not math.isnan(row["ratio"]):
         low, high, dashed = ends_of(row, "ratio")
         bar(axes, y, low, high, INK, width=1.6, line=WITHIN_LAUNCH if dashed else "-")
-        ratio = with_ends(row["ratio"], low, high, 3, "")
+        ratio = Quantity(row["ratio"], low, high, digits=3)
         dot(
             axes,
             row["ratio"],
@@ -131,8 +131,8 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
     # The positive control should lie far outside of these axes: it is given in words.
     parts += [
-        f"positive control {control_name(row)}, beside a placebo over beside: {number(row['ratio'], 2)} "
-        f"{interval(*ends_of(row, 'ratio')[:2], 2)}, {row['verdict']}"
+        f"positive control {control_name(row)}, beside a placebo over beside: "
+        f"{Quantity(row['ratio'], *ends_of(row, 'ratio')[:2], digits=2).whole}, {row['verdict']}"
         for row in records(results.controls[results.controls["control"] == "positive"])
         if not math.isnan(row["ratio"])
     ]

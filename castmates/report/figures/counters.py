@@ -19,7 +19,7 @@ from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, leg
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import interval, plain, units
+from castmates.report.text.words import Quantity, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Counters", "part": "why", "place": 220, "needs": "EVENTS"}
@@ -117,8 +117,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float)
             at = ticks[-1] + LINE * (line - (len(group) - 1) / 2)
             look, (low, high, within) = looks[beside_of(row["mix"])], ends_of(row, "ratio")
             bar(axes, at, low, high, look[0], width=1.4, line=WITHIN_LAUNCH if within else "-")
-            ends = "" if math.isnan(low) else f" {interval(low, high, 2)}"
-            words = f"{metric} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone{ends}"
+            ends = Quantity(row["ratio"], low, high, digits=2).interval
+            words = f"{metric} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone {ends}".rstrip()
             dot(axes, row["ratio"], at, look, words, size=4.2)
     axes.set_xscale("log")
     axes.set_xlim(1 / reach, reach)

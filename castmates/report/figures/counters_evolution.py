@@ -18,7 +18,7 @@ from castmates.report.figures.marks import legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import Quantity, counted, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Counters over the rounds", "part": "why", "place": 230, "needs": "EVENTS"}
@@ -137,9 +137,8 @@ def _drift(row: dict[str, Any], results: Results) -> str:
 
 
 def _per_cent(drift: dict[str, Any]) -> str:
-    middle, low, high = (100 * (drift[name] - 1) for name in ("drift", "drift_low", "drift_high"))
-    sign = "+" if middle >= 0 else ""
-    return f"{sign}{number(middle)} % {interval(low, high)}".strip()
+    change = Quantity.made((100 * (drift[name] - 1) for name in ("drift", "drift_low", "drift_high")), "%")
+    return f"{'+' if change.value >= 0 else ''}{change.whole}"
 
 
 def caption(results: Results) -> str:

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import NO_LOSS, TOO_FEW, UNCLEAR
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.marks import bar, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.results import Results, records
-from castmates.report.text.words import AXIS, WORDS, counted, number, plain, units
+from castmates.report.text.words import AXIS, WORDS, Quantity, counted, number, plain, units
 
 FIGURE = {"title": "Number and nearness of antagonists", "part": "losses", "place": 20, "needs": "DISTANCES"}
 ROOM = Room(axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
@@ -123,7 +123,7 @@ def _bar(axes: Axes, x: float, row: Row, shade: str, room: float) -> None:
     loss, low, high = (float(str(row[f"loss_{end}"])) for end in ("pct", "low", "high"))
     face = "white" if row["verdict"] in HOLLOW else shade
     (drawn,) = axes.bar(x, loss, width=BAR, color=face, edgecolor=shade, linewidth=0.8, zorder=2)
-    with_value(drawn, f"{_arrangement(row)}: {with_ends(loss, low, high)}")
+    with_value(drawn, f"{_arrangement(row)}: {Quantity(loss, low, high, '%')}")
     bar(axes, x, low, high, INK, width=0.9, upright=True, zorder=4)
     texts = [f"{number(loss)} %", number(loss), number(loss, 0)]
     if text := next((text for text in texts if len(text) * SMALL_LETTER < room), ""):

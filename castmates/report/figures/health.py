@@ -20,7 +20,7 @@ from castmates.report.figures.style import ALARM, GREY, INK, PAGE, SMALL, squeez
 from castmates.report.launch_record import Response
 from castmates.report.results import Results, records
 from castmates.report.text import costs
-from castmates.report.text.words import counted, interval, listed, number, plain, units
+from castmates.report.text.words import Quantity, counted, listed, number, plain, units
 from castmates.study.reasons import listed_in
 
 FIGURE = {"title": "Health", "part": "health", "place": 300}
@@ -221,7 +221,7 @@ def _costs(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     for y, row in enumerate(records(shown)):
         ends = row["low"], row["high"]
         bar(axes, y, *ends, INK, width=1.4, line=WITHIN_LAUNCH if row["within_launch"] else "-", zorder=2)
-        words = f"{row['what']}: {number(row['value'], 2)} % {interval(*ends, 2)}"
+        words = f"{row['what']}: {Quantity(row['value'], *ends, '%', 2).whole}"
         dot(axes, row["value"], y, (INK, "o"), words)
     _names(axes, shown)
     axes.set_xlabel("change of the lead's rate (%)", labelpad=1)

@@ -4,11 +4,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.effects import BASELINES, CONTENTIOUSNESS, SENSITIVITY
-from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
+from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap_grid import Grid, Panel, cells_of, grid, keys_of, matrices, panelled
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
-from castmates.report.text.words import READ_ALOUD, counted, interval, listed, number, plain, units, within
+from castmates.report.text.words import READ_ALOUD, counted, listed, loss_seen, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Loss of each mix", "part": "losses", "place": 40}
@@ -68,8 +68,7 @@ def alternative(results: Results) -> str:
         return lacking(results)
     parts = []
     for row in rows[:READ_ALOUD]:
-        low, high = within(row) if row["verdict"] == TOO_FEW else (row["loss_low"], row["loss_high"])
-        known = "" if row["verdict"] == NO_DATA else f" {number(row['loss_pct'])} % {interval(low, high)}"
+        known = "" if row["verdict"] == NO_DATA else f" {loss_seen(row, '%').whole}"
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
         parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - READ_ALOUD} more in the table of effects" if len(rows) > READ_ALOUD else ""

@@ -20,7 +20,7 @@ from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet
 from castmates.report.figures.style import COLUMN, INK, NOT_MEASURED_HATCH, PAGE, PALE, SHADES, SMALL, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, percent_of, plain, within
+from castmates.report.text.words import Quantity, counted, loss_seen, number, percent_of, plain
 
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
 CLOSE, CLOSE_HEIGHT = 0.285, 0.27  # of cells where there are many
@@ -360,10 +360,10 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == TOO_FEW and "within_low" in row  # operations have no interval within a launch
-    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
+    # Operations have no interval within a launch.
+    loss = loss_seen(row, "%") if "within_low" in row else Quantity.of(row, "loss_pct", "%")
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
-    parts = [f"{number(row['loss_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
+    parts = [str(loss)]
     parts += [VALUES.get(row["verdict"], row["verdict"])] if row["verdict"] in KEYS else []
     parts += [counted(int(row["launches"]), "launch")] if row["verdict"] != PREDICTED else []
     return f"{who}: {', '.join(parts)}"
@@ -372,11 +372,11 @@ def _value(row: dict[str, Any]) -> str:
 def _words(row: dict[str, Any]) -> tuple[str, str]:
     verdict, value = row["verdict"], number(row["loss_pct"])
     if verdict == TOO_FEW:
-        return value, interval(*within(row)) if "within_low" in row else ""
+        return value, loss_seen(row).ends if "within_low" in row else ""
     half = (row["loss_high"] - row["loss_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == INTERPOLATED:
-        return f"≈ {value}", "" if math.isnan(half) else interval(row["loss_low"], row["loss_high"])
+        return f"≈ {value}", Quantity.of(row, "loss_pct").interval
     if verdict == NO_LOSS:
         return "≈ 0", f"{value} {spread}"
     return {LOSS: "▼ ", GAIN: "▲ "}.get(verdict, "") + value, spread

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
 from castmates.report.figures.style import PREFIX, Look
-from castmates.report.text.words import Row, interval, number
+from castmates.report.text.words import Row
 
 BETWEEN = " \N{BROKEN BAR} "
 WITHIN_LAUNCH: LineStyleType = (0, (2, 1.2))  # dashes of an interval that covers these launches only
@@ -29,11 +29,6 @@ def with_value(mark: Mark, *words: str) -> Mark:
 def values_of(identifier: str) -> Sequence[str]:
     """The words behind an identifier; none where it is another one."""
     return identifier.removeprefix(PREFIX).split(BETWEEN) if identifier.startswith(PREFIX) else ()
-
-
-def with_ends(value: float, low: float, high: float, digits: int = 1, unit: str = " %") -> str:
-    """12.0 % [10.0, 14.0]; without an interval where there is none."""
-    return f"{number(value, digits)}{unit}" + ("" if math.isnan(low) else f" {interval(low, high, digits)}")
 
 
 def ends_of(row: Row, name: str) -> tuple[float, float, bool]:

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from castmates.analysis.effects.verdicts import GAIN, LOSS
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.marks import bar, with_value
 from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import GREY, INK, SMALL, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
-from castmates.report.text.words import counted, listed, number, plain, units
+from castmates.report.text.words import Quantity, counted, listed, number, plain, units
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.partitions import partitions_by_name
@@ -171,7 +171,7 @@ def _side(axes: Axes, panel: Panel, name: str, colour: str) -> None:
         style: Any = {"color": "white" if hollow else tint, "edgecolor": tint, "linewidth": 0.8, "zorder": 2}
         (drawn,) = axes.barh(place, value, height=BAR, **style)
         who = "the lead loses" if name == "loss" else "its antagonists lose"
-        with_value(drawn, f"{name_of(row)} {panel.amount(row)}: {who} {with_ends(value, low, high)}")
+        with_value(drawn, f"{name_of(row)} {panel.amount(row)}: {who} {Quantity(value, low, high, '%')}")
         bar(axes, place, low, high, INK, width=0.9)
         words = "\n".join(filter(None, [f"{number(value)} %", _change(row, name)]))
         axes.annotate(words, (1, place), xytext=(4, 0), fontsize=SMALL, linespacing=1.1, **BESIDE_ROW)

@@ -13,12 +13,12 @@ from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.recommendation import CONFIRMED, SEARCH
 from castmates.report.figures.antagonists import looks, user_first
-from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.marks import bar, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of
 from castmates.report.figures.style import ALARM, COLUMN, GREY, INK, PAGE, SMALL, SMALL_LETTER, broken
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import Quantity, counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "What a share costs the others", "part": "recommendation", "place": 180, "needs": "PARTITIONS"}
@@ -205,8 +205,8 @@ def alternative(results: Results) -> str:
 
 def _told(row: Row, names: dict[str, str]) -> str:
     return (
-        f"{names[row['partition']]}: loss {number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}, "
-        f"kept {number(row['kept_pct'])} % {interval(row['kept_low'], row['kept_high'])}"
+        f"{names[row['partition']]}: loss {Quantity.of(row, 'loss_pct', '%').whole}, "
+        f"kept {Quantity.of(row, 'kept_pct', '%').whole}"
     )
 
 
@@ -268,7 +268,7 @@ def labels_of(rows: Iterable[Row]) -> dict[str, str]:
 
 def _value(row: Row, words: dict[str, str]) -> str:
     """A partition's name, with what is lost and kept under it."""
-    loss, kept = (with_ends(*(row[f"{name}_{end}"] for end in ("pct", "low", "high"))) for name in ("loss", "kept"))
+    loss, kept = (Quantity.of(row, name, "%") for name in ("loss_pct", "kept_pct"))
     return f"{words.get(row['partition'], row['partition'])}: loses {loss}, antagonists keep {kept}"
 
 

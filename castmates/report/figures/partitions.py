@@ -18,11 +18,11 @@ from castmates.report.figures.interpolated import (
     read_aloud,
     with_interpolated,
 )
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, legend_key, with_ends, with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, legend_key, with_value
 from castmates.report.figures.sheet import Sheet, drawing, lines_across
 from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import READ_ALOUD, as_loss, number, plain, units
+from castmates.report.text.words import READ_ALOUD, Quantity, as_loss, number, plain, units
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.spec import UNMANAGED
@@ -242,7 +242,7 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
 def _value(row: Row) -> str:
     series = f", {row['series']}" if row["series"] in GREYS else ""
     how = " (interpolated)" if is_interpolated(row) else ""
-    return f"{row['partition']}{series}: {with_ends(row['loss_pct'], row['low'], row['high'])}{how}"
+    return f"{row['partition']}{series}: {Quantity(row['loss_pct'], row['low'], row['high'], '%')}{how}"
 
 
 def _size_of_ways(results: Results) -> str:

@@ -18,11 +18,11 @@ from castmates.analysis.explanations.phases import (
     unmanaged_against_alone,
 )
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key, with_ends
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot, ends_of, legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, PAGE, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import Quantity, counted, plain, units
 
 FIGURE = {"title": "Phases of a step", "part": "why", "place": 240, "needs": "PHASES"}
 PANELS = 6  # leads that are drawn
@@ -83,7 +83,7 @@ def alternative(results: Results) -> str:
             own = [row for row in rows if row["mix"] == mix]
             sentence = "no phase is slower"
             if worst := largest_loss(own):
-                loss = f"{number(worst['loss_pct'])} % of the step {interval(*ends_of(worst, 'loss')[:2])}"
+                loss = Quantity(worst["loss_pct"], *ends_of(worst, "loss")[:2], "% of the step").whole
                 sentence = f"{worst['phase']} loses most, {loss}"
             parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {sentence}")
     more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
@@ -160,7 +160,7 @@ def _panel(left: Axes, right: Axes, rows: list[Row], names: list[str], looks: di
         for place, (row, look) in enumerate(marks):
             at, (low, high, within) = line - 0.32 + 0.64 * (place + 0.5) / len(marks), ends_of(row, "loss")
             bar(right, at, low, high, look[0], width=1.1, line=WITHIN_LAUNCH if within else "-")
-            loss = with_ends(row["loss_pct"], low, high)
+            loss = Quantity(row["loss_pct"], low, high, "%")
             words = f"{row['phase']} beside {plain(row['antagonists'])}: {loss} of the step"
             dot(right, row["loss_pct"], at, look, words, size=5.5 if look[1] == "|" else 3.2)
     rows_of(left, names)

@@ -15,12 +15,12 @@ from castmates.analysis.partitions.held import UNCERTAIN
 from castmates.analysis.partitions.sensitivity import NOT_REACHED
 from castmates.report.figures.antagonists import BASELINES, looks, user_first
 from castmates.report.figures.interpolated import DOTS, IN_KEY, in_caption, is_interpolated, on_sensitivity
-from castmates.report.figures.marks import WITHIN_LAUNCH, bar, ends_of, with_ends, with_value
+from castmates.report.figures.marks import WITHIN_LAUNCH, bar, ends_of, with_value
 from castmates.report.figures.sheet import NOTE, Room, Sheet, drawing, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, Look, broken, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of, knee_words
-from castmates.report.text.words import interval, number, plain, units
+from castmates.report.text.words import Quantity, number, plain, units
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 
@@ -145,9 +145,7 @@ def alternative(results: Results) -> str:
         first, last = (end(own, key=lambda point: point["lead_ways"]) for end in (min, max))
         beside = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
         values = (
-            f"{number(point['rate_pct'])} % {interval(point['rate_low'], point['rate_high'])} with "
-            f"{point['lead_ways']} ways"
-            for point in (first, last)
+            f"{Quantity.of(point, 'rate_pct', '%').whole} with {point['lead_ways']} ways" for point in (first, last)
         )
         parts.append(f"{plain(row['lead'])} {beside}: {', '.join(values)}; knee {knee_words(row)}")
     return f"Rates over ways. {'. '.join(parts)}."
@@ -216,7 +214,7 @@ def _curve(axes: Axes, points: list[Row], look: Look, line: LineStyleType, shift
 def _value(row: Row) -> str:
     who = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
     how = " (interpolated)" if is_interpolated(row) else ""
-    return f"{who}, {row['lead_ways']} ways: {with_ends(row['rate_pct'], *ends_of(row, 'rate')[:2])}{how}"
+    return f"{who}, {row['lead_ways']} ways: {Quantity(row['rate_pct'], *ends_of(row, 'rate')[:2], '%')}{how}"
 
 
 def _foot_inches(knees: list[tuple[Look, Row]]) -> float:

@@ -10,12 +10,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from matplotlib.typing import LineStyleType
 
 from castmates.report.figures.antagonists import looks
-from castmates.report.figures.marks import bar, dot, with_ends, with_value
+from castmates.report.figures.marks import bar, dot, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across, spread_labels
 from castmates.report.figures.style import GREY, Look
 from castmates.report.results import Results, records
 from castmates.report.text.services import KINDS, rate, where
-from castmates.report.text.words import number, plain, units
+from castmates.report.text.words import Quantity, number, plain, units
 
 FIGURE = {"title": "How long requests take", "part": "losses", "place": 70, "needs": "SERVICES"}
 ROOM = Room(axes=2.4, above=0.06, below=0.5, left=0.62, right=1.3)
@@ -131,5 +131,5 @@ def _curve(axes: Axes, own: list[Row], quantile: str, shift: float, look: Look, 
     for load, row in zip(loads, own, strict=True):
         ms, low, high = (row[f"{quantile}_ms{end}"] for end in ("", "_low", "_high"))
         bar(axes, load, low, high, look[0], width=0.8, upright=True, zorder=2)
-        words = f"{where(row)}, {rate(row['load'])} a second: {quantile} {with_ends(ms, low, high, 3, ' ms')}"
+        words = f"{where(row)}, {rate(row['load'])} a second: {quantile} {Quantity(ms, low, high, 'ms', 3)}"
         dot(axes, load, ms, look, words, size=3.5, zorder=3)

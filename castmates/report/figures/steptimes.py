@@ -14,12 +14,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
 from castmates.report.figures.antagonists import BASELINES, BESIDE, antagonists, beside, looks, user_first
-from castmates.report.figures.marks import bar, dot, legend_key, with_ends
+from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import Sheet, drawing
 from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
 from castmates.report.text.latency import of_steps
-from castmates.report.text.words import counted, plain, units
+from castmates.report.text.words import Quantity, counted, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "How long steps take", "part": "losses", "place": 60}
@@ -102,7 +102,7 @@ def alternative(results: Results) -> str:
     for member, platform in leads[:SAID]:
         rows = _conditions(results, member, platform)
         labels = _labels(rows)
-        times = [f"{labels[row['scene']]} {with_ends(row['ms'], row['ms_low'], row['ms_high'], 3, '')}" for row in rows]
+        times = [f"{labels[row['scene']]} {Quantity.of(row, 'ms', digits=3)}" for row in rows]
         parts.append(f"{plain(member)}: {', '.join(times)}")
     more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
     return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else lacking(results)
@@ -265,7 +265,7 @@ def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
         for y, curve, mark in marks:
             ends = mark["ms_low"], mark["ms_high"]
             bar(axes, y, *ends, looks[curve.label][0], zorder=2)
-            words = f"{panel.title}, {curve.label}, {quantile}: {with_ends(mark['ms'], *ends, 2, ' ms')}"
+            words = f"{panel.title}, {curve.label}, {quantile}: {Quantity(mark['ms'], *ends, 'ms', 2)}"
             dot(axes, mark["ms"], y, looks[curve.label], words, size=3, zorder=3)
         if not marks:
             axes.text(

@@ -10,12 +10,12 @@ from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
 from castmates.report.figures.antagonists import other_looks
-from castmates.report.figures.marks import bar, with_ends, with_value
+from castmates.report.figures.marks import bar, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, lines_across
 from castmates.report.figures.style import GREY, SMALL, Look
 from castmates.report.results import Results, records
 from castmates.report.text.over_mixes import sentences
-from castmates.report.text.words import counted, plain, units
+from castmates.report.text.words import Quantity, counted, plain, units
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
@@ -131,4 +131,4 @@ def _mean(axes: Axes, ends: list[float], mean: dict[str, object], colour: str) -
 
 def _number(row: dict[str, object], prefix: str) -> str:
     value, low, high = (float(str(row[f"{prefix}{end}"])) for end in ("value", "low", "high"))
-    return with_ends(value, low, high, 2, "")
+    return str(Quantity(value, low, high, digits=2))

@@ -1,6 +1,5 @@
 """The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -12,11 +11,11 @@ from castmates.analysis.core import once
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, NAMES, NEEDED, why_none
 from castmates.analysis.explanations.counted_metrics import topdown_tables as shares_and_changes
 from castmates.report.figures.antagonists import antagonists, beside, other_looks, user_first
-from castmates.report.figures.marks import with_value
+from castmates.report.figures.marks import ends_of, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, without_axis
 from castmates.report.figures.style import GREY, INK, SMALL, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import Quantity, counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level
 
@@ -217,9 +216,8 @@ def _bar(axes: Axes, y: float, shares: dict[str, Row], colours: dict[str, str]) 
 
 def change_words(row: Row) -> str:
     """A category and by how much it changed, in points, with its interval."""
-    low, high = ("points_low", "points_high") if not math.isnan(row["points_low"]) else ("within_low", "within_high")
-    sign = "+" if row["points"] >= 0 else ""
-    return f"{_spaced(row['metric'])} {sign}{number(row['points'])} {interval(row[low], row[high])}".strip()
+    points = Quantity(row["points"], *ends_of(row, "points")[:2])
+    return f"{_spaced(row['metric'])} {'+' if row['points'] >= 0 else ''}{points.whole}"
 
 
 def _spaced(metric: str) -> str:

@@ -9,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.figures.antagonists import looks
-from castmates.report.figures.marks import bar, dot, legend_key, with_ends
+from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, SMALL, Look, broken
 from castmates.report.results import Results, records
 from castmates.report.text.variants import PROVEN, beside
-from castmates.report.text.variants import with_ends as speed_words
-from castmates.report.text.words import READ_ALOUD, Row, as_loss, counted, number, units
+from castmates.report.text.words import READ_ALOUD, Quantity, Row, as_loss, counted, number, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.variant_keys import BASE
 
@@ -33,10 +32,9 @@ class Line:
     rows: list[Row]  # an antagonist each
     prefix: str = ""  # of its columns: base_ of the lead as it is
 
-    def loss(self, row: Row) -> tuple[float, float, float]:
+    def loss(self, row: Row) -> Quantity:
         """In per cent, with its ends."""
-        value, low, high = (as_loss(row[f"{self.prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
-        return value, low, high
+        return Quantity.loss(row, f"{self.prefix}slowdown", "%")
 
 
 Panel = tuple[str, list[Line]]  # the title of a lead on one platform; as it is, then its variants
@@ -126,11 +124,11 @@ def _losses(axes: Axes, lines: list[Line], known: dict[str, Look], step: float) 
         for row in line.rows:
             at = place + (names.index(row["antagonists"]) - (len(names) - 1) / 2) * step
             look, loss = known[row["antagonists"]], line.loss(row)
-            bar(axes, at, *loss[1:], look[0], width=1.1, zorder=2)
-            words = f"{line.name} beside {beside(row)}: {with_ends(*loss)}"
+            bar(axes, at, loss.low, loss.high, look[0], width=1.1, zorder=2)
+            words = f"{line.name} beside {beside(row)}: {loss}"
             words += "" if line.prefix else f", {row['verdict']}"
             hollow = not line.prefix and row["verdict"] not in PROVEN
-            dot(axes, loss[0], at, look, words, hollow=hollow, size=4.5, zorder=3)
+            dot(axes, loss.value, at, look, words, hollow=hollow, size=4.5, zorder=3)
     axes.margins(x=0.08)
 
 
@@ -142,7 +140,7 @@ def _speeds(axes: Axes, lines: list[Line]) -> None:
         if math.isnan(value):
             continue
         bar(axes, place, low, high, INK, width=1.1, zorder=2)
-        words = f"{line.name} alone: {speed_words(line.rows[0], 'speed')} times as fast as the base"
+        words = f"{line.name} alone: {Quantity.of(line.rows[0], 'speed', digits=3)} times as fast as the base"
         dot(axes, value, place, (INK, "o"), words, size=4.5, zorder=3)
         above: Any = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
         axes.annotate(number(value, 2), (value, place), xytext=(0, 5), **above)

@@ -12,7 +12,7 @@ from castmates.analysis.grouping import advice as words
 from castmates.analysis.grouping.advice import RANKS, Advice, FreshLosses, beside_one, groupings_table, ways_table
 from castmates.analysis.grouping.problem import Group
 from castmates.report.results import records
-from castmates.report.text.words import counted, interval, listed, number
+from castmates.report.text.words import Quantity, counted, listed, number
 
 # Everything that is shown of a placement, from which sentences, figure and page are made.
 
@@ -111,7 +111,7 @@ def _in_the_way(shown: Shown) -> Iterator[str]:
     """Each kind of job that is not shown to keep its limit in the best grouping, and beside whom it would."""
     rows = shown.groupings[(shown.groupings["rank"] == 1) & ~shown.groupings["keeps"].isin(["", words.KEPT])]
     for row in records(rows.drop_duplicates(["job", "beside"])):
-        loss = f"{number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}"
+        loss = Quantity.of(row, "loss_pct", "%").whole
         kept, others = beside_one(shown.advice, row["job"])
         alone = f"Beside one other job alone, it is shown to keep it beside {listed(kept) or 'none'}"
         alone += f", and not beside {listed(others)}." if others else "."
@@ -239,10 +239,10 @@ def limit_words(row: dict[str, Any]) -> str:
 
 def loss_words(row: dict[str, Any], name: str = "loss") -> str:
     """12.3 [11.9, 12.8]; a dash where there is none."""
-    value, low, high = (float(row[f"{name}_{end}"]) for end in ("pct", "low", "high"))
     if row["source"] == words.ALONE:
         return "0 (alone)" if name == "loss" else ""
-    return "" if value != value else number(value) + (f" {interval(low, high)}" if low == low else "")
+    loss = Quantity.made(float(row[f"{name}_{end}"]) for end in ("pct", "low", "high"))
+    return "" if loss.value != loss.value else str(loss)
 
 
 def fresh_words(row: dict[str, Any]) -> str:

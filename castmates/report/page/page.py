@@ -13,8 +13,9 @@ from castmates import plugins
 from castmates.analysis.effects.contrasts import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.files import replace_text
-from castmates.report.answer.answer import Answer, answer
+from castmates.report.answer.answer import answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale, scale_of
+from castmates.report.answer.parts import Answer
 from castmates.report.figures.index import Part, View, all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import inline_svg, rendered
@@ -267,13 +268,12 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
     few = row["verdict"] == TOO_FEW
-    low, high = words.within(row) if few else (row["loss_low"], row["loss_high"])
-    shown, ends = words.effect_words(row, low, high)
+    loss, found = words.loss_seen(row), words.effect(row)
     return {
         **row,
-        "shown": shown,
-        "interval": "–" if row["verdict"] == NO_DATA else ends + few * health.WITHIN,
-        "half": (high - low) / 2,
+        "shown": found.amount,
+        "interval": "–" if row["verdict"] == NO_DATA else found.ends + few * health.WITHIN,
+        "half": (loss.high - loss.low) / 2,
         "rejection_pct": 100 * row["rejection_rate"],
         "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],
     }

@@ -1,6 +1,5 @@
 """The tables of a paper on step times: quantiles with intervals, without a partition, and of each lead under them."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from castmates.report.paper import methods
 from castmates.report.results import Results, records
 from castmates.report.text import latency
 from castmates.report.text.stamps import first_words, stamped
-from castmates.report.text.words import interval, listed, number, plain
+from castmates.report.text.words import Quantity, listed, plain
 from castmates.study.mitigations import BETWEEN as PLACED
 from castmates.study.spec import UNMANAGED
 
@@ -72,12 +71,11 @@ def _without_repeats(rows: Iterable[tuple[list[str], list[str]]]) -> Iterator[li
 def _numbers(row: Row) -> list[str]:
     if row["refused"]:
         return [row["quantile"], "missing", "–", str(row["launches"]), "–", "–", "–"]
-    digits = latency.digits(row["ms"])
-    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["launches"])]
+    ms, ratio = Quantity.of(row, "ms", digits=latency.digits(row["ms"])), Quantity.of(row, "ratio", digits=3)
+    values = [*ms.cells(flag(row)), str(row["launches"])]
     if not row["launches_paired"]:
         return [row["quantile"], *values, "–", "–", "–"]
-    ratio = [number(row["ratio"], 3), ends(row["ratio_low"], row["ratio_high"], 3) + flag(row)]
-    return [row["quantile"], *values, *ratio, str(row["launches_paired"])]
+    return [row["quantile"], *values, *ratio.cells(flag(row)), str(row["launches_paired"])]
 
 
 def _method(results: Results, rows: list[Row]) -> str:
@@ -113,11 +111,6 @@ def beside(row: Row) -> str:
     others = [row["lead"], *str(row["antagonists"]).partition(PLACED)[0].split("+")]
     others.remove(plain(row["member"]))
     return ", ".join(others)
-
-
-def ends(low: float, high: float, digits: int = 1) -> str:
-    """An interval, or a dash where there is none."""
-    return "–" if math.isnan(low) else interval(low, high, digits)
 
 
 def flag(row: Row) -> str:

@@ -9,11 +9,11 @@ from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions.attribution_parts import TOTAL
 from castmates.report.paper import latency, methods
-from castmates.report.paper.latency import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
+from castmates.report.paper.latency import BETWEEN, FEW, WITHIN, beside, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
 from castmates.report.text.recommendation import count_of, knee_words, measured_ways
-from castmates.report.text.words import effect_words, interval, number, percent_of, plain, within
+from castmates.report.text.words import Quantity, effect, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -72,8 +72,7 @@ def _attribution(results: Results) -> str:
         [
             attribution.who(total) if row["part"] == TOTAL else "",
             row["part"] if row["part_of"] in ("", TOTAL) else f"– of which {row['part']}",
-            number(row["points"]),
-            ends(row["points_low"], row["points_high"]) + flag(row),
+            *Quantity.of(row, "points").cells(flag(row)),
             str(row["launches"]),
             row["verdict"],
         ]
@@ -106,14 +105,10 @@ def _system(results: Results) -> str:
     places = [place for place, metric in enumerate(system.COLUMNS) if metric in SYSTEM]
     heads = ["Mix", *(system.COLUMNS[metric][0] for metric in SYSTEM), "n"]
     cells = [
-        [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["launches"])]
+        [plain(row["mix"]), *(f"{row['cells'][place]}{flag(row)}" for place in places), str(row["launches"])]
         for row in rows
     ]
     return methods.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
-
-
-def _cell(cell: Row) -> str:
-    return f"{cell['text']} {cell['interval']}".strip()
 
 
 def _controls(results: Results) -> str:
@@ -142,10 +137,9 @@ def _controls(results: Results) -> str:
 
 def _numbers(row: Row) -> list[str]:
     few = row["verdict"] == TOO_FEW
-    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
-    value, between = effect_words(row, low, high)
-    shown = "–" if row["verdict"] == NO_DATA else between + few * WITHIN + flag(row)
-    return [value, shown, str(row["launches"]), row["verdict"]]
+    found = effect(row)
+    shown = "–" if row["verdict"] == NO_DATA else found.ends + few * WITHIN + flag(row)
+    return [found.amount, shown, str(row["launches"]), row["verdict"]]
 
 
 def _method(results: Results, rows: list[dict[str, Any]]) -> str:
@@ -205,9 +199,8 @@ def _curve(row: Row) -> list[str]:
 
 def _rate(row: Row) -> list[str]:
     few = math.isnan(row["rate_low"])
-    low, high = (row["within_low"], row["within_high"]) if few else (row["rate_low"], row["rate_high"])
-    mark = WITHIN if few and not math.isnan(low) else ""
-    return [number(row["rate_pct"]), ends(low, high) + mark, str(row["launches"])]
+    rate = Quantity.of(row, "rate_pct", stem="within" if few else "rate")
+    return [*rate.cells(WITHIN if few and rate.known else ""), str(row["launches"])]
 
 
 def _knees(results: Results) -> str:
@@ -261,21 +254,14 @@ def _advice(row: Row) -> list[list[str]]:
         return [[plain(row["mix"]), *["–"] * 7, str(row["launches"] or "–"), row["verdict"]]]
     ways = f"{row['lead_ways']} of {row['cache_ways']}" if count_of(row["cache_ways"]) > 0 else str(row["lead_ways"])
     waits = f", {verdicts.NOT_YET}" if row["confirmation"] == verdicts.NOT_YET else ""
-    faster = number(row["faster"], 2)
-    faster += "" if math.isnan(row["faster_low"]) else f" {interval(row['faster_low'], row['faster_high'], 2)}"
     lines = [
-        [plain(row["mix"]), row["partition"], ways, "search", _with_ends(row, "loss"), number(row["bound_pct"]),
-         faster, _with_ends(row, "kept"), str(row["launches"]), row["verdict"] + waits]
+        [plain(row["mix"]), row["partition"], ways, "search", str(Quantity.of(row, "loss_pct")),
+         number(row["bound_pct"]), str(Quantity.of(row, "faster", digits=2)), str(Quantity.of(row, "kept_pct")),
+         str(row["launches"]), row["verdict"] + waits]
     ]  # fmt: skip
     if row["confirmed_in"]:
         lines.append(
-            ["", "", "", "fresh launches", _with_ends(row, "confirmed_loss"), "–", "–",
-             _with_ends(row, "confirmed_kept"), str(row["confirmed_launches"]), row["confirmation"]]
+            ["", "", "", "fresh launches", str(Quantity.of(row, "confirmed_loss_pct")), "–", "–",
+             str(Quantity.of(row, "confirmed_kept_pct")), str(row["confirmed_launches"]), row["confirmation"]]
         )  # fmt: skip
     return lines
-
-
-def _with_ends(row: Row, name: str) -> str:
-    """2.5 [2.0, 3.0]."""
-    value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
-    return number(value) if math.isnan(low) else f"{number(value)} {interval(low, high)}"

@@ -9,7 +9,7 @@ from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, N
 from castmates.english import by_reason
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
-from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
+from castmates.report.text.words import BIASED, Quantity, counted, launches, percent_of, plain
 
 Row = Mapping[str, Any]
 
@@ -85,32 +85,30 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
         found = f"within {launches(row['launches'])} {_gave_back(row)} ({row['partition']})"
         return f"{found}, and nothing more can be concluded"
     low, high = row["points_low"], row["points_high"]
-    points = f"{number(row['points'])} points {interval(low, high)}"
+    points = Quantity.of(row, "points", "points")
     about = f"{row['partition']}, {_launches(row)}"
     if verdict == LOSS and low > 0:
-        return f"{own} give back {points} ({about})"
+        return f"{own} give back {points.whole} ({about})"
     if verdict == GAIN and high < 0:
-        return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
+        return f"under {own} it loses {-points} more ({about})"
     if verdict in (LOSS, GAIN):
         done = "give something back" if verdict == LOSS else "cost something"
-        return f"{own} {done}, but the data do not show how many points ({points}; {about})"
+        return f"{own} {done}, but the data do not show how many points ({points.whole}; {about})"
     if verdict == NO_LOSS:
         size = percent_of(margin) if margin is not None else "the study's margin"
-        return f"{own} change its rate by no more than {size} ({points}; {about})"
+        return f"{own} change its rate by no more than {size} ({points.whole}; {about})"
     if round(low, 1) > 0 or round(high, 1) < 0:
         alone = row["p_value"] < EFFECT_LEVEL  # that Holm's adjustment alone makes it unclear
         chance = f"chance can produce as much in {counted(comparisons, 'comparison')}"
         but = chance if alone else "in log terms, by which it is judged, the interval holds zero"
-        return f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but {but}"
-    return f"the data do not show whether {own} give anything back ({points}; {about})"
+        return f"{own} may {'give back' if low > 0 else 'cost'} something ({points.whole}; {about}), but {but}"
+    return f"the data do not show whether {own} give anything back ({points.whole}; {about})"
 
 
 def _gave_back(row: Row) -> str:
     """What was seen in too few launches: a gift or a loss, with the interval within launch where there is one."""
-    sign = -1 if row["points"] < 0 else 1
-    low, high = sorted(sign * end for end in ends(row))
-    points = f"{number(sign * row['points'])} points{'' if math.isnan(low) else f' {interval(low, high)}'}"
-    return f"it lost {points} more under {ways(row)}" if sign < 0 else f"{ways(row)} gave back {points}"
+    points = Quantity(row["points"], *ends(row), "points")
+    return f"it lost {-points} more under {ways(row)}" if points.value < 0 else f"{ways(row)} gave back {points}"
 
 
 def _launches(row: Row) -> str:
@@ -139,10 +137,8 @@ def ends(row: Row) -> tuple[float, float]:
 
 
 def _interval(row: Row) -> str:
-    low, high = ends(row)
-    if math.isnan(low):
-        return number(low)
-    return interval(low, high) + (WITHIN if math.isnan(row["points_low"]) else "")
+    found = Quantity(row["points"], *ends(row)).interval
+    return found + (WITHIN if math.isnan(row["points_low"]) else "") if found else "–"
 
 
 def rows(results: Results) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pandas as pd
 from castmates.analysis.design.costs import costs
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
-from castmates.report.text.words import interval, number
+from castmates.report.text.words import Quantity, number
 
 DIGITS = 2
 
@@ -57,10 +57,9 @@ def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
         "too few pairs": "too few pairs",
         "unresolved": f"unresolved at ±{number(max(-low, high))} %",
     }[row["verdict"]]
-    marked = interval(low, high, DIGITS) + ("" if row["between_launches"] else WITHIN)
-    return _line(
-        row["collector"], row["change_pct"], "–" if math.isnan(low) else marked, verdict, row["pairs"], row["launches"]
-    )
+    ends = Quantity(row["change_pct"], low, high, digits=DIGITS).interval
+    marked = ends + ("" if row["between_launches"] else WITHIN) if ends else "–"
+    return _line(row["collector"], row["change_pct"], marked, verdict, row["pairs"], row["launches"])
 
 
 def _line(

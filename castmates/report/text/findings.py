@@ -15,7 +15,7 @@ from castmates.report.findings import tried as trials
 from castmates.report.results import Results
 from castmates.report.text.operations import operation_words
 from castmates.report.text.recommendation import bargain, fresh_words, paid
-from castmates.report.text.words import interval, number, plain, sentences
+from castmates.report.text.words import Quantity, number, plain, sentences
 from castmates.report.traces import way_to
 from castmates.results.columns.trace import OPENED
 from castmates.results.finding_rules import ADVICE
@@ -123,7 +123,9 @@ def _words(results: Results, finding: Finding) -> dict[str, str]:
     row = first.cells or {}
     cells = {name: _cell(name, value) for name, value in row.items() if not name.startswith("_")}
     numbers = [name for name, value in row.items() if isinstance(value, float)]
-    cells |= {name: _with_interval(row, name) for name in numbers if f"{name.removesuffix('_pct')}_low" in row}
+    # What the words of a rule call by the column alone: 9.1 % [8.0, 10.2].
+    known = [name for name in numbers if f"{name.removesuffix('_pct')}_low" in row]
+    cells |= {name: str(Quantity.of(row, name, "%" if name.endswith("_pct") else "")) for name in known}
     if first.table == ADVICE:
         cells["bargain"] = f"{bargain(row, paid(row, results.effects))} ({fresh_words(row)})"
     beside, lead = plain(subject.mix.partition("+")[2]), plain(subject.lead)
@@ -139,13 +141,6 @@ def _words(results: Results, finding: Finding) -> dict[str, str]:
     return {**cells, **named, **told, "threshold": threshold}
 
 
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """9.1 % [8.0, 10.2]: what the words of a rule call by the column alone."""
-    low, high = (row[f"{name.removesuffix('_pct')}_{end}"] for end in ("low", "high"))
-    words = f"{number(row[name])}{' %' if name.endswith('_pct') else ''}"
-    return words if low != low else f"{words} {interval(low, high)}"
-
-
 def _cell(name: str, value: object) -> str:
     if name == "group":
         return operation_words(str(value))
@@ -157,10 +152,8 @@ def _cell(name: str, value: object) -> str:
 def number_words(evidence: Evidence) -> str:
     """23.1 % [20.0, 26.2]."""
     words = f"{_in_unit(evidence, evidence.value)}{UNITS[evidence.shown]}"
-    if evidence.low != evidence.low:
-        return words
-    low, high = (_shown(evidence, end) for end in (evidence.low, evidence.high))
-    return f"{words} {interval(low, high, _digits(evidence))}"
+    shown = (_shown(evidence, end) for end in (evidence.value, evidence.low, evidence.high))
+    return f"{words} {Quantity.made(shown, digits=_digits(evidence)).interval}".rstrip()
 
 
 def _in_unit(evidence: Evidence, value: float) -> str:

@@ -13,6 +13,7 @@ from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
+from castmates.report.quantity import Quantity
 from castmates.report.results import Results, records
 from castmates.report.text import machine, services
 from castmates.report.text.design import designed_rounds
@@ -20,7 +21,6 @@ from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
     counted,
     failure_sentence,
-    interval,
     listed,
     number,
     plain,
@@ -115,13 +115,12 @@ def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
 def control(row: Row) -> dict[str, Any]:
     """A control as the page's table shows it."""
     few = row["verdict"] == TOO_FEW
-    low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
-    none = row["verdict"] == NO_DATA
+    ratio = Quantity.of(row, "ratio", digits=3, stem="within" if few else "ratio")
     return {
         **row,
         "what": control_name(row),
         "compared": compared(row),
-        "interval": "–" if none else interval(low, high, 3) + few * WITHIN,
+        "interval": "–" if row["verdict"] == NO_DATA else ratio.ends + few * WITHIN,
     }
 
 
@@ -140,7 +139,11 @@ def carryover_sentence(rows: Sequence[Row]) -> str:
     parts = []
     for role, who in (("lead", ""), ("antagonist", "the antagonist ")):
         own = [row for row in rows if row["role"] == role]
-        seen = [f"{who}{plain(row['member'])} ({_change(row)})" for row in own if row["verdict"] == SEEN]
+        seen = [
+            f"{who}{plain(row['member'])} ({Quantity.of(row, 'change_pct', '%').whole})"
+            for row in own
+            if row["verdict"] == SEEN
+        ]
         parts += [f"{SEEN} for {listed(seen)}"] if seen else []
         if role == "lead":
             none = [f"{plain(row['member'])} (±{_bound(row)} %)" for row in own if row["verdict"] == NONE_SEEN]
@@ -156,7 +159,7 @@ def carryover(row: Row) -> dict[str, Any]:
     there = row["verdict"] in (SEEN, NONE_SEEN)
     return {
         **row,
-        "interval": interval(row["change_low"], row["change_high"]) if there else "–",
+        "interval": Quantity.of(row, "change_pct").ends if there else "–",
         "said": f"{NONE_SEEN} (±{_bound(row)} %)" if row["verdict"] == NONE_SEEN else row["verdict"],
     }
 
@@ -174,9 +177,7 @@ def biased_sentence(rows: Sequence[Row]) -> str:
 def growth_sentence(rows: Sequence[Row]) -> str:
     """Which losses still grow within slices, and what to do."""
     marked = [
-        f"{_effect(row)} (by {number(row['growth_pct'])} % {interval(row['growth_low'], row['growth_high'])})"
-        for row in rows
-        if row["still_growing"]
+        f"{_effect(row)} (by {Quantity.of(row, 'growth_pct', '%').whole})" for row in rows if row["still_growing"]
     ]
     if not marked:
         return ""
@@ -196,7 +197,8 @@ def later_sentence(found: Sequence[Growth]) -> str:
         change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
         parts.append(
             f"Over all losses against alone, leads are slowed down by {change} in the later halves of slices than in "
-            f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
+            f"the earlier ones {Quantity(one.pct, one.low, one.high).ends}, over "
+            f"{counted(one.launches, 'launch')}{where}. "
             + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
         )
     return " ".join(parts)
@@ -288,10 +290,6 @@ def _seconds(values: Sequence[float]) -> str:
     if number(low, 2) == number(high, 2):
         return f"{number(low, 2)} s"
     return f"{number(low, 2)} to {number(high, 2)} s (median {number(median(values), 2)})"
-
-
-def _change(row: Row) -> str:
-    return f"{number(row['change_pct'])} % {interval(row['change_low'], row['change_high'])}"
 
 
 def _bound(row: Row) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
-from castmates.report.text.words import WORDS, counted, interval, listed, number, plain
+from castmates.report.text.words import WORDS, Quantity, counted, listed, plain
 from castmates.study.class_names import without_class
 from castmates.study.mitigations import BETWEEN
 from castmates.study.spec import UNMANAGED
@@ -65,23 +65,15 @@ def _which(refused: int, scenes: int) -> str:
 
 def _cell(row: Row) -> Row:
     if row["refused"]:
-        return {
-            "value": "",
-            "ms": LEFT_OUT if "units" in row["refused"] else TOO_FEW,
-            "ms_interval": "",
-            "ratio": "",
-            "ratio_interval": "",
-            "left": "",
-        }
-    places = digits(row["ms"])
+        blank = dict.fromkeys(("value", "ms_interval", "ratio", "ratio_interval", "left"), "")
+        return blank | {"ms": LEFT_OUT if "units" in row["refused"] else TOO_FEW}
+    ms, ratio = Quantity.of(row, "ms", digits=digits(row["ms"])), Quantity.of(row, "ratio", digits=3)
     return {
-        "value": row["ms"],
-        "ms": number(row["ms"], places),
-        "ms_interval": interval(row["ms_low"], row["ms_high"], places) if row["ms_low"] == row["ms_low"] else "",
-        "ratio": f"× {number(row['ratio'], 3)}" if row["launches_paired"] else "",
-        "ratio_interval": interval(row["ratio_low"], row["ratio_high"], 3)
-        if row["ratio_low"] == row["ratio_low"]
-        else "",
+        "value": ms.value,
+        "ms": ms.number,
+        "ms_interval": ms.interval,
+        "ratio": f"× {ratio.number}" if row["launches_paired"] else "",
+        "ratio_interval": ratio.interval,
         "left": f"{row['launches']} launches" if row["launches_few"] else "",
     }
 

@@ -11,7 +11,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.health import control_name
 from castmates.report.text.machine import in_a_line
 from castmates.report.text.stamps import nodes_stamps
-from castmates.report.text.words import interval, number, plain
+from castmates.report.text.words import Quantity, number, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -89,7 +89,7 @@ def controls(results: Results) -> list[dict[str, Any]]:
             "what": control_name(row | {"study_lead": True}),
             "control": row["control"],
             "ratio": number(row["slowdown"], 3),
-            "interval": interval(row["slowdown_low"], row["slowdown_high"], 3),
+            "interval": Quantity.of(row, "slowdown", digits=3).ends,
             "verdict": row["verdict"],
             "launches": row["launches"],
             "failed": place in bad,

@@ -12,7 +12,7 @@ from castmates.analysis.effects.verdicts import LOSS
 from castmates.analysis.operations.effects import SMALL, STEP
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
-from castmates.report.text.words import interval, plain
+from castmates.report.text.words import Quantity, plain
 from castmates.results.profiles import analysed_profiles
 from castmates.study.profile_launches import (
     CANNOT_BEGIN,
@@ -86,17 +86,15 @@ def loss_words(results: Results) -> Iterator[str]:
             for row in records(own)
         ]
         yield (
-            f"In traced steps, one of {plain(step['member'])} takes {number(step['difference_ms'], 2)} ms "
-            f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
+            f"In traced steps, one of {plain(step['member'])} takes "
+            f"{Quantity.of(step, 'difference_ms', 'ms', 2, 'difference')} longer {beside_words(step)}: "
             f"{listed(parts) if parts else 'no operation is proven to be the one'}."
         )
 
 
 def share_words(row: Row) -> str:
     """What of a step's loss an operation has, in per cent, with its interval where there is one."""
-    words = f"{number(100 * row['share_of_loss'], 0)} %"
-    low, high = row["share_of_loss_low"], row["share_of_loss_high"]
-    return words if math.isnan(low) else f"{words} {interval(100 * low, 100 * high, 0)}"
+    return str(Quantity.of(row, "share_of_loss", "%", 0) * 100)
 
 
 def quality_words(results: Results) -> Iterator[str]:
@@ -193,10 +191,8 @@ def _effect(row: Row) -> Row:
         **row,
         "who": f"{plain(row['member'])} {beside_words(row)}",
         "what": operation_words(row["group"]),
-        "interval": "" if math.isnan(row["loss_low"]) else interval(row["loss_low"], row["loss_high"]),
-        "difference": ""
-        if math.isnan(row["difference_low"])
-        else interval(row["difference_low"], row["difference_high"], 2),
+        "loss": Quantity.of(row, "loss_pct"),
+        "difference": Quantity.of(row, "difference_ms", digits=2, stem="difference").interval,
         "of_loss": "" if math.isnan(row["share_of_loss"]) else share_words(row),
         "whole": row["group"] == STEP,
     }
@@ -208,9 +204,13 @@ def _largest(table: pd.DataFrame) -> dict[str, Any]:
     rows = alone.sort_values("shared_ms", ascending=False).groupby(["member", "platform"], sort=False).head(LISTED)
     rows = rows.sort_values(["member", "shared_ms"], ascending=[True, False])
     return {
-        "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
+        "rows": [_operation(row) for row in records(rows)],
         "more": len(alone) - len(rows),
     }
+
+
+def _operation(row: Row) -> Row:
+    return {**row, "who": plain(row["member"]), "shared": Quantity.of(row, "shared_ms", digits=3, stem="shared")}
 
 
 def _longest(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -223,18 +223,12 @@ def _memory(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(["scene", "member", "platform", "allocator"], sort=False).head(1 + MOST_MEMORY)
 
 
-def _ms_interval(row: Row) -> str:
-    return "" if math.isnan(row["shared_low"]) else interval(row["shared_low"], row["shared_high"], 3)
-
-
 def _iteration(row: Row) -> Row:
     return {**row, "who": scene_words(row)}
 
 
 def _waiting(row: Row) -> Row:
-    known = not math.isnan(row["waiting_low"])
-    ends = interval(100 * row["waiting_low"], 100 * row["waiting_high"]) if known else ""
-    return {**_changed(row, 1, 100), "interval": ends}
+    return {**_changed(row, 1, 100), "waiting": Quantity.of(row, "waiting_share", stem="waiting") * 100}
 
 
 def _epoch(row: Row) -> Row:
@@ -249,8 +243,5 @@ def _changed(row: Row, digits: int, factor: float = 1.0) -> Row:
 
 def change_words(row: Row, digits: int, factor: float = 1.0, of: str = "difference") -> str:
     """How much more it is beside others than alone, with its interval; "" alone, and where nothing can be compared."""
-    value, low, high = (factor * row[name] for name in (of, f"{of}_low", f"{of}_high"))
-    if math.isnan(value):
-        return ""
-    ends = "" if math.isnan(low) else f" {interval(low, high, digits)}"
-    return f"{'+' if value > 0 else ''}{number(value, digits)}{ends}"
+    change = Quantity.of(row, of, digits=digits) * factor
+    return "" if math.isnan(change.value) else f"{'+' if change.value > 0 else ''}{change}"

@@ -10,7 +10,7 @@ from castmates.analysis.effects.system import ANTT, STP
 from castmates.analysis.effects.system_over_mixes import BY_SIZE
 from castmates.report.results import Results, records
 from castmates.report.text.system import column_of
-from castmates.report.text.words import BIASED, counted, interval, number
+from castmates.report.text.words import BIASED, Quantity, counted
 from castmates.study.spec import UNMANAGED
 
 Row = dict[str, Any]
@@ -75,10 +75,8 @@ def _sentence(own: list[Row]) -> Iterator[str]:
 
 
 def _value(row: Row, prefix: str, digits: int) -> str:
-    value, low, high = row[f"{prefix}value"], row[f"{prefix}low"], row[f"{prefix}high"]
-    if math.isnan(value):
-        return ""
-    return number(value, digits) + ("" if math.isnan(low) else f" {interval(low, high, digits)}")
+    found = Quantity.made((row[f"{prefix}{end}"] for end in ("value", "low", "high")), digits=digits)
+    return "" if math.isnan(found.value) else str(found)
 
 
 def _size(row: Row) -> int | None:

@@ -10,7 +10,7 @@ from castmates.analysis.prediction.pairs import FEWEST
 from castmates.analysis.prediction.table import CHECK, GRID, PROFILE, SEVERAL, Quality, both_roles, quality
 from castmates.english import counted, number
 from castmates.report.results import Results, records
-from castmates.report.text.words import interval, plain
+from castmates.report.text.words import Quantity, plain
 from castmates.study.spec import Prediction
 
 PUBLISHED = "1 to 2 %"  # Bubble-Up's error, of pairs on its machine
@@ -31,7 +31,7 @@ def context(results: Results) -> dict[str, Any]:
         "worth": worth_measuring(table, limit) if len(table) else [],
         "rows": [_row(row) for row in records(table)],
         "profiles": [
-            {**row, "source": source_of(row), "interval": _ends(row, "loss"), "equivalents": equivalents_of(row)}
+            {**row, "source": source_of(row), "loss": Quantity.of(row, "loss_pct"), "equivalents": equivalents_of(row)}
             for row in records(results.profiles)
         ],
     }
@@ -43,14 +43,9 @@ def _row(row: Row) -> Row:
         "source": source_of(row),
         "how": row["how"] or "\N{EN DASH}",
         "guessed": row["source"] == "predicted",
-        "interval": _ends(row, "loss"),
-        "without_interval": _ends(row, "without"),
+        "loss": Quantity.of(row, "loss_pct"),
+        "without": Quantity.of(row, "without_pct"),
     }
-
-
-def _ends(row: Row, name: str) -> str:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return "" if math.isnan(low) or math.isnan(high) else interval(low, high)
 
 
 def sentences(predictions: pd.DataFrame, grid: Prediction | None, windows: int) -> Iterator[str]:
@@ -165,10 +160,7 @@ def pair_of(row: Row) -> str:
 
 def loss_of(row: Row) -> str:
     """12.3 % [10.1, 14.0]."""
-    if math.isnan(row["loss_pct"]):
-        return "unknown"
-    known = not math.isnan(row["loss_low"])
-    return f"{number(row['loss_pct'])} %" + (f" {interval(row['loss_low'], row['loss_high'])}" if known else "")
+    return "unknown" if math.isnan(row["loss_pct"]) else str(Quantity.of(row, "loss_pct", "%"))
 
 
 def source_of(row: Row) -> str:

@@ -13,7 +13,7 @@ from castmates.analysis.operations.primitives import ALL, ESTIMATED
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import LISTED, change_words, scene_words
-from castmates.report.text.words import interval, percent_of, plain
+from castmates.report.text.words import Quantity, percent_of, plain
 from castmates.results.profiles import logged_profiles, read_record, usual_profiles
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import UNMANAGED
@@ -112,9 +112,7 @@ def _primitives(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _primitive(row: Row) -> Row:
-    known = not math.isnan(row["ms_low"])
-    ends = interval(row["ms_low"], row["ms_high"], 3) if known else ""
-    return {**row, "who": plain(row["member"]), "interval": ends}
+    return {**row, "who": plain(row["member"]), "took": Quantity.of(row, "ms", digits=3)}
 
 
 def _whole_first(table: pd.DataFrame) -> pd.DataFrame:
@@ -142,9 +140,5 @@ def _roofline(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _reached(row: Row) -> Row:
-    known = not math.isnan(row["gflops_low"])
-    ends = interval(row["gflops_low"], row["gflops_high"]) if known else ""
-    ratio = "" if math.isnan(row["ratio"]) else number(row["ratio"], 2)
-    if not math.isnan(row["ratio_low"]):
-        ratio += f" {interval(row['ratio_low'], row['ratio_high'], 2)}"
-    return {**row, "who": scene_words(row), "interval": ends, "change": ratio}
+    ratio = "" if math.isnan(row["ratio"]) else str(Quantity.of(row, "ratio", digits=2))
+    return {**row, "who": scene_words(row), "reached": Quantity.of(row, "gflops"), "change": ratio}

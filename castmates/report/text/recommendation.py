@@ -13,7 +13,7 @@ from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain, times
+from castmates.report.text.words import AS_FAST, Quantity, counted, number, plain
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
 
@@ -49,8 +49,8 @@ class Paid:
     """What an antagonist loses under the partition of an advice, and without one; each with its interval."""
 
     who: str
-    loss: tuple[float, float, float]  # per cent of its rate alone; NaN where it is not known
-    without: tuple[float, float, float]
+    loss: Quantity  # per cent of its rate alone; NaN where it is not known
+    without: Quantity
 
 
 def paid(row: Row, effects: pd.DataFrame) -> list[Paid]:
@@ -72,11 +72,8 @@ def _of_antagonists(effects: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame
     return {(str(mix), str(platform)): own for (mix, platform), own in rows.groupby(["mix", "platform"], observed=True)}
 
 
-def _loss_of(rows: pd.DataFrame, member: str) -> tuple[float, float, float]:
-    if member not in rows.index:
-        return math.nan, math.nan, math.nan
-    row = records(rows.loc[[member]])[0]
-    return row["loss_pct"], row["loss_low"], row["loss_high"]
+def _loss_of(rows: pd.DataFrame, member: str) -> Quantity:
+    return Quantity.of(records(rows.loc[[member]])[0], "loss_pct", "%") if member in rows.index else Quantity(math.nan)
 
 
 def is_advised(row: Row) -> bool:
@@ -147,8 +144,7 @@ def bargain(row: Row, price: Sequence[Paid]) -> str:
     keep = f"keep{one}" if shown else f"seem{one} to keep"
     keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, UNCLEAR) else keep
     aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
-    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
-    faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
+    without, faster = Quantity.of(row, "without_pct", "%"), Quantity.of(row, "faster", AS_FAST, 2).whole
     others = "".join(f"; {price_words(one)}" for one in price) or f"; {_others(row, '')}"
     return f"{ways(row)} {keep} {aim}: {_lost(row, '')} instead of {without}, {faster}{others}"
 
@@ -163,33 +159,29 @@ def fresh_words(row: Row) -> str:
 
 def price_words(one: Paid) -> str:
     """`database` then loses 17.2 % [16.2, 18.2] instead of 10.9 % [10.2, 11.5]."""
-    if math.isnan(one.loss[0]):
+    if math.isnan(one.loss.value):
         return f"what {one.who} then loses is not known"
-    is_gain = _is_gain(one.loss[0])
-    words = f"{one.who} then {'gains' if is_gain else 'loses'} {_size(*one.loss)}"
-    if math.isnan(one.without[0]):
+    is_gain = _is_gain(one.loss)
+    words = f"{one.who} then {'gains' if is_gain else 'loses'} {_size(one.loss)}"
+    if math.isnan(one.without.value):
         return words
-    before = _is_gain(one.without[0])
-    return f"{words} instead of {'' if before == is_gain else 'gaining ' if before else 'losing '}{_size(*one.without)}"
+    before = _is_gain(one.without)
+    return f"{words} instead of {'' if before == is_gain else 'gaining ' if before else 'losing '}{_size(one.without)}"
 
 
-def _is_gain(loss: float) -> bool:
-    return number(loss).startswith("\N{MINUS SIGN}")
+def _is_gain(loss: Quantity) -> bool:
+    return loss.number.startswith("\N{MINUS SIGN}")
 
 
-def _size(loss: float, low: float, high: float) -> str:
+def _size(loss: Quantity) -> Quantity:
     """How much is lost or gained; a negative loss is a gain."""
-    return _interval_of(-loss, -high, -low) if _is_gain(loss) else _interval_of(loss, low, high)
-
-
-def _interval_of(value: float, low: float, high: float) -> str:
-    return f"{number(value)} %" + ("" if math.isnan(low) else f" {interval(low, high)}")
+    return -loss if _is_gain(loss) else loss
 
 
 def _without(row: Row) -> str:
     """Without one it loses 0.4 % [−0.2, 1.0]."""
-    loss = (row["without_pct"], row["without_low"], row["without_high"])
-    return f"without one it {'gains' if _is_gain(loss[0]) else 'loses'} {_size(*loss)}"
+    loss = Quantity.of(row, "without_pct", "%")
+    return f"without one it {'gains' if _is_gain(loss) else 'loses'} {_size(loss)}"
 
 
 def _open(row: Row) -> str:
@@ -222,25 +214,24 @@ def _least(row: Row) -> str:
 
 def _lost(row: Row, prefix: str) -> str:
     """2.5 % [2.0, 3.0] lost; a negative loss is gained."""
-    value, low, high = (row[f"{prefix}loss_{end}"] for end in ("pct", "low", "high"))
-    return f"{_size(value, low, high)} {'gained' if _is_gain(value) else 'lost'}"
+    loss = Quantity.of(row, f"{prefix}loss_pct", "%")
+    return f"{_size(loss)} {'gained' if _is_gain(loss) else 'lost'}"
 
 
 def _others(row: Row, prefix: str) -> str:
     """What the antagonists keep, and what all get done together."""
-    kept, low, high = (row[f"{prefix}{name}"] for name in ("kept_pct", "kept_low", "kept_high"))
-    stp, least, most = (row[f"{prefix}{name}"] for name in ("stp", "stp_low", "stp_high"))
+    kept, stp = Quantity.of(row, f"{prefix}kept_pct", "%"), Quantity.of(row, f"{prefix}stp", digits=2)
     several = "+" in row["antagonists"]
     who = "the antagonists keep" if several else f"{plain(row['antagonists'])} keeps"
-    if math.isnan(kept) or math.isnan(stp):
+    if math.isnan(kept.value) or math.isnan(stp.value):
         return f"what {who} and the STP are unknown: no launch measured every member both alone and together"
     of = f"of {'their rates' if several else 'its rate'} alone"
-    if math.isnan(low) or math.isnan(least):
+    if not (kept.known and stp.known):
         return (
-            f"{who} {number(kept)} % {of} (STP {number(stp, 2)}), without intervals: fewer than three launches have a "
+            f"{who} {kept.amount} {of} (STP {stp.amount}), without intervals: fewer than three launches have a "
             "pair of windows of every member"
         )
-    return f"{who} {number(kept)} % {interval(low, high)} {of} (STP {number(stp, 2)} {interval(least, most, 2)})"
+    return f"{who} {kept} {of} (STP {stp})"
 
 
 def _nearest(row: Row) -> str:
@@ -323,8 +314,8 @@ def _row(row: Row, effects: pd.DataFrame) -> dict[str, Any]:
     cells["paid"] = "; ".join(price_words(one) for one in paid(row, effects))
     named = {f"{prefix}{name}": digits for prefix in ("", "confirmed_") for name, digits in _PRINTED.items()}
     for name, digits in (named | {"without": 1, "faster": 2}).items():
-        low, high = row[f"{name}_low"], row[f"{name}_high"]
-        cells[f"{name}_interval"] = "" if math.isnan(low) else interval(low, high, digits)
+        column = f"{name}_pct" if f"{name}_pct" in row else name
+        cells[f"{name}_shown"] = Quantity.of(row, column, digits=digits)
     return {**row, **cells}
 
 

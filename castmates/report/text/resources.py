@@ -1,6 +1,5 @@
 """What members used, and what power did: rows of the page's tables, and sentences for what was not measured."""
 
-import math
 from typing import Any
 
 from castmates.analysis.explanations.counted_metrics import GHZ, IPC, PER_1000
@@ -18,7 +17,7 @@ from castmates.analysis.explanations.power import (
 )
 from castmates.analysis.explanations.resources import BANDWIDTH, LEVEL_1, MEMBER, OCCUPANCY
 from castmates.report.results import Results, records
-from castmates.report.text.words import interval, listed, number
+from castmates.report.text.words import Quantity, listed
 from castmates.study.capabilities import EVENTS as EVENTS_COUNTED
 from castmates.study.capabilities import MONITOR, PROGRAMS, TOPDOWN
 
@@ -111,21 +110,13 @@ def _texts(row: Row) -> Row:
     size, name, digits = SHOWN[row["unit"]]
     if row["scale"] == "points":
         places = 1 if row["unit"] in POINTS else digits
-        words = f"{number(row['change'], places)} {POINTS.get(row['unit'], name)}"
-        bounds = _ends(row["change_low"], row["change_high"], places)
+        change = Quantity.of(row, "change", POINTS.get(row["unit"], name), places)
     else:
-        bounds = _ends(row["change_low"], row["change_high"], 3)
-        words = f"× {number(row['change'], 3)}"
+        change = Quantity.of(row, "change", digits=3)
     return {
         "unit_shown": name,
-        "value_text": number(row["value"] / size, digits),
-        "value_ends": _ends(row["value_low"] / size, row["value_high"] / size, digits),
-        "baseline_text": number(row["baseline_value"] / size, digits),
-        "baseline_ends": _ends(row["baseline_low"] / size, row["baseline_high"] / size, digits),
-        "change_text": words,
-        "change_ends": bounds,
+        "value_shown": Quantity.of(row, "value", digits=digits) / size,
+        "baseline_shown": Quantity.of(row, "baseline_value", digits=digits, stem="baseline") / size,
+        "change_shown": change,
+        "times": "" if row["scale"] == "points" else "× ",
     }
-
-
-def _ends(low: float, high: float, digits: int) -> str:
-    return "" if math.isnan(low) else interval(low, high, digits)

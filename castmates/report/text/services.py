@@ -8,7 +8,7 @@ from castmates.analysis.explanations.services import INTERPOLATED
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.report.results import Results, records
 from castmates.report.text.latency import digits
-from castmates.report.text.words import counted, interval, listed, number, plain
+from castmates.report.text.words import Quantity, counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 
 SPEED = (
@@ -111,15 +111,9 @@ def saturated(results: Results) -> list[str]:
 
 
 def _cell(row: Row, quantile: str) -> Row:
-    ms, low, high = (row[f"{quantile}_ms{end}"] for end in ("", "_low", "_high"))
-    if math.isnan(ms) or row["saturated"]:
+    ms = Quantity.of(row, f"{quantile}_ms", digits=digits(row[f"{quantile}_ms"]))
+    if math.isnan(ms.value) or row["saturated"]:
         return {"ms": "–" if row["saturated"] else "not known", "value": "", "interval": "", "ratio": ""}
-    places = digits(ms)
-    ratio, ratio_low, ratio_high = (row[f"{quantile}_ratio{end}"] for end in ("", "_low", "_high"))
-    times = "" if math.isnan(ratio) else f"× {number(ratio, 2)}"
-    return {
-        "ms": number(ms, places),
-        "value": ms,
-        "interval": "" if math.isnan(low) else interval(low, high, places),
-        "ratio": times if math.isnan(ratio_low) or not times else f"{times} {interval(ratio_low, ratio_high, 2)}",
-    }
+    ratio = Quantity.of(row, f"{quantile}_ratio", digits=2)
+    times = "" if math.isnan(ratio.value) else f"× {ratio}"
+    return {"ms": ms.number, "value": ms.value, "interval": ms.interval, "ratio": times}

@@ -5,7 +5,7 @@ from typing import Any
 
 from castmates.analysis.effects.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
 from castmates.report.results import Results, records
-from castmates.report.text.words import BIASED, counted, interval, number, plain
+from castmates.report.text.words import BIASED, Quantity, counted, plain
 from castmates.study.spec import UNMANAGED
 
 COLUMNS = {  # in the order of the table: heading, digits
@@ -26,14 +26,7 @@ def rows(results: Results) -> list[Row]:
     for entry in records(results.system):
         row = lines.setdefault((entry["mix"], entry["partition"], entry["platform"]), entry | {"cells": []})
         digits = column_of(entry["metric"])[1]
-        known = not math.isnan(entry["low"])
-        row["cells"].append(
-            {
-                "value": entry["value"],
-                "text": number(entry["value"], digits),
-                "interval": interval(entry["low"], entry["high"], digits) if known else "",
-            }
-        )
+        row["cells"].append(Quantity(entry["value"], entry["low"], entry["high"], digits=digits))
     return list(lines.values())
 
 
@@ -71,7 +64,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _sentence(row: Row) -> str:
-    values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
+    values = Quantity(row["value"], row["low"], row["high"], digits=2)
     return (
         f"{plain(row['lead'])} + {plain(row['antagonists']).replace('+', ' + ')}: {values} times the throughput of one "
         f"program alone; {row['members']} would be no loss "

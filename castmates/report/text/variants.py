@@ -6,7 +6,7 @@ from typing import Any
 
 from castmates.analysis.effects.verdicts import LESS_SENSITIVE, MORE_SENSITIVE, NO_DIFFERENCE, TOO_FEW
 from castmates.report.results import Results, records
-from castmates.report.text.words import Row, as_loss, interval, listed, number, percent_of, plain
+from castmates.report.text.words import Quantity, Row, as_loss, chance, listed, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 PROVEN = (LESS_SENSITIVE, MORE_SENSITIVE)
@@ -60,7 +60,7 @@ def _proven(rows: Sequence[Row], verdict: str) -> Iterator[str]:
     if own:
         parts = [
             f"{beside(row)}, where it loses {number(as_loss(row['slowdown']))} % and the lead as it is "
-            f"{number(as_loss(row['base_slowdown']))} % (ratio of slowdowns {with_ends(row, 'ratio')})"
+            f"{number(as_loss(row['base_slowdown']))} % (ratio of slowdowns {Quantity.of(row, 'ratio', digits=3)})"
             for row in own[:NAMED]
         ]
         more = f", and {len(own) - NAMED} more" if len(own) > NAMED else ""
@@ -71,13 +71,7 @@ def _speed(row: Row) -> str:
     if math.isnan(row["speed"]):
         return ""
     counted = "" if row["work"] == 1 else f", a step counted as {row['work']:g}"
-    return f" Alone it is {with_ends(row, 'speed')} times as fast{counted}."
-
-
-def with_ends(row: Row, name: str) -> str:
-    """A ratio with its interval, where there is one."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")
+    return f" Alone it is {Quantity.of(row, 'speed', digits=3)} times as fast{counted}."
 
 
 def _of_all(tests: int) -> Iterator[str]:
@@ -96,14 +90,9 @@ def _row(row: Row) -> dict[str, Any]:
         "beside": beside(row),
         "loss": as_loss(row["slowdown"]),
         "base_loss": as_loss(row["base_slowdown"]),
-        "said_loss": _loss(row, ""),
-        "said_base": _loss(row, "base_"),
-        "said_ratio": with_ends(row, "ratio"),
-        "said_speed": with_ends(row, "speed"),
-        "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
+        "said_loss": str(Quantity.loss(row)),
+        "said_base": str(Quantity.loss(row, "base_slowdown")),
+        "said_ratio": str(Quantity.of(row, "ratio", digits=3)),
+        "said_speed": str(Quantity.of(row, "speed", digits=3)),
+        "said_p": chance(row["p_holm"]),
     }
-
-
-def _loss(row: Row, prefix: str) -> str:
-    value, low, high = (as_loss(row[f"{prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
-    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")

@@ -1,6 +1,5 @@
 """Numbers -> plain sentences; pure, so that what the page claims can be tested."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,13 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.verdicts import GAIN, LOSS, UNCLEAR
+from castmates.analysis.effects.verdicts import GAIN, LOSS, TOO_FEW, UNCLEAR
 
 # What all of the report takes from here.
 from castmates.english import counted as counted
 from castmates.english import listed as listed
 from castmates.english import number as number
 from castmates.report.findings import Tried, loss_of
+from castmates.report.quantity import Quantity as Quantity
+from castmates.report.quantity import as_loss as as_loss
 from castmates.report.results import records
 from castmates.study.mitigations import BETWEEN
 from castmates.study.reasons import listed_in
@@ -27,6 +28,7 @@ PLATFORMS = {
 }
 NO_PLATFORM = "No numbers: nothing was measured."
 BIASED = " (possibly biased by rejected windows)"
+AS_FAST = "\N{MULTIPLICATION SIGN} as fast"  # what a gain is called
 READ_ALOUD = 12  # values that an alternative text names; the table has them all
 Row = Mapping[str, Any]
 
@@ -42,19 +44,14 @@ def plain(name: str) -> str:
     return f"{'+'.join(once)} ({WORDS[place]})"
 
 
-def interval(low: float, high: float, digits: int = 1) -> str:
-    """[low, high]."""
-    return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
 def percent_of(share: float) -> str:
     """A share in per cent without needless decimals: 0.02 is 2 %."""
     return f"{100 * share:.3g} %"
 
 
-def as_loss(slowdown: float) -> float:
-    """Slowdown -> loss in per cent."""
-    return 100 * (1 - 1 / slowdown) if slowdown else math.nan
+def chance(p: float) -> str:
+    """A p-value: 0.023."""
+    return "< 0.001" if p < 0.001 else number(p, 3)
 
 
 def platform_words(platforms: Iterable[str]) -> str:
@@ -62,22 +59,20 @@ def platform_words(platforms: Iterable[str]) -> str:
     return " ".join(PLATFORMS.get(name, f"Platform: {name}.") for name in platforms) or NO_PLATFORM
 
 
-def times(faster: float) -> str:
-    """1.75 × as fast: what a gain is called."""
-    return f"{number(faster, 2)} \N{MULTIPLICATION SIGN} as fast"
-
-
-def effect_words(row: Row, low: float, high: float) -> tuple[str, str]:
-    """A loss in per cent with its interval; a gain as how many times as fast, and no negative loss."""
+def effect(row: Row) -> Quantity:
+    """A loss in per cent, with the interval within launch where there are too few; a gain as how many times as fast."""
+    shown = loss_seen(row)
     if row["verdict"] != GAIN:
-        return number(row["loss_pct"]), interval(low, high)
-    value, slow, fast = (1 / (1 - loss / 100) for loss in (row["loss_pct"], high, low))
-    return times(value), interval(slow, fast, 2)
+        return shown
+    value, slow, fast = (1 / (1 - loss / 100) for loss in (shown.value, shown.high, shown.low))
+    return Quantity(value, slow, fast, AS_FAST, 2)
 
 
-def within(row: Row) -> tuple[float, float]:
-    """The within-launch interval as loss."""
-    return as_loss(row["within_low"]), as_loss(row["within_high"])
+def loss_seen(row: Row, unit: str = "") -> Quantity:
+    """A loss in per cent, with the interval within launch where there are too few launches for another one."""
+    if row["verdict"] != TOO_FEW:
+        return Quantity.of(row, "loss_pct", unit)
+    return Quantity(row["loss_pct"], as_loss(row["within_low"]), as_loss(row["within_high"]), unit)
 
 
 def units(counts: Iterable[int]) -> str:
@@ -202,7 +197,7 @@ def _gains(tried: Tried) -> Iterator[str]:
     per = "work" if tried.trial.work != 1.0 else "steps"
     for row in records(tried.gains):
         where = f"Beside {row['beside']}" if row["beside"] else "Alone"
-        gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
+        gain = Quantity.of(row, "gain_pct", "%")
         launches = f"{counted(row['launches'], 'launch')} as it is, {row['changed_launches']} changed"
         yield f"{where}: a gain of {gain} in {per} a second ({_sure(row)}; {launches}){_losses(tried, row['beside'])}."
 
@@ -213,7 +208,7 @@ def _losses(tried: Tried, beside: str) -> str:
     before, after = (loss_of(tried, lead, beside) for lead in (trial.lead, trial.changed))
     if not beside or before[0] != before[0] or after[0] != after[0]:
         return ""
-    as_it_is, changed = _percent(*before), _percent(*after)
+    as_it_is, changed = Quantity(*before, "%"), Quantity(*after, "%")
     return f"; beside them it loses {as_it_is} of its speed alone as it is, and {changed} changed"
 
 
@@ -225,7 +220,7 @@ def _mitigations(tried: Tried) -> Iterator[str]:
         if row["gain_pct"] != row["gain_pct"]:
             yield f"{what}: not measured, because {row['reason'] or 'it has no number'}."
             continue
-        gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
+        gain = Quantity.of(row, "gain_pct", "%")
         cost = "" if row["cost_pct"] != row["cost_pct"] else f"; its antagonists pay {number(row['cost_pct'])} %"
         launches = counted(row["launches"], "launch")
         yield f"{what}: {gain} more steps a second beside the same antagonists ({_sure(row)}; {launches}){cost}."
@@ -233,7 +228,3 @@ def _mitigations(tried: Tried) -> Iterator[str]:
 
 def _sure(row: Row) -> str:
     return "proven" if row["verdict"] in PROVEN else str(row["verdict"])
-
-
-def _percent(value: float, low: float, high: float) -> str:
-    return f"{number(value)} %" + ("" if low != low else f" {interval(low, high)}")
