@@ -233,7 +233,11 @@ class Knob:
             raise CastmatesError(f"{self.name} cannot be set here: {self.advice}; {LEAVE_OUT}.")
         wanted = switch.words[word] if switch.words else word
         for file in values:
-            offered = _offered(file)
+            # List the words that the kernel would take, where it lists them.
+            beside = read_text(file.with_name(OFFERS[file.name])) if file.name in OFFERS else None
+            text = beside if beside is not None else read_text(file) or ""
+            offered = text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []
+
             if offered and wanted not in offered:
                 raise CastmatesError(
                     f"{self.name} cannot be '{word}' here: {file} offers only {', '.join(offered)}; take one of them, "
@@ -314,10 +318,3 @@ def _change(knob: str, file: Path, was: str, wanted: str) -> Change:
         return Change(knob, "file", str(file), was, wanted)
     former = governor.read(file)
     return Change(knob, governor.KIND, str(file), former, governor.with_any(wanted, former))
-
-
-def _offered(file: Path) -> list[str]:
-    """List the words that the kernel would take, where it lists them."""
-    beside = read_text(file.with_name(OFFERS[file.name])) if file.name in OFFERS else None
-    text = beside if beside is not None else read_text(file) or ""
-    return text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []

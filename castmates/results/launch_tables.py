@@ -119,7 +119,14 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
     from pyarrow.parquet import ParquetFile
 
     try:
-        _check(file)
+        # Refuse a table whose bytes are not those that were written.
+        about, folder = os.stat(file), file.parent  # noqa: PTH116 (thousands of them)
+        is_bundle = folder.parent.name == BUNDLES
+        digests = bundle_list(folder).get(DIGESTS) if is_bundle else table_digests(folder)
+        if digests is None:
+            regular(file).close()
+        elif _digest(str(file), about.st_mtime_ns, about.st_size) != digests.get(file.name):
+            raise Unreadable("its bytes are not those that were written")
         with ParquetFile(file, pre_buffer=False, read_dictionary=list(categories)) as opened:
             if name == NEEDED and (
                 lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names)
@@ -135,17 +142,6 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
         raise _unreadable(file, problem) from None
     except (*ODD, pa.ArrowException) as problem:
         raise _unreadable(file, problem) from None
-
-
-def _check(file: Path) -> None:
-    """Refuse a table whose bytes are not those that were written."""
-    about, folder = os.stat(file), file.parent  # noqa: PTH116 (thousands of them)
-    is_bundle = folder.parent.name == BUNDLES
-    digests = bundle_list(folder).get(DIGESTS) if is_bundle else table_digests(folder)
-    if digests is None:
-        regular(file).close()
-    elif _digest(str(file), about.st_mtime_ns, about.st_size) != digests.get(file.name):
-        raise Unreadable("its bytes are not those that were written")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -21,11 +21,6 @@ EXPECTED = "a regular expression for a line"
 
 def posix(pattern: str) -> str:
     """Translate it into a POSIX expression; ValueError where there is none."""
-    _refuse_what_is_none(pattern)
-    return "".join(_translated(pattern))
-
-
-def _refuse_what_is_none(pattern: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of [[:alpha:]], which we pass on
@@ -34,6 +29,7 @@ def _refuse_what_is_none(pattern: str) -> None:
         raise ValueError(f"{EXPECTED} ({problem})") from None
     if "\n" in pattern or "\0" in pattern:
         raise ValueError(f"{EXPECTED}, which has no end of a line inside")
+    return "".join(_translated(pattern))
 
 
 def _translated(pattern: str) -> Iterator[str]:

@@ -206,7 +206,7 @@ def _sentences(problem: ValidationError, model: type[BaseModel], lines: dict[Pat
             continue
         reported.add(path)
         line = lines.get(path) or lines.get(path[:-1]) or 1
-        key = _dotted(path)
+        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path) or "the file"
         yield f"{file}, line {line}: {_sentence(error, key, path, model)}"
 
 
@@ -278,10 +278,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`, did you mean 'stream'?`, or nothing where no known word is near."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f", did you mean '{near[0]}'?" if near else ""
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(str(part + 1) if isinstance(part, int) else part for part in path) or "the file"
 
 
 def _some(model: type[BaseModel]) -> str:

@@ -130,7 +130,11 @@ def cohorts(
     """
     drafts: list[list[Mix]] = []
     for mix in mixes:
-        _must_fit(mix, members, room)
+        if why := lacks_memory(mix, members, room):
+            raise CastmatesError(
+                f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
+                "'memory' in the catalogue."
+            )
         for place, cohort in enumerate(drafts):
             if _may_share([*cohort, mix], members, budget, rounds, room):
                 drafts[place] = [*cohort, mix]
@@ -190,14 +194,6 @@ def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> 
 def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
     shares = (share for mix in mixes for partition in mix.partitions for share in partition.shares)
     return evictors.memory(room.caches, _members_of(mixes, members)) if evictors.are_needed(shares) else 0
-
-
-def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
-    if why := lacks_memory(mix, members, room):
-        raise CastmatesError(
-            f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
-            "'memory' in the catalogue."
-        )
 
 
 def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:

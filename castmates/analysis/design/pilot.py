@@ -13,7 +13,6 @@ from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
-from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.power import half_width
 from castmates.study import rounds
 from castmates.study.budget_keys import CONFIRMED_AFTER
@@ -156,12 +155,8 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     """
     known: dict[Place, Width] = {}
     for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
-        known |= _of_part(part, windows)
+        known |= widths_of(Contrast.of(part, windows, against_alone(part)).rows_over_nodes())
     return known
-
-
-def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
-    return widths_of(Contrast.of(plan, windows, against_alone(plan)).rows_over_nodes())
 
 
 def against_alone(plan: Plan) -> pd.DataFrame:
@@ -241,20 +236,17 @@ def wandering(workload: str, beats: Beats) -> list[Wandering]:
     step = float(np.median(np.diff(times))) / 1e9
     rows = []
     for length in LENGTHS:
-        ratios = _log_ratios(times, units, length)
+        # Log ratios of the rates of neighbouring windows, laid side by side over the record.
+        count = math.floor((times[-1] - times[0]) / 1e9 / (length + GAP))
+        begins = times[0] + 1e9 * (length + GAP) * np.arange(count)
+        done = np.interp(begins + 1e9 * length, times, units) - np.interp(begins, times, units)
+        # A window without progress has no rate, and those on both sides of it are no neighbours: neither is paired.
+        differences = np.diff(np.log(np.where(done > 0, done, np.nan)))
+        ratios = np.asarray(differences[np.isfinite(differences)])
+
         if length >= FEWEST_STEPS * step and len(ratios) >= FEWEST_PAIRS:
             scatter = float(np.std(ratios, ddof=1))
             pairs = int(BUDGET / (2 * (length + GAP)))
             width = 100 * half_width(scatter**2, pairs)
             rows.append(Wandering(workload, length, len(ratios), scatter, width))
     return rows
-
-
-def _log_ratios(times: Floats, units: Floats, length: float) -> Floats:
-    """Log ratios of the rates of neighbouring windows, laid side by side over the record."""
-    count = math.floor((times[-1] - times[0]) / 1e9 / (length + GAP))
-    begins = times[0] + 1e9 * (length + GAP) * np.arange(count)
-    done = np.interp(begins + 1e9 * length, times, units) - np.interp(begins, times, units)
-    # A window without progress has no rate, and those on both sides of it are no neighbours: neither is paired.
-    differences = np.diff(np.log(np.where(done > 0, done, np.nan)))
-    return np.asarray(differences[np.isfinite(differences)])

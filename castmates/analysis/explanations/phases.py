@@ -210,13 +210,10 @@ class _Counted:
         self._differences = Differences.of_contrasts(self._leads.places, self._compared)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
         for spent, names in times.parts:
-            self._add_times(spent, names)
-
-    def _add_times(self, spent: Values, names: Sequence[str]) -> None:
-        for column, name in enumerate(names):
-            if name not in (REST, STEP):
-                of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
-                of_phase[spent.rows] = spent.values[:, column]
+            for column, name in enumerate(names):
+                if name not in (REST, STEP):
+                    of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
+                    of_phase[spent.rows] = spent.values[:, column]
 
     def add_counts(self, counts: pd.DataFrame) -> None:
         """Take in what was counted in some launches."""

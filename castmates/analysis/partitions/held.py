@@ -48,7 +48,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
     shared: dict[Place, dict[str, None]] = {}
     for record in records:
         if record.get("status") == "measured":
-            cohort = _cohort_of(record)
+            cohort = str(record.get("spec", {}).get("cohort", {}).get("id", ""))
             measured.setdefault(cohort, []).append(_partitions_of(record))
             for member, used in record.get("processor", {}).get("caches", {}).items():
                 caches[cohort, member] = caches.get((cohort, member), frozenset()).union(used)
@@ -175,10 +175,6 @@ def _cohorts(plan: Plan) -> dict[str, list[str]]:
             if mix.identity in cohorts:
                 cohorts[mix.identity].append(cohort.id)
     return cohorts
-
-
-def _cohort_of(record: Mapping[str, Any]) -> str:
-    return str(record.get("spec", {}).get("cohort", {}).get("id", ""))
 
 
 def _partitions_of(record: Mapping[str, Any]) -> Mapping[str, list[Mapping[str, Any]]]:

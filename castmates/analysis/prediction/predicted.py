@@ -131,7 +131,10 @@ class PredictedLosses:
         if len(beside) == 1:
             log = self.model.predicted(job, beside[0])
             return None if log is None else Guess(log, self.model.errors.half_width(log))
-        return self._several(job, beside)
+        logs = _each(job, beside, self.seen, self.model)
+        if logs is None:
+            return None
+        return self._beside_several(combined_loss(logs, self.combined.power))
 
     def without(self, cell: Cell) -> Guess | None:
         """What was predicted of a measured cell before its mix was known."""
@@ -141,12 +144,6 @@ class PredictedLosses:
             return None
         log = self.model.left_out[cell].predicted
         return Guess(log, self.model.errors.half_width(log))
-
-    def _several(self, job: str, beside: Sequence[str]) -> Guess | None:
-        logs = _each(job, beside, self.seen, self.model)
-        if logs is None:
-            return None
-        return self._beside_several(combined_loss(logs, self.combined.power))
 
     def _beside_several(self, log: float) -> Guess:
         return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))

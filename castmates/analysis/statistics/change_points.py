@@ -31,7 +31,10 @@ def find(values: Floats, groups: Sequence[int]) -> list[int]:
         return []
     import ruptures
 
-    smooth = _without_spikes(values)
+    # The running median of three: one point is no level.
+    padded = np.concatenate([values[:1], values, values[-1:]])
+    smooth = np.asarray(np.median([padded[:-2], padded[1:-1], padded[2:]], axis=0), dtype=np.float64)
+
     scale = noise(smooth, groups)
     if not scale > 0:
         scale = float(np.var(smooth)) or 1.0  # half of all neighbours are equal: what is left is judged by all of it
@@ -64,9 +67,3 @@ def _means(values: Floats, groups: Sequence[int]) -> Floats:
     _, where = np.unique(np.asarray(groups), return_inverse=True)
     means = np.bincount(where, weights=values) / np.bincount(where)
     return means.astype(np.float64)
-
-
-def _without_spikes(values: Floats) -> Floats:
-    """The running median of three: one point is no level."""
-    padded = np.concatenate([values[:1], values, values[-1:]])
-    return np.asarray(np.median([padded[:-2], padded[1:-1], padded[2:]], axis=0), dtype=np.float64)

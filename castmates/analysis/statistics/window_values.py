@@ -281,7 +281,9 @@ class Compared:
 
     def _sides(self, scene: Floats, base: Floats) -> Mapping[str, Floats]:
         additive = np.array([name in self._additive for name in self._differences.metrics], dtype=bool)
-        scene, base = (np.where(additive, values, _logs(values)) for values in (scene, base))
+        scene, base = (
+            np.where(additive, values, np.log(np.where(values > 0, values, np.nan))) for values in (scene, base)
+        )
         return {"change": scene - base, "value": scene, "baseline": base}
 
     def table(self) -> pd.DataFrame:
@@ -299,8 +301,3 @@ class Compared:
                 **columns_of(own, middle, lambda values: values.where(additive, ratio(values)), ends=name)
             )
         return table
-
-
-def _logs(values: Floats) -> Floats:
-    """NaN where there is none."""
-    return np.log(np.where(values > 0, values, np.nan))

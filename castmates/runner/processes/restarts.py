@@ -86,7 +86,9 @@ def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) ->
 def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[Reason]:
     """Name the antagonists that were absent for too much of a window; a lead's gaps are part of its runs."""
     found = []
-    for name, absent in _absences(read):
+    for name, absent in [
+        (sample.subject, sample.value) for sample in read if (sample.source, sample.metric) == (SOURCE, "restart_gap_s")
+    ]:
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
@@ -97,12 +99,6 @@ def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member
                 " or raise limits.restart_gap)"
             )
     return [Reason(ReasonKind.RESTART_GAP, detail) for detail in found]
-
-
-def _absences(read: Sequence[Sample]) -> list[tuple[str, float | None]]:
-    return [
-        (sample.subject, sample.value) for sample in read if (sample.source, sample.metric) == (SOURCE, "restart_gap_s")
-    ]
 
 
 def _samples(name: str, restarts: Restarts, open_ns: int, close_ns: int) -> list[Sample]:

@@ -75,7 +75,9 @@ def try_one(
     try:
         ours = judge(trial, *methods.by_engine(trial, program, directory, cpu, engine))
         longer, second = trial.for_perf_stat, None
-        if perf_stat and _suits_perf_stat(trial):
+        # Not a clock, as starts take more time or less; not a large set, which each start makes anew; not by
+        # group.
+        if perf_stat and (trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"):
             second = methods.by_perf_stat(longer, program, directory, cpu)
     except CannotHere as why:
         return Outcome(trial, Judged("not checked", why=str(why)))
@@ -83,11 +85,6 @@ def try_one(
     has_papi = methods.suits(trial) and not papi.why_not()
     third = methods.try_by_papi(trial, program, directory, cpu) if has_papi else None
     return Outcome(trial, combined(ours, theirs), theirs, third)
-
-
-def _suits_perf_stat(trial: Trial) -> bool:
-    """Not a clock, as starts take more time or less; not a large set, which each start makes anew; not by group."""
-    return trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"
 
 
 def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
