@@ -41,7 +41,7 @@ def give(granting: Granting, everything: bool, root: Path = Path("/")) -> None:
 
 def _enter(granting: Granting, point: Path) -> bool:
     try:
-        mode = int(file_mode.read(point), 8)
+        mode = int(file_mode.read_mode(point), 8)
     except OSError as problem:
         granting.refuse(f"{point}: {problem.strerror}", ADVICE)
         return False

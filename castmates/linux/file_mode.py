@@ -4,11 +4,11 @@ import stat
 from pathlib import Path
 
 
-def read(path: Path) -> str:
+def read_mode(path: Path) -> str:
     """Return the permissions, such as 755."""
     return f"{stat.S_IMODE(path.stat().st_mode):o}"
 
 
-def write(path: Path, mode: str) -> None:
+def write_mode(path: Path, mode: str) -> None:
     """Set them."""
     path.chmod(int(mode, 8))

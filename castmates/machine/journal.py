@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
     resctrl_state.KIND: Kind(resctrl_state.read, resctrl_state.write, resctrl_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
-    "mode": Kind(file_mode.read, file_mode.write),
+    "mode": Kind(file_mode.read_mode, file_mode.write_mode),
     "capable-copy": Kind(capable_copy.read, capable_copy.write, lasts=True),
 }
 

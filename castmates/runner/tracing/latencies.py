@@ -6,15 +6,15 @@ from pathlib import Path
 from castmates.runner.tracing.stacks import LARGEST
 
 NO_SOURCE = "this processor samples no loads: the kernel shows no PEBS, IBS or SPE"
-HZ = 997
+LOADS_HZ = 997
 PERIOD = 100_000  # SPE takes one of so many instructions
 
 
-def arguments(
+def load_arguments(
     source: Mapping[str, str],
     pids: Iterable[int],
     output: Path,
-    hz: int = HZ,
+    hz: int = LOADS_HZ,
     largest: int = LARGEST,
     user_only: bool = False,
 ) -> list[str]:

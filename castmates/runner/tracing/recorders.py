@@ -159,7 +159,7 @@ def _latencies_command(tracing: Tracing, can: Rights, pids: Sequence[int], file:
     source = latency_source(Path("/"))
     assert source is not None
     largest = min(tracing.most, stacks.LARGEST)
-    _, *words = latencies.arguments(source, pids, file, largest=largest, user_only=not can.kernel)
+    _, *words = latencies.load_arguments(source, pids, file, largest=largest, user_only=not can.kernel)
     return [can.program, *words, "-D", "-1", f"--control={control}"]
 
 

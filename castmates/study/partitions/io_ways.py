@@ -11,7 +11,7 @@ from castmates.study.cache import Cache
 from castmates.study.spec import Partition
 
 
-def cuts(mask: int, shareable: int) -> bool:
+def cuts_through(mask: int, shareable: int) -> bool:
     """Whether a mask has some of the ways that I/O fills too, but not all, of those that lie side by side."""
     return any(mask & run not in (0, run) for run in masks.runs(shareable))
 
@@ -20,7 +20,7 @@ def cut_by_any(wanted: Iterable[int | None], cache: Cache | None) -> bool:
     """Whether any of these masks does; None is no mask. Where I/O fills all ways there is nothing to cut through."""
     if cache is None or cache.shareable == cache.full:
         return False
-    return any(mask is not None and cuts(mask, cache.shareable) for mask in wanted)
+    return any(mask is not None and cuts_through(mask, cache.shareable) for mask in wanted)
 
 
 def cut_by(partition: Partition, cache: Cache | None) -> bool:

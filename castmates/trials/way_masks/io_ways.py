@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from castmates.study.cache import Cache
-from castmates.study.partitions.io_ways import cuts
+from castmates.study.partitions.io_ways import cuts_through
 from castmates.trials.way_masks.verdict import ROUNDS, SEED, Subject, fewest, mask_of
 
 TIED, SEPARATE, UNDECIDED = "tied", "separate", "undecided"
@@ -60,7 +60,7 @@ class IoTimes:
 def io_masks(cache: Cache) -> IoMasks | None:
     """Choose the masks; None where no mask can have some of these ways only, or there is no room elsewhere."""
     ways = fewest(cache)
-    cutting = [mask for mask in _side_by_side(cache, ways) if cuts(mask, cache.shareable)]
+    cutting = [mask for mask in _side_by_side(cache, ways) if cuts_through(mask, cache.shareable)]
     if not cutting:
         return None
     io = max(cutting)
