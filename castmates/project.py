@@ -177,12 +177,14 @@ class Project:
             return None
         return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
-    def _cache_parts(self) -> list[evictors.Part]:
+    def _cache_parts(self) -> list[evictors.CachePart]:
         """What is emptied between partitions, as far as it is known how large it is."""
         if self.modelled:
             return []
         parts = self._topology().cache_parts()
-        return [evictors.Part(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
+        return [
+            evictors.CachePart(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes
+        ]
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.

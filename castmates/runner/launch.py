@@ -29,7 +29,7 @@ from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.prefetch_witness import PrefetchWitness
-from castmates.runner.rounds.quota_witness import QuotaWitness
+from castmates.runner.rounds.witnesses import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_too_little
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Launch

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from castmates.study.spec import Member, Share
 
-TIMES = 2  # the size of a cache, or of a part that one memory node fills, that is written in a pass
+CACHE_TIMES = 2  # the size of a cache, or of a part that one memory node fills, that is written in a pass
 
 
 @dataclass(frozen=True)
-class Part:
+class CachePart:
     """What of a last-level cache one memory node fills."""
 
     llc: int
@@ -18,15 +18,17 @@ class Part:
     bytes: int
 
 
-def are_needed(shares: Iterable[Share]) -> bool:
+def evictors_are_needed(shares: Iterable[Share]) -> bool:
     """Whether some of these are way masks, so that what lies in the caches could differ between partitions."""
     return any(share.ways is not None or share.code is not None for share in shares)
 
 
-def memory(parts: Iterable[Part], members: Sequence[Member]) -> int:
+def memory_to_evict(parts: Iterable[CachePart], members: Sequence[Member]) -> int:
     """The bytes that are written, each of them into separate memory, for the caches of these members."""
     cpus = {cpu for member in members for cpu in member.cpus}
     bound = {node for member in members for node in member.nodes}
     known = list(parts)
     used = {part.llc for part in known if part.cpus & cpus}
-    return TIMES * sum(part.bytes for part in known if part.llc in used and (part.cpus & cpus or part.node in bound))
+    return CACHE_TIMES * sum(
+        part.bytes for part in known if part.llc in used and (part.cpus & cpus or part.node in bound)
+    )

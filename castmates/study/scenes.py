@@ -117,7 +117,7 @@ class Room:
     bytes: int | None = None  # None where it is not known: everything fits
     needs: Mapping[str, int] = field(default_factory=dict)  # by workload
     groups: int | None = None  # a member under partitions takes one; None where there is no end of them
-    caches: Sequence[evictors.Part] = ()  # which are emptied under way masks
+    caches: Sequence[evictors.CachePart] = ()  # which are emptied under way masks
 
 
 def cohorts(
@@ -193,7 +193,11 @@ def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> 
 
 def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
     shares = (share for mix in mixes for partition in mix.partitions for share in partition.shares)
-    return evictors.memory(room.caches, _members_of(mixes, members)) if evictors.are_needed(shares) else 0
+    return (
+        evictors.memory_to_evict(room.caches, _members_of(mixes, members))
+        if evictors.evictors_are_needed(shares)
+        else 0
+    )
 
 
 def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:

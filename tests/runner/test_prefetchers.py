@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.knobs import PREFETCH_CONTROL
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes import isolation
-from castmates.runner.rounds.prefetch_witness import CHANGED, OFF
+from castmates.runner.rounds.prefetch_witness import PREFETCHERS_CHANGED, PREFETCHERS_OFF
 from castmates.study.mitigations import PREFETCHERS_OFF, without_prefetching
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Mix
@@ -57,9 +57,11 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     assert record["status"] == "measured"
     assert not windows["reasons"].str.contains("prefetchers").any(), windows[["scene", "reasons"]]
     assert record["hardware"]["prefetchers"]
-    seen = samples[samples["metric"] == OFF].merge(windows[["window", "partition"]].drop_duplicates(), on="window")
+    seen = samples[samples["metric"] == PREFETCHERS_OFF].merge(
+        windows[["window", "partition"]].drop_duplicates(), on="window"
+    )
     assert set(zip(seen["partition"], seen["value"], strict=True)) == {("unmanaged", 0.0), (PREFETCHERS_OFF, 1.0)}
-    assert CHANGED not in set(samples["metric"])
+    assert PREFETCHERS_CHANGED not in set(samples["metric"])
     assert [file.read_bytes() for file in registers] == before
 
 

@@ -18,7 +18,7 @@ from castmates.runner.rounds.eviction import MIB, has_masks
 from castmates.runner.rounds.hardware import processor_record
 from castmates.runner.rounds.round import measure_rounds
 from castmates.runner.rounds.stage import Stage
-from castmates.study.evictors import TIMES
+from castmates.study.evictors import CACHE_TIMES
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 from castmates.study.spec import Cohort, Launch, Scene, Share
 from castmates.workloads import heartbeat
@@ -86,7 +86,7 @@ def evictors(cohort: Cohort, machine: MachineModel) -> list[Evictor]:
     if not has_masks(cohort):
         return []
     own_cpus = [cpu for member in cohort.members for cpu in member.cpus]
-    amount = TIMES * machine.ways * machine.way_bytes
+    amount = CACHE_TIMES * machine.ways * machine.way_bytes
     found = []
     for domain in sorted({machine.domain_of(cpu) for cpu in own_cpus}):
         around = machine.around(domain)

@@ -15,7 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.topology import CachePart, Topology
 from castmates.runner.processes.starts import Evictor
 from castmates.runner.rounds.stage import Stage
-from castmates.study.evictors import TIMES, are_needed
+from castmates.study.evictors import CACHE_TIMES, evictors_are_needed
 from castmates.study.spec import Cohort, Share
 
 PASSES = 4  # at most
@@ -55,7 +55,7 @@ def evictors(topology: Topology, cohort: Cohort, own: Collection[int]) -> list[E
 
 
 def _evictor(part: CachePart, cpu: int) -> Evictor:
-    return Evictor(cpu, TIMES * (part.bytes or 0), part.node, bound=cpu not in part.cpus)
+    return Evictor(cpu, CACHE_TIMES * (part.bytes or 0), part.node, bound=cpu not in part.cpus)
 
 
 def about(cohort: Cohort, chosen: Sequence[Evictor]) -> dict[str, str]:
@@ -90,7 +90,7 @@ def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
 
 def has_masks(cohort: Cohort) -> bool:
     """Check whether some scene has way masks, so that what lies in the caches could differ between partitions."""
-    return are_needed(share for scene in cohort.scenes for share in scene.shares)
+    return evictors_are_needed(share for scene in cohort.scenes for share in scene.shares)
 
 
 def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> Emptied | None:
@@ -111,7 +111,7 @@ def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -
 
 def size_of_caches(stage: Stage) -> float:
     """Return how large the caches are that are emptied, in bytes; 0 where none is."""
-    return sum(stage.evictors.values()) / TIMES
+    return sum(stage.evictors.values()) / CACHE_TIMES
 
 
 def _empty(stage: Stage) -> Emptied:

@@ -6,14 +6,17 @@ from castmates.counters.edges import BetweenEdges
 from castmates.protocols import Sample
 from castmates.runner.processes.isolation import Prefetchers
 
-SOURCE = "prefetchers"
-OFF, CHANGED = "prefetchers_off", "prefetchers_changed"  # metrics; a register stands in the note
+PREFETCHERS = "prefetchers"
+PREFETCHERS_OFF, PREFETCHERS_CHANGED = (
+    "prefetchers_off",
+    "prefetchers_changed",
+)  # metrics; a register stands in the note
 
 
 class PrefetchWitness(BetweenEdges[dict[str, str]]):
     """A collector; it reads the register of every member's core at both edges."""
 
-    name = SOURCE
+    name = PREFETCHERS
 
     def __init__(self, prefetchers: Prefetchers) -> None:
         self._prefetchers = prefetchers
@@ -24,12 +27,12 @@ class PrefetchWitness(BetweenEdges[dict[str, str]]):
     def _between(self, opening: dict[str, str], closing: dict[str, str]) -> list[Sample]:
         """Whether they were off, and which register held something else."""
         now = monotonic_ns()
-        samples = [Sample(now, SOURCE, "host", OFF, float(self._prefetchers.off))]
+        samples = [Sample(now, PREFETCHERS, "host", PREFETCHERS_OFF, float(self._prefetchers.off))]
         for target, wanted in self._prefetchers.asked().items():
             strange = [seen[target] for seen in (opening, closing) if seen.get(target) != wanted]
             if strange:
                 note = f"{target} was '{strange[-1] or 'not readable'}' and not '{wanted}'"
-                samples.append(Sample(now, SOURCE, "host", CHANGED, 1.0, note))
+                samples.append(Sample(now, PREFETCHERS, "host", PREFETCHERS_CHANGED, 1.0, note))
         return samples
 
     def about(self) -> dict[str, str]:

@@ -8,36 +8,36 @@ from castmates.linux.cpu_quota import Throttling
 from castmates.protocols import Sample
 from castmates.runner.processes.quotas import Quotas
 
-SOURCE = "quotas"
-IN_FORCE, CHANGED = "cpu_quota", "cpu_quota_changed"  # metrics; the kernel's words stand in the note
+QUOTAS = "quotas"
+IN_FORCE, QUOTA_CHANGED = "cpu_quota", "cpu_quota_changed"  # metrics; the kernel's words stand in the note
 PERIODS, THROTTLED, WAITED = "quota_periods", "quota_throttled", "quota_waited_s"
 UNREAD = "cpu.stat cannot be read"
-Seen = tuple[Mapping[str, str], Mapping[str, Throttling | None]]  # quotas in force, and what they held back
+QuotasSeen = tuple[Mapping[str, str], Mapping[str, Throttling | None]]  # quotas in force, and what they held back
 
 
-class QuotaWitness(BetweenEdges[Seen]):
+class QuotaWitness(BetweenEdges[QuotasSeen]):
     """A collector; it reads cpu.max and cpu.stat, or what version 1 has for them, at both edges."""
 
-    name = SOURCE
+    name = QUOTAS
 
     def __init__(self, quotas: Callable[[], Quotas]) -> None:
         self._quotas = quotas  # they are made when everybody is ready, after whoever watches was chosen
 
-    def _look(self) -> Seen:
+    def _look(self) -> QuotasSeen:
         return self._quotas().read_back(), self._quotas().throttling()
 
-    def _between(self, opening: Seen, closing: Seen) -> list[Sample]:
+    def _between(self, opening: QuotasSeen, closing: QuotasSeen) -> list[Sample]:
         """What is in force, what differs from what was given, and what was held back."""
         (opened, before), (closed, after), now = opening, closing, monotonic_ns()
         asked, samples = self._quotas().asked(), list[Sample]()
         for name in self._quotas().members:
             wanted = asked.get(name, "")
             if wanted:
-                samples.append(Sample(now, SOURCE, name, IN_FORCE, None, closed.get(name, "none")))
+                samples.append(Sample(now, QUOTAS, name, IN_FORCE, None, closed.get(name, "none")))
             strange = [seen.get(name, "") for seen in (opened, closed) if seen.get(name, "") != wanted]
             if strange:
                 note = f"'{wanted or 'none'}' was '{strange[-1] or 'none'}'"
-                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, note))
+                samples.append(Sample(now, QUOTAS, name, QUOTA_CHANGED, 1.0, note))
             samples += _held_back(name, before.get(name), after.get(name), now)
         return samples
 
@@ -50,6 +50,6 @@ def _held_back(name: str, before: Throttling | None, after: Throttling | None, n
     """How many periods there were, in how many of them the member was throttled, and for how long it waited."""
     metrics = (PERIODS, THROTTLED, WAITED)
     if before is None or after is None:
-        return [Sample(now, SOURCE, name, metric, None, UNREAD) for metric in metrics]
+        return [Sample(now, QUOTAS, name, metric, None, UNREAD) for metric in metrics]
     values = (after.periods - before.periods, after.throttled - before.throttled, after.seconds - before.seconds)
-    return [Sample(now, SOURCE, name, metric, float(value)) for metric, value in zip(metrics, values, strict=True)]
+    return [Sample(now, QUOTAS, name, metric, float(value)) for metric, value in zip(metrics, values, strict=True)]
