@@ -11,7 +11,7 @@ from castmates.pipeline.take_look import take_look, text_of
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
 from castmates.results.plans import read_plan
-from castmates.study.adaptive import sentences
+from castmates.study.curves import sentences
 
 
 def main() -> None:

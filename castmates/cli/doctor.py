@@ -128,13 +128,13 @@ def _examine(everything: bool, as_json: bool) -> None:
     from castmates.machine.doctor.examine import as_table, examine
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
-    from castmates.workloads import packages
+    from castmates.workloads import identity
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
         **{name: trial.read(cache) for name, trial in trial_records.SHOWN.items()},
         "counts": trial_records.COUNTERS.read(cache),
-        "packages": packages.missing(CATALOGUE),
+        "packages": identity.missing(CATALOGUE),
         "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)
@@ -144,7 +144,7 @@ def _examine(everything: bool, as_json: bool) -> None:
         show(as_table(checks))
     else:
         from castmates.machine.doctor.capabilities import summarise
-        from castmates.machine.doctor.screen import screen
+        from castmates.machine.doctor.examine import screen
 
         show(screen(summarise(checks, facts, topology)))
 
@@ -181,11 +181,11 @@ def _verify_counters(as_json: bool) -> None:
     """Count what is known, print the table, and end with an error where a count is wrong."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS
-    from castmates.trials.counters import check, table
+    from castmates.trials.counters import table
 
-    record = check.verify(ENVIRONMENTS, cache_folder(), lambda line: typer.echo(line, err=True))
+    record = table.verify(ENVIRONMENTS, cache_folder(), lambda line: typer.echo(line, err=True))
     if as_json:
         typer.echo(json.dumps(record, indent=2))
     else:
         show(table.as_table(record))
-    check.raise_if_wrong(record)
+    table.raise_if_wrong(record)

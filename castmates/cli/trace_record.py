@@ -76,8 +76,7 @@ def record_trace(
 
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
-    from castmates.linux.tracing_rights import rights
-    from castmates.linux.tracing_shown import recordable
+    from castmates.linux.tracing_rights import recordable, rights
     from castmates.project import load
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record

@@ -111,11 +111,11 @@ def _list(catalogue: Path, everything: bool, as_json: bool) -> None:
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
-    from castmates.trials.workloads.listing import listing
-    from castmates.workloads import written
+    from castmates.trials.workloads.tables import listing
+    from castmates.workloads import environments
 
     known = read_catalogue(catalogue)
-    families = {name: family for family, entries in written.files(catalogue).items() for name in entries}
+    families = {name: family for family, entries in environments.files(catalogue).items() for name in entries}
     rows = tables.rows(known, ENVIRONMENTS, cache_folder(), families)
     if as_json:
         typer.echo(tables.as_json(rows))

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from castmates.grant.perf import Granting, Step
-from castmates.linux import capable_copy, file_mode, tracing_rights
+from castmates.linux import capable_copy, ownership, tracing_rights
 from castmates.linux.host import has_capability
 from castmates.linux.kernel_files import below
 from castmates.linux.ownership import others_in
@@ -41,7 +41,7 @@ def give(granting: Granting, everything: bool, root: Path = Path("/")) -> None:
 
 def _enter(granting: Granting, point: Path) -> bool:
     try:
-        mode = int(file_mode.read_mode(point), 8)
+        mode = int(ownership.read_mode(point), 8)
     except OSError as problem:
         granting.refuse(f"{point}: {problem.strerror}", ADVICE)
         return False

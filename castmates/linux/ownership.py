@@ -108,3 +108,16 @@ def _refuse(places: Iterable[Path], trusted: set[int]) -> None:
         with suppress(FileNotFoundError):  # another sweep in this folder has just removed it
             if why := _why(place, trusted):
                 raise CastmatesError(f"{place} {why}.")
+
+
+# Reads and sets who may do what with a file or folder, as octal digits.
+
+
+def read_mode(path: Path) -> str:
+    """Return the permissions, such as 755."""
+    return f"{stat.S_IMODE(path.stat().st_mode):o}"
+
+
+def write_mode(path: Path, mode: str) -> None:
+    """Set them."""
+    path.chmod(int(mode, 8))

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from castmates.errors import CastmatesError
 from castmates.files import sync_folder
-from castmates.linux import capable_copy, cgroups, cpu_quota, file_mode, governor, msr, ownership
+from castmates.linux import capable_copy, cgroups, cpu_quota, governor, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import resctrl_state
@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
     resctrl_state.KIND: Kind(resctrl_state.read, resctrl_state.write, resctrl_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
-    "mode": Kind(file_mode.read_mode, file_mode.write_mode),
+    "mode": Kind(ownership.read_mode, ownership.write_mode),
     "capable-copy": Kind(capable_copy.read, capable_copy.write, lasts=True),
 }
 

@@ -12,8 +12,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
 from castmates.results.looks import read_decisions
 from castmates.results.records import read_record
-from castmates.study.looks import part_of
-from castmates.study.rounds import Cost, Decision, Spread, guessed_cost
+from castmates.study.rounds import Cost, Decision, Spread, guessed_cost, part_of
 from castmates.study.spec import PROTOCOL, Launch, Plan
 
 

@@ -13,9 +13,8 @@ from castmates.results.bundles import found_launches
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
 from castmates.results.looks import CELLS, read_adaptive_look, went_on
-from castmates.study.adaptive import Question, questions, reason
-from castmates.study.curves import curves
-from castmates.study.looks import needed, part_of
+from castmates.study.curves import Question, curves, questions, reason
+from castmates.study.rounds import needed, part_of
 from castmates.study.spec import UNMANAGED, Plan
 
 

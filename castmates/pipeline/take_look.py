@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
 from castmates.results.looks import percent
-from castmates.study.looks import needed
+from castmates.study.rounds import needed
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:

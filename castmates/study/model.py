@@ -20,12 +20,12 @@ from castmates.study.machine_keys import Prepare as Prepare
 from castmates.study.mix_keys import ArrangedMix, Mitigated, MixesKey, MixSets
 from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
-from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys, PredictKeys
 from castmates.study.profile_keys import ProfileKeys, TraceKeys, recordable, traceable
 from castmates.study.variant_keys import Npb, Parsec, Spec2017, VariantKeys
 from castmates.study.written import (
     Amount,
+    Line,
     Name,
     Option,
     OptionName,

@@ -11,8 +11,7 @@ from castmates.study.model import Study
 from castmates.study.profile_keys import TraceKeys
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene
-from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
+from castmates.study.spec import MOST_SAMPLED, SAMPLED, UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene, Tracing
 from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it

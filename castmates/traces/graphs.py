@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.analysis.dataflow.graph import in_order
-from castmates.analysis.dataflow.work import HANDLE, Node, Tensor
+from castmates.analysis.dataflow.work import HANDLE, Node, Tensor, in_order
 from castmates.errors import CastmatesError
 from castmates.traces.operations import identity
 from castmates.workloads.tfmodels.xspace import FETCH

@@ -7,7 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.measure_launch import measure_launch
-from castmates.runner.processes import isolation
+from castmates.runner.processes import quotas
 from castmates.study.model import Prepare
 from tests.runner.stage import counter, plan_of
 
@@ -29,7 +29,7 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
         yield {"set": {"cpuset.cpus.partition": "isolated"}}
         seen.append((tmp_path / "launch.json").exists())
 
-    monkeypatch.setattr(isolation, "isolated", partition)
+    monkeypatch.setattr(quotas, "isolated", partition)
     measure_launch(plan, plan.launches[0].path, tmp_path, cache)
     (cohort,) = plan.cohorts
     assert seen == [(True, {cpu for member in cohort.members for cpu in member.cpus}), False]

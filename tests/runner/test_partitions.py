@@ -14,7 +14,7 @@ from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.mounting import Mounted
 from castmates.runner import launch
 from castmates.runner.modelled.hardware import KernelsTasks
-from castmates.runner.rounds import eviction, hardware
+from castmates.runner.rounds import hardware, stage
 from castmates.runner.rounds import round as rounds
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.study.schedule import stretches
@@ -79,7 +79,7 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     assert driver.kernel.names("") == FakeResctrl(driver.kernel.shape).names("")  # the groups are gone
     assert "fff" in driver.kernel.read("schemata")
     # Where the size of the cache is known, it is emptied before every stretch, with a partition and without one.
-    empties = bool(eviction.evictors(hardware.read_topology(), plan.launches[0].cohort, (0,)))
+    empties = bool(stage.evictors(hardware.read_topology(), plan.launches[0].cohort, (0,)))
     rounds = sorted(windows["round"].unique())  # spare ones too, where others are busy
     parts = [bool(part.shares) for number in rounds for part in stretches(plan.launches[0], number)]
     assert driver.given.count(3) == sum(parts)

@@ -15,7 +15,8 @@ from castmates.errors import CastmatesError
 from castmates.report.answer.answer import answer, answer_lines
 from castmates.report.answer.cards import cards
 from castmates.report.results import read_results
-from castmates.results.asked import (
+from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import (
     asked_launches,
     looks_before,
     profile_looks_before,
@@ -23,8 +24,7 @@ from castmates.results.asked import (
     remember_look,
     remember_profile_look,
 )
-from castmates.results.folder import StudyFolder
-from castmates.study.looks import checked_launches
+from castmates.study.rounds import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make

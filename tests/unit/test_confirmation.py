@@ -23,8 +23,7 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.study.confirmation import confirmation_name, confirming, mix_under
-from castmates.study.group_study import group_study
+from castmates.study.confirmation import confirmation_name, confirming, group_study, mix_under
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
 from castmates.study.reading import read_keys

@@ -8,12 +8,11 @@ import pytest
 from rich.console import Console
 
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.examine import as_json, as_table, examine, huge_pages, peak, permission
-from castmates.machine.doctor.screen import screen
+from castmates.machine.doctor.examine import as_json, as_table, examine, huge_pages, peak, permission, screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
-from castmates.workloads import packages
+from castmates.workloads import identity
 from tests.needs import lacks
 from tests.unit import sysfs
 
@@ -433,10 +432,10 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
         "  d: {command: sh}\n"
         "  e: {command: [sh, -c, 'exec $(no-such-compiler -print-prog-name=cc1)'], package: no-such-compiler}\n"
     )
-    assert packages.missing(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
-    assert packages.missing(tmp_path / "nowhere") is None
+    assert identity.missing(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
+    assert identity.missing(tmp_path / "nowhere") is None
     (tmp_path / "one.yaml").write_text("workloads: [a]\n")
-    assert packages.missing(tmp_path) is None
+    assert identity.missing(tmp_path) is None
 
 
 def test_plugins_are_listed_and_a_broken_one_is_a_no(server):

@@ -31,7 +31,7 @@ from castmates.report.text import machine
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
-from castmates.study.partitions.io_ways import cut_by, cuts_through
+from castmates.study.partitions.sweeps import cut_by, cuts_through
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
 from castmates.terminal.preview import isolation, schemata
 from tests.unit import partition_maker as maker

@@ -6,7 +6,7 @@ import pytest
 
 from castmates.machine.doctor.examine import memory_latencies
 from castmates.machine.quirks import latency_source
-from castmates.runner.tracing.latencies import load_arguments
+from castmates.runner.tracing.stacks import load_arguments
 from castmates.timeline.latencies import EVENT, latencies, loads, served
 from castmates.timeline.model import Making, Registry
 from tests.unit import sysfs

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.results.plans import remembered_cache
 from castmates.study import mixes
-from castmates.study.evictors import CachePart, memory_to_evict
+from castmates.study.curves import schemata_of
 from castmates.study.model import Workload
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
-from castmates.study.scenes import Room
-from castmates.study.schemata import schemata_of
+from castmates.study.scenes import CachePart, Room, memory_to_evict
 from castmates.study.spec import REST, UNMANAGED, Cohort, Mix, Plan, Share
 from castmates.terminal.preview.schemata import rows
 from tests.unit.caches import PERCENT, cache

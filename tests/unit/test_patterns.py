@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from castmates.study.patterns import posix
+from castmates.study.written import posix
 
 EXTENDED = 1
 LIBC = ctypes.CDLL(None)

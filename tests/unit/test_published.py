@@ -13,7 +13,7 @@ from castmates.analysis.design.pilot import spreads
 from castmates.analysis.effects import contrasts
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import Ratios, geometric_mean
-from castmates.analysis.explanations import steps
+from castmates.analysis.explanations import evolution
 from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
 from castmates.analysis.statistics.welch import welch
@@ -101,7 +101,7 @@ def test_one_sample_of_cars():
     found = effect(MILES)
     assert (found["log"], found["low"], found["high"]) == pytest.approx((20.09062, 17.91768, 22.26357), abs=5e-6)
     tenths = np.round(np.multiply(MILES, 10)).astype(np.int64)
-    quartiles = steps.quantiles(tenths, np.zeros(32, dtype=np.int64), np.array([32]), [0.25, 0.5, 0.75])
+    quartiles = evolution.quantiles(tenths, np.zeros(32, dtype=np.int64), np.array([32]), [0.25, 0.5, 0.75])
     assert quartiles[0] / 10 == pytest.approx([15.425, 19.2, 22.8])
 
 
@@ -156,13 +156,13 @@ def test_holms_adjustment():
 @pytest.mark.parametrize(("confidence", "share", "fewest"), [(0.9, 0.95, 59), (0.9, 0.99, 299), (0.9, 0.9, 29)])
 def test_fewest_steps_are_wilks_sample_sizes(monkeypatch, confidence, share, fewest):
     """Wilks, Annals of Mathematical Statistics 12 (1941), 91: one-sided 95 % are two-sided 90 %."""
-    monkeypatch.setattr(steps, "CONFIDENCE", confidence)
-    assert steps.fewest_steps(share) == fewest
+    monkeypatch.setattr(evolution, "CONFIDENCE", confidence)
+    assert evolution.fewest_steps(share) == fewest
 
 
 def test_fewest_steps_of_a_median():
     """Tables of the median's interval: smallest to largest of five holds it in 93.8 %, of six in 96.9 %."""
-    assert steps.fewest_steps(0.5) == 6
+    assert evolution.fewest_steps(0.5) == 6
     assert [100 * (1 - 2 * 0.5**n) for n in (5, 6)] == pytest.approx([93.8, 96.9], abs=0.06)
 
 

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.explanations.latency import request_quantiles
-from castmates.analysis.explanations.services import loads
-from castmates.analysis.explanations.steps import QUANTILES
+from castmates.analysis.explanations.evolution import QUANTILES
+from castmates.analysis.explanations.services import loads, request_quantiles
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
-from castmates.runner.rounds.requests import SHARES
+from castmates.runner.rounds.window import SHARES
 from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation

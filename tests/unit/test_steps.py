@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations import steps
-from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
+from castmates.analysis.explanations import evolution
+from castmates.analysis.explanations.evolution import Launches, fewest_steps, launch_quantiles, quantiles
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
@@ -98,9 +98,9 @@ def test_quantiles_are_numpys_also_where_numbers_are_too_large_to_pack(drawn, sh
 def test_both_ways_of_ordering_agree(monkeypatch):
     dice = np.random.default_rng(1)
     group, values = dice.integers(0, 50, 1000), dice.integers(0, 10**9, 1000)
-    packed = steps._ordered(values, group)
-    monkeypatch.setattr(steps, "BITS", 8)
-    assert (steps._ordered(values, group) == packed).all()
+    packed = evolution._ordered(values, group)
+    monkeypatch.setattr(evolution, "BITS", 8)
+    assert (evolution._ordered(values, group) == packed).all()
 
 
 def test_names_may_be_categories_in_any_order():

@@ -22,8 +22,7 @@ from castmates.analysis.effects.system import ALONE
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, LARGER, SMALLER, detail_verdicts
 from castmates.analysis.explanations.resources import MEMBER
 from castmates.analysis.operations.effects import estimate_operation_effects, groups, groups_by_type
-from castmates.analysis.operations.over_traces import lead_alone
-from castmates.analysis.operations.per_trace import UNMATCHED, Traces
+from castmates.analysis.operations.per_trace import UNMATCHED, Traces, lead_alone
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, quantile, ratio
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.comparison import COMPARISON_DETAILS

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.core import launch_means
-from castmates.analysis.dataflow.graph import Graph
 from castmates.analysis.dataflow.join import ABSENT, FETCH, NODE, Nodes, Steps, joined_steps, nodes_of
+from castmates.analysis.dataflow.work import Graph
 from castmates.analysis.keys import LAUNCH, LEAD, MIX, SCENE, SCENE_ROUND, TRACE
-from castmates.analysis.operations.over_traces import in_every_trace, lead_alone, longest_first
+from castmates.analysis.operations.per_trace import in_every_trace, lead_alone, longest_first
 from castmates.study.spec import UNMANAGED
 
 # Calls and a graph -> the paths of each trace's steps, of the schedule and of the graph, and each operation's part.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,13 @@ import pandas as pd
 
 from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
-from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.distances import pooled, without_hosts
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, gained
 from castmates.analysis.statistics.power import half_width
 from castmates.study import rounds
 from castmates.study.budget_keys import CONFIRMED_AFTER
-from castmates.study.looks import cohort_of, needed, part_of
-from castmates.study.rounds import Cost, Spread
+from castmates.study.rounds import Cost, Spread, cohort_of, needed, part_of
 from castmates.study.spec import UNMANAGED, Cohort, Plan
 
 SETTLED_SHARE = 3  # a window lasts at least so many settle times
@@ -250,3 +250,41 @@ def wandering(workload: str, beats: Beats) -> list[Wandering]:
             width = 100 * half_width(scatter**2, pairs)
             rows.append(Wandering(workload, length, len(ratios), scatter, width))
     return rows
+
+
+# What it costs a lead to be watched: pairs of windows, with and without a collector -> change of its rate.
+#
+# A pair is the log of the rate with it over the rate without it. Launches are the units where there are enough of them.
+
+WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side shows nothing of use
+
+Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pairs"]
+
+
+def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
+    """Reduce `difference` (a row per pair: collector, cohort, launch) to a change in per cent for each collector.
+
+    From three launches on the interval is that between launches, else that of the pairs within them.
+    """
+    table = estimate(pairs, ["collector"])
+    between = table["launches"] >= FEWEST_LAUNCHES
+    table["change_pct"] = gained(table["mean"])
+    for end in ("low", "high"):
+        table[end] = gained(table[end].where(between, table[f"within_{end}"]))
+    table["between_launches"] = between
+    table["verdict"] = [
+        verdict(low, high) for low, high in zip(table["low"].astype(float), table["high"].astype(float), strict=True)
+    ]
+    shown = ["change_pct", "low", "high", "between_launches", "verdict"]
+    return table.rename(columns={"rounds": "pairs"})[["launches", "pairs", *shown]].reset_index()
+
+
+def verdict(low: float, high: float) -> Verdict:
+    """What an interval of the change shows."""
+    if math.isnan(low) or math.isnan(high):
+        return "too few pairs"
+    if high < 0:
+        return "costs"
+    if low > 0:
+        return "speeds up"
+    return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"

@@ -29,8 +29,15 @@ from castmates.analysis.explanations.counted_metrics import (
 )
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, estimate, ratio
-from castmates.analysis.statistics.name_codes import Integers, coded, combinations
-from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, both_sides
+from castmates.analysis.statistics.window_values import (
+    Differences,
+    Integers,
+    Values,
+    WindowPlaces,
+    both_sides,
+    coded,
+    combinations,
+)
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame

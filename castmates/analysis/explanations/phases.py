@@ -14,8 +14,16 @@ from castmates.analysis.core import declared, in_order, of_counts, of_numbers, o
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.keys import CELL, PLATFORM_WINDOW, ROW, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
-from castmates.analysis.statistics.name_codes import Integers, coded, codes_in, combinations
-from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, both_sides
+from castmates.analysis.statistics.window_values import (
+    Differences,
+    Integers,
+    Values,
+    WindowPlaces,
+    both_sides,
+    coded,
+    codes_in,
+    combinations,
+)
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame

@@ -29,7 +29,7 @@ from castmates.report.comparison.details import NOT_RECORDED, Difference
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 from castmates.results.find import Measured
-from castmates.study.node_facts import difference, recorded
+from castmates.study.machine_keys import difference, recorded
 
 ALL_AGREE, SOME_DIFFER, UNDECIDED = 0, 3, 4  # how the command ends; 1 is an error, 2 a wrong option
 PRINTED = 0.001  # a published slowdown that is further from that of its own windows is another number

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from castmates.analysis.dataflow.effects import STAYS
-from castmates.analysis.operations.over_traces import lead_alone
+from castmates.analysis.operations.per_trace import lead_alone
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
 from castmates.report.text.words import number, plain

@@ -11,9 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pandas as pd
 
-from castmates.analysis.dataflow.boxes import Box, boxes, columns
-from castmates.analysis.dataflow.effects import ENTERS, LEAVES
-from castmates.analysis.dataflow.graph import Graph
+from castmates.analysis.dataflow.effects import ENTERS, LEAVES, Box, boxes, columns
+from castmates.analysis.dataflow.work import Graph
 from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text, writing
 from castmates.report.export.graph_study import LOSS, SLACK, TIME, GraphStudy, graph_study

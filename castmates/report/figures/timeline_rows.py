@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.antagonists import beside
 from castmates.report.results import Results
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from castmates.errors import CastmatesError
 from castmates.files import refuse_foreign, replace, replace_text, writing
 from castmates.report.paper.crate import ANALYSIS, Part
-from castmates.results.crate import METADATA
+from castmates.results.published import METADATA
 
 # What a paper's folder holds, beside the study file: nothing else is ever removed.
 FOLDERS = ("launches", "confirm", "data", "figures", "replay", "rounds", "tables")

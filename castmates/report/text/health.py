@@ -10,7 +10,7 @@ import pandas as pd
 
 from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
-from castmates.analysis.partitions.curve_table import INTERPOLATED
+from castmates.analysis.partitions.sensitivity import INTERPOLATED
 from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
 from castmates.report.results import Results, once, records
 from castmates.report.text import machine, services
@@ -26,10 +26,10 @@ from castmates.report.text.words import (
     rejection_sentence,
 )
 from castmates.results.named import retry_command
-from castmates.study.adaptive import saved
-from castmates.study.adaptive import summary as summary_of_looks
-from castmates.study.looks import reached_words
+from castmates.study.curves import saved
+from castmates.study.curves import summary as summary_of_looks
 from castmates.study.reasons import listed_in
+from castmates.study.rounds import reached_words
 from castmates.study.spec import UNMANAGED
 
 KINDS = ("alone", "alone-again", "placebo", "corun", "antagonist-alone")

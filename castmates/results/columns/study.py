@@ -151,7 +151,7 @@ LAUNCHES = _effects_table(
     col("boot_id", str, "of the node: launches between two starts of it share one"),
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
-    estimate="effects.pooling:launches_table",
+    estimate="effects.distances:launches_table",
 )
 
 MARGINS = _effects_table(
@@ -239,7 +239,7 @@ LATENCY = _effects_table(
     col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
-    estimate="explanations.latency:latencies",
+    estimate="explanations.services:latencies",
 )
 
 RESOURCES = Table(

@@ -22,9 +22,8 @@ from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
 from castmates.runner.profiles import graphs, tables
-from castmates.runner.profiles.asking import Profiled, Taken
 from castmates.runner.profiles.graphs import primitive_rows
-from castmates.runner.profiles.rounds import TRACES, profiling_of
+from castmates.runner.profiles.rounds import TRACES, Profiled, Taken, profiling_of
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log

@@ -13,7 +13,7 @@ from pyarrow.parquet import ParquetWriter
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.member_log import RangeLog
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.runner.rounds.phases import columns_of, share_out
 from castmates.traces.devices import DeviceCall, Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of

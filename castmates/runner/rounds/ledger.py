@@ -20,11 +20,10 @@ from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
 from castmates.runner.rounds.hardware import CHANGED, MISPLACED
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load, Readings
-from castmates.runner.rounds.prefetch_witness import PREFETCHERS_CHANGED
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
-from castmates.runner.rounds.witnesses import QUOTA_CHANGED
+from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, QUOTA_CHANGED
 from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.spec import Design, Member
 

@@ -6,7 +6,7 @@ from time import monotonic_ns
 from castmates.counters.edges import BetweenEdges
 from castmates.linux.cpu_quota import Throttling
 from castmates.protocols import Sample
-from castmates.runner.processes.quotas import Quotas
+from castmates.runner.processes.quotas import Prefetchers, Quotas
 
 QUOTAS = "quotas"
 IN_FORCE, QUOTA_CHANGED = "cpu_quota", "cpu_quota_changed"  # metrics; the kernel's words stand in the note
@@ -53,3 +53,39 @@ def _held_back(name: str, before: Throttling | None, after: Throttling | None, n
         return [Sample(now, QUOTAS, name, metric, None, UNREAD) for metric in metrics]
     values = (after.periods - before.periods, after.throttled - before.throttled, after.seconds - before.seconds)
     return [Sample(now, QUOTAS, name, metric, float(value)) for metric, value in zip(metrics, values, strict=True)]
+
+
+# Proves that a window's prefetchers were on or off as its scene asked.
+
+PREFETCHERS = "prefetchers"
+WERE_OFF, PREFETCHERS_CHANGED = (
+    "prefetchers_off",
+    "prefetchers_changed",
+)  # metrics; a register stands in the note
+
+
+class PrefetchWitness(BetweenEdges[dict[str, str]]):
+    """A collector; it reads the register of every member's core at both edges."""
+
+    name = PREFETCHERS
+
+    def __init__(self, prefetchers: Prefetchers) -> None:
+        self._prefetchers = prefetchers
+
+    def _look(self) -> dict[str, str]:
+        return self._prefetchers.read_back()
+
+    def _between(self, opening: dict[str, str], closing: dict[str, str]) -> list[Sample]:
+        """Whether they were off, and which register held something else."""
+        now = monotonic_ns()
+        samples = [Sample(now, PREFETCHERS, "host", WERE_OFF, float(self._prefetchers.off))]
+        for target, wanted in self._prefetchers.asked().items():
+            strange = [seen[target] for seen in (opening, closing) if seen.get(target) != wanted]
+            if strange:
+                note = f"{target} was '{strange[-1] or 'not readable'}' and not '{wanted}'"
+                samples.append(Sample(now, PREFETCHERS, "host", PREFETCHERS_CHANGED, 1.0, note))
+        return samples
+
+    def about(self) -> dict[str, str]:
+        """Describe how prefetchers are proved."""
+        return {"prefetchers": "the register of each member's cores, at both edges of every watched slice"}

@@ -9,10 +9,10 @@ from castmates.errors import CastmatesError
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys
+from castmates.study.curves import overlap
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, Part, cuts, some_of
 from castmates.study.placement.layout import Layout
-from castmates.study.schemata import overlap
 from castmates.study.spec import REST, Member, Mix, Partition, Plan, Share
 
 _NOT_BOUNDED = "this user may not set the masks of the default group"

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from castmates.study.cache import Cache
-from castmates.study.partitions.io_ways import cuts_through
+from castmates.study.partitions.sweeps import cuts_through
 from castmates.trials.way_masks.verdict import ROUNDS, SEED, Subject, fewest, mask_of
 
 TIED, SEPARATE, UNDECIDED = "tied", "separate", "undecided"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import stats
 
-from castmates.analysis.effects.mask_stamp import WORKS
+from castmates.analysis.effects.stamps import WORKS
 from castmates.study.cache import Cache
 
 NO_EFFECT = "no effect on time"
