@@ -42,7 +42,7 @@ def complete_study(incomplete: str) -> Iterator[str]:
 
 def complete_workloads(incomplete: str) -> Iterator[str]:
     """The names of the catalogue, after the last comma of what is written."""
-    from castmates.workloads.environments import names
+    from castmates.workloads.written import names
 
     before, comma, last = incomplete.rpartition(",")
     yield from (f"{before}{comma}{name}" for name in names(CATALOGUE) if name.startswith(last))

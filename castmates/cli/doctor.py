@@ -128,13 +128,13 @@ def _examine(everything: bool, as_json: bool) -> None:
     from castmates.machine.doctor.examine import as_table, examine
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
-    from castmates.workloads import identity
+    from castmates.workloads import written
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
         **{name: trial.read(cache) for name, trial in trial_records.SHOWN.items()},
         "counts": trial_records.COUNTERS.read(cache),
-        "packages": identity.missing(CATALOGUE),
+        "packages": written.missing_packages(CATALOGUE),
         "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)

@@ -112,10 +112,10 @@ def _list(catalogue: Path, everything: bool, as_json: bool) -> None:
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
     from castmates.trials.workloads.tables import listing
-    from castmates.workloads import environments
+    from castmates.workloads import written
 
     known = read_catalogue(catalogue)
-    families = {name: family for family, entries in environments.files(catalogue).items() for name in entries}
+    families = {name: family for family, entries in written.files(catalogue).items() for name in entries}
     rows = tables.rows(known, ENVIRONMENTS, cache_folder(), families)
     if as_json:
         typer.echo(tables.as_json(rows))

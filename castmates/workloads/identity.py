@@ -5,16 +5,13 @@ Standard library only, and asked at most once per process and file, so that the 
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from castmates.workloads import environments
 from castmates.workloads.native.build import KERNELS, SERVICES
 
 PATIENCE = 30.0  # seconds: a machine may be busy, but the wait must end
@@ -179,34 +176,3 @@ def package_version(package: str) -> str | None:
 def _has_package(package: str) -> bool:
     """Whether dpkg has the package installed; True where there is no dpkg to know."""
     return shutil.which("dpkg-query") is None or package_version(package) is not None
-
-
-# The Debian packages that workloads of the catalogue want and this machine lacks.
-#
-# For the doctor, which must be instant: the files are read for two keys, and not checked as a study's reading does.
-
-
-def missing(catalogue: Path) -> dict[str, list[str]] | None:
-    """Each package that is not here, with the workloads that want it; None where there is no catalogue to read."""
-    try:
-        workloads = {name: one for entries in environments.files(catalogue).values() for name, one in entries.items()}
-        wanted = {name: _finished(name, workloads) for name in workloads}
-    except environments.UNREADABLE:
-        return None  # what is wrong with it is reported when a study is loaded
-    found: dict[str, list[str]] = {}
-    path = os.environ.get("PATH", os.defpath)
-    for name, (package, command) in wanted.items():
-        if package and command and lack(command, package, path):
-            found.setdefault(package, []).append(name)
-    return found if workloads else None
-
-
-def _finished(name: str, workloads: Mapping[str, Mapping[str, Any]]) -> tuple[str | None, list[str]]:
-    """The package of a workload and the words of its command, its own or those of whom it is like."""
-    one = workloads[name]
-    package, command = one.get("package"), one.get("command")
-    words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command or ()]
-    if one.get("like") not in workloads:
-        return package, words
-    package_before, words_before = _finished(one["like"], workloads)
-    return package or package_before, words or words_before

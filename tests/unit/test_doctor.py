@@ -12,7 +12,7 @@ from castmates.machine.doctor.examine import as_json, as_table, examine, huge_pa
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
-from castmates.workloads import identity
+from castmates.workloads import written
 from tests.needs import lacks
 from tests.unit import sysfs
 
@@ -432,10 +432,10 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
         "  d: {command: sh}\n"
         "  e: {command: [sh, -c, 'exec $(no-such-compiler -print-prog-name=cc1)'], package: no-such-compiler}\n"
     )
-    assert identity.missing(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
-    assert identity.missing(tmp_path / "nowhere") is None
+    assert written.missing_packages(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
+    assert written.missing_packages(tmp_path / "nowhere") is None
     (tmp_path / "one.yaml").write_text("workloads: [a]\n")
-    assert identity.missing(tmp_path) is None
+    assert written.missing_packages(tmp_path) is None
 
 
 def test_plugins_are_listed_and_a_broken_one_is_a_no(server):

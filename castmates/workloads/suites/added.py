@@ -17,7 +17,7 @@ from castmates.study.reading import did_you_mean, read_keys
 OURS = ("spec2017", "parsec", "npb")
 
 
-def workloads(wanted: Mapping[str, Mapping[str, Any]], file: str) -> Iterator[tuple[str, Workload]]:
+def added_workloads(wanted: Mapping[str, Mapping[str, Any]], file: str) -> Iterator[tuple[str, Workload]]:
     """The benchmarks of each suite that is named, as SUITE.BENCHMARK."""
     if not wanted:
         return

@@ -15,7 +15,7 @@ READY_WITHIN = 600.0  # seconds: a run directory is copied before
 def expanded(catalogue: Catalogue, file: str) -> Catalogue:
     """The catalogue of a file with the benchmarks of the suites that it names."""
     workloads = dict(catalogue.workloads)
-    for name, workload in added.workloads(catalogue.suites, file):
+    for name, workload in added.added_workloads(catalogue.suites, file):
         if name in workloads:
             raise CastmatesError(f"{file}: the workload '{name}' stands in this file too; rename it.")
         workloads[name] = workload
