@@ -85,7 +85,6 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "jaxjobs.__main__",
     "jaxjobs.job",
     "jaxjobs.models",
-    "phase_layout",
     "phase_names",
     "tfmodels.graph_ranges",
     "attached.follow",

@@ -29,7 +29,7 @@ from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Launch, Scene, Tracing
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
-from castmates.workloads.jobs.clocks import clock_pair
+from castmates.workloads.jobs.tracing import clock_pair
 from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
 
 RAW = "raw"  # the folder of what recorders write

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from castmates.workloads.jobs.clocks import clock_pair
+from castmates.workloads.jobs.tracing import clock_pair
 from castmates.workloads.tfmodels import step_graph, xspace
 from castmates.workloads.tfmodels.anew import Records, StorageBytes
 from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
