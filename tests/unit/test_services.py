@@ -21,7 +21,7 @@ from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import tables_of
 from castmates.runner.processes.member_log import RequestLog
-from castmates.runner.rounds.window import Recorded
+from castmates.runner.rounds.requests import Recorded
 from castmates.study.cache_keys import RecommendKeys
 from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload

@@ -15,7 +15,7 @@ from castmates.analysis.explanations.evolution import QUANTILES
 from castmates.analysis.explanations.services import loads, request_quantiles
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
-from castmates.runner.rounds.window import SHARES
+from castmates.runner.rounds.requests import SHARES
 from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation
