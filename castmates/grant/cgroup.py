@@ -24,7 +24,7 @@ PLACES = {
 }
 
 
-def give(granting: Granting, shell: int | None) -> None:
+def give_control_groups(granting: Granting, shell: int | None) -> None:
     """Delegate a group to the user beside the shell, in each hierarchy that the runner uses, and move it there."""
     if shell is None:
         granting.leave(_without_shell(granting.grantee))

@@ -21,13 +21,13 @@ def give(
     with repair_lock("castmates doctor --grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
-        resctrl.give(granting, groups, default_group)
+        resctrl.give_groups(granting, groups, default_group)
         say(f"control groups, for {grantee.name}:")
-        cgroup.give(granting, shell)
+        cgroup.give_control_groups(granting, shell)
         say("perf events, for everybody:")
-        perf.give(granting)
+        perf.give_counting(granting)
         say(f"traces, for {grantee.name}:")
-        tracing.give(granting, everything_traced)
+        tracing.give_tracing(granting, everything_traced)
     if granted():
         say(LASTS)
     if lacking := resctrl.not_given(grantee):

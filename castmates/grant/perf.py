@@ -135,7 +135,7 @@ SETTING = f"{SYSCTL}/kernel/perf_event_paranoid"
 NEEDED = 1
 
 
-def give(granting: Granting, root: Path = Path("/")) -> None:
+def give_counting(granting: Granting, root: Path = Path("/")) -> None:
     """Lower the threshold as far as it must be, which is less than a capability on the interpreter would give."""
     file = root / SETTING
     try:

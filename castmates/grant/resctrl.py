@@ -20,7 +20,7 @@ FILES = ("tasks", "schemata")
 ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the processor has fewer classes
 
 
-def give(granting: Granting, groups: int, default_group: bool, root: Path = Path("/")) -> None:
+def give_groups(granting: Granting, groups: int, default_group: bool, root: Path = Path("/")) -> None:
     """Mount resctrl unless it is, make the groups, and hand their files over."""
     facts = resctrl_facts(root)
     if not facts["kernel"]:

@@ -21,7 +21,7 @@ _SHOWING = ("trace", "trace_pipe", "snapshot")  # what is recorded now, of whome
 _SEARCH = 0o001  # to look a file up by its name, without listing the folder
 
 
-def give(granting: Granting, everything: bool, root: Path = Path("/")) -> None:
+def give_tracing(granting: Granting, everything: bool, root: Path = Path("/")) -> None:
     """Let the user look up the tracepoints that the user may record; what they describe is no secret."""
     point = tracing_rights.mounted(root)
     if point is None:

@@ -55,7 +55,7 @@ def offer(lead: Start, channels: Path, traces: Path | None = None, *, primitives
     if traces is not None:
         lead.environment[FOLDER] = str(traces.absolute())
     if primitives:
-        lead.environment.update(primitive_log.SETTINGS, **{primitive_log.VARIABLE: "1"})
+        lead.environment.update(primitive_log.LOG_SETTINGS, **{primitive_log.LOG_VARIABLE: "1"})
 
 
 @contextmanager

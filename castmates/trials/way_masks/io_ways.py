@@ -17,9 +17,9 @@ from scipy import stats
 
 from castmates.study.cache import Cache
 from castmates.study.partitions.sweeps import cuts_through
-from castmates.trials.way_masks.verdict import ROUNDS, SEED, Subject, fewest, mask_of
+from castmates.trials.way_masks.verdict import ROUNDS, SEED, UNDECIDED, Subject, fewest, mask_of
 
-TIED, SEPARATE, UNDECIDED = "tied", "separate", "undecided"
+TIED, SEPARATE = "tied", "separate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-VARIABLE = "CASTMATES_PRIMITIVES"  # set: traces have the log beside them
-SETTINGS = {"ONEDNN_VERBOSE": "profile_exec", "ONEDNN_VERBOSE_TIMESTAMP": "1"}  # what switches oneDNN's log on
-NAME = "onednn.log"  # in the folder of a trace
+LOG_VARIABLE = "CASTMATES_PRIMITIVES"  # set: traces have the log beside them
+LOG_SETTINGS = {"ONEDNN_VERBOSE": "profile_exec", "ONEDNN_VERBOSE_TIMESTAMP": "1"}  # what switches oneDNN's log on
+LOG = "onednn.log"  # in the folder of a trace
 STDOUT = 1
 
 
@@ -26,7 +26,7 @@ class PrimitiveLog:
     @classmethod
     def wanted(cls) -> "PrimitiveLog | None":
         """One where the runner wants it, else None."""
-        return cls() if os.environ.get(VARIABLE) else None
+        return cls() if os.environ.get(LOG_VARIABLE) else None
 
     def warmed_up(self) -> None:
         """Let it go nowhere from now on, and what Python prints where it went; after the first step that counts."""
@@ -36,7 +36,7 @@ class PrimitiveLog:
 
     def begin(self, folder: str) -> None:
         """Let it go into the folder of a trace; an OSError if it cannot."""
-        with (Path(folder) / NAME).open("wb") as file:
+        with (Path(folder) / LOG).open("wb") as file:
             os.dup2(file.fileno(), STDOUT)
 
     def end(self) -> None:
