@@ -153,7 +153,7 @@ def _capture(file: Path) -> None:
     """Write this machine into a file, and list what it lacks."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS
-    from castmates.trials.capture.take import capture
+    from castmates.trials.capture import capture
 
     capture(file, ENVIRONMENTS, cache_folder(), typer.echo)
 
@@ -172,7 +172,7 @@ def _memory_peak() -> None:
     from castmates.files import cache_folder
     from castmates.machine.topology import read_topology
     from castmates.project import ENVIRONMENTS, layout_of
-    from castmates.trials.memory_peak.trial import measure
+    from castmates.trials.memory_peak import measure
 
     measure(ENVIRONMENTS, cache_folder(), layout_of(read_topology()), typer.echo)
 

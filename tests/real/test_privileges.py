@@ -19,7 +19,7 @@ import pytest
 from uv import find_uv_bin
 
 from castmates.errors import CastmatesError
-from castmates.grant import cgroup, grant, perf, tracing
+from castmates.grant import grant, perf, resctrl
 from castmates.grant.perf import Grantee, Granting, Step, record, take_back
 from castmates.linux import cgroups, tracing_rights
 from castmates.linux.owner import myself
@@ -153,10 +153,10 @@ def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
     giver = Granting(SOMEBODY, record(), said.append)
     with sleeper() as others:
         perf.give_counting(giver)
-        tracing.give_tracing(giver, everything=False)
+        perf.give_tracing(giver, everything=False)
         assert as_user(SOMEBODY, lambda: look(others)) == ["switches and system calls", False, True]
         assert as_user(ANOTHER, lambda: rights().level) == "switches only"
-        tracing.give_tracing(giver, everything=True)
+        perf.give_tracing(giver, everything=True)
         copy = granted_perf(SOMEBODY.uid)
         assert as_user(SOMEBODY, lambda: rights().level) == "everything"
         assert as_user(SOMEBODY, lambda: os.access(copy, os.W_OK)) is False
@@ -173,7 +173,7 @@ def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
 def test_a_perf_that_sees_everybody_is_for_one_user_and_no_group(open_state):
     """On Debian nobody's group is that of other users too."""
     giver = Granting(NOBODY, record(), lambda _: None)
-    tracing.give_tracing(giver, everything=True)
+    perf.give_tracing(giver, everything=True)
     if len([entry for entry in pwd.getpwall() if entry.pw_gid == NOBODY.gid]) < 2:
         pytest.skip("nobody has a group without others here")
     assert "would get it too" in giver.refused[0]
@@ -192,10 +192,10 @@ def test_a_granted_user_moves_freezes_and_pins_no_process_of_others(state):
         signal.pause()
         os._exit(0)
     try:
-        while cgroup.uid_of(shell) != NOBODY.uid:
+        while resctrl.uid_of(shell) != NOBODY.uid:
             pass
         home = cgroups.group_of(shell, cgroups.unified)
-        cgroup.give_control_groups(Granting(NOBODY, record(), print), shell)
+        resctrl.give_control_groups(Granting(NOBODY, record(), print), shell)
         mine = home / "castmates-65534"
         cpus = os.sched_getaffinity(0)
         with sleeper() as foreign:
@@ -305,12 +305,12 @@ def test_files_of_an_old_tracefs_that_everybody_may_read_are_not_opened_by_a_gra
         (point / name).touch()
         (point / name).chmod(mode)
     giver = Granting(NOBODY, record(), lambda _: None)
-    tracing.give_tracing(giver, everything=False, root=tmp_path)
+    perf.give_tracing(giver, everything=False, root=tmp_path)
     assert "chmod o-rw" in giver.refused[0]
     assert stat.S_IMODE(point.stat().st_mode) == 0o700
     (point / "trace").chmod(0o640)
     (point / "trace_pipe").chmod(0o440)
-    tracing.give_tracing(giver, everything=False, root=tmp_path)
+    perf.give_tracing(giver, everything=False, root=tmp_path)
     assert stat.S_IMODE(point.stat().st_mode) == 0o701
     take_back()
 

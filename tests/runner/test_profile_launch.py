@@ -27,7 +27,7 @@ from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, Input, Page
 from castmates.workloads.tfmodels.profiling import clock_pair
 from castmates.workloads.tfmodels.step_graph import packed
 from tests.unit.trace_maker import write_trace
-from castmates.workloads.tfmodels.primitive_log import LOG_SETTINGS, PrimitiveLog
+from castmates.workloads.tfmodels.profile_page import LOG_SETTINGS, PrimitiveLog
 beat, page, log = Writer.from_environment(), Page.from_environment(), PrimitiveLog.wanted()
 page.offer(anew=sys.argv[1] != "goes on")
 TENSOR = ["float32", [256, 256]]

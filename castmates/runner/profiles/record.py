@@ -28,8 +28,7 @@ from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log
 from castmates.traces.reading import FILES, Found, read
-from castmates.workloads.tfmodels.primitive_log import LOG
-from castmates.workloads.tfmodels.profile_page import Input
+from castmates.workloads.tfmodels.profile_page import LOG, Input
 
 EPOCHS = {Input.FROM_STORAGE: FIRST, Input.ANEW: CACHED}
 

@@ -28,7 +28,7 @@ from castmates.runner.rounds.round import warm_up
 from castmates.runner.rounds.stage import Stage
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Launch, Member, Profiling, Scene
-from castmates.workloads.tfmodels import primitive_log
+from castmates.workloads.tfmodels import profile_page
 from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Input, Page, PageError
 
 # Asks the lead for a profile of its next steps, and watches usual steps right before and after.
@@ -55,7 +55,7 @@ def offer(lead: Start, channels: Path, traces: Path | None = None, *, primitives
     if traces is not None:
         lead.environment[FOLDER] = str(traces.absolute())
     if primitives:
-        lead.environment.update(primitive_log.LOG_SETTINGS, **{primitive_log.LOG_VARIABLE: "1"})
+        lead.environment.update(profile_page.LOG_SETTINGS, **{profile_page.LOG_VARIABLE: "1"})
 
 
 @contextmanager
