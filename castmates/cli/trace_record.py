@@ -10,7 +10,7 @@ from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
     from castmates.project import Project
-    from castmates.study.profile_keys import TraceKeys
+    from castmates.study.tracing_keys import TraceKeys
 
 OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
 
@@ -115,8 +115,8 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
     """The project with the key `trace` as it was given."""
     from dataclasses import replace
 
-    from castmates.study.profile_keys import TraceKeys
     from castmates.study.trace_launches import chosen_mix, refuse_unknown_mixes
+    from castmates.study.tracing_keys import TraceKeys
 
     if project.modelled:
         raise CastmatesError(f"{project.study_file}: its platform is modelled, so nothing runs that could be traced.")
@@ -133,7 +133,7 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
 def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
     from pydantic import ValidationError
 
-    from castmates.study.profile_keys import TraceKeys
+    from castmates.study.tracing_keys import TraceKeys
 
     try:
         return TraceKeys.model_validate({**base.model_dump(), "partitions": [], **given})

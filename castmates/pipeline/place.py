@@ -31,8 +31,8 @@ from castmates.study.confirmation import FEWEST_LAUNCHES, Together, group_study,
 from castmates.study.dials import dials_of
 from castmates.study.model import Workload
 from castmates.study.node_classes import parts_of
-from castmates.study.place_keys import PlaceKeys, domains_of
 from castmates.study.placement.layout import Layout
+from castmates.study.placement_keys import PlaceKeys, domains_of
 from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.spec import Plan
 

@@ -15,7 +15,7 @@ from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.class_names import without_class
 from castmates.study.dials import dials_of
-from castmates.study.place_keys import FEWEST_PAIRS
+from castmates.study.placement_keys import FEWEST_PAIRS
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 

@@ -11,14 +11,14 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import RecommendKeys, Sweep
 from castmates.study.mitigations import overcommits, sweeps
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
 from castmates.study.node_classes import cache_of
+from castmates.study.partition_keys import RecommendKeys, Sweep
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
-from castmates.study.place_keys import PlaceKeys
+from castmates.study.placement_keys import PlaceKeys
 from castmates.study.spec import Member, Mix, Partition, Plan
 from castmates.study.written import Written
 

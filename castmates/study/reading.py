@@ -15,7 +15,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 from castmates.errors import CastmatesError
 from castmates.study.finding_rules import FindingRules
 from castmates.study.model import Catalogue, Study
-from castmates.study.place_keys import PlaceKeys
+from castmates.study.placement_keys import PlaceKeys
 from castmates.study.written import BY_HAND, Written
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.study.budget_keys import Budget, Limits
-from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.model import Attribution, Machine, Placement, Prepare, Study, Workload
+from castmates.study.partition_keys import CacheKeys, Sweep
 from castmates.study.reading import SCHEMAS, read_keys, schema_text
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

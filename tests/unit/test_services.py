@@ -22,9 +22,9 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import tables_of
 from castmates.runner.processes.member_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.cache_keys import RecommendKeys
 from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload
+from castmates.study.partition_keys import RecommendKeys
 from castmates.study.scenes import load_of, same_service
 from castmates.workloads import identity, request_file
 from tests.unit import makers, windows_maker

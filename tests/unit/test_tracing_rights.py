@@ -13,8 +13,8 @@ from castmates.linux.tracing_rights import SHOWN, USERS, Rights, not_shown, tabl
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.programs import Source
 from castmates.runner.tracing.record import missing
-from castmates.study.profile_keys import FAMILIES
 from castmates.study.trace_launches import trace_name
+from castmates.study.tracing_keys import FAMILIES
 from tests.unit.makers import plan, study, workloads
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -17,7 +17,7 @@ from castmates.rdt.resctrl.capabilities import find_mount, monitored_domains
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.tree import MOST, EventFile, KernelTree, Tree
+from castmates.rdt.resctrl.tree import MOST_BYTES_A_SECOND, EventFile, KernelTree, Tree
 
 SOURCE, METRIC = "foreign traffic", "foreign_traffic"
 EVENT = "mbm_total_bytes"
@@ -40,7 +40,9 @@ class Part:
         if resumed:
             return None, "the hardware lost count, and began anew"
         rate = (after - self.before) / seconds
-        return (self.sign * rate, "") if 0 <= rate <= MOST else (None, "the counter went back, or ran over")
+        return (
+            (self.sign * rate, "") if 0 <= rate <= MOST_BYTES_A_SECOND else (None, "the counter went back, or ran over")
+        )
 
 
 class ForeignTraffic:

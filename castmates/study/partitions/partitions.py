@@ -8,8 +8,8 @@ from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import masks
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys
 from castmates.study.curves import overlap
+from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, Part, cuts, some_of
 from castmates.study.placement.layout import Layout

@@ -8,7 +8,7 @@ from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import masks
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys, Masks, Sweep
+from castmates.study.partition_keys import CacheKeys, Masks, Sweep
 from castmates.study.partitions.amounts import Notes, rates_from, ways_from
 from castmates.study.spec import UNMANAGED, Partition
 

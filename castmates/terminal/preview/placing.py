@@ -6,7 +6,7 @@ from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.study.mitigations import place_of
-from castmates.study.place_keys import FEWEST_PAIRS, domains_of
+from castmates.study.placement_keys import FEWEST_PAIRS, domains_of
 from castmates.study.spec import Plan
 
 NAMED = 4  # pairs

@@ -12,7 +12,7 @@ from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
 from castmates.study.reading import did_you_mean, read_keys
-from castmates.study.variant_keys import Npb, Parsec, Spec2017, SuiteKeys
+from castmates.study.workload_keys import Npb, Parsec, Spec2017, SuiteKeys
 from castmates.workloads.suites import npb, parsec, spec2017
 from castmates.workloads.suites.job import Job, SuiteError
 
