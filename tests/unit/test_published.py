@@ -12,7 +12,6 @@ from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.design.pilot import spreads
 from castmates.analysis.effects import contrasts
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.system import Ratios, geometric_mean
 from castmates.analysis.explanations import evolution
 from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
@@ -189,12 +188,3 @@ def test_rejections_are_judged_as_the_lady_tasting_tea(monkeypatch, right, chanc
     for level, flagged in ((chance - 5e-5, False), (chance + 5e-5, True)):
         monkeypatch.setattr(contrasts, "BIAS_LEVEL", level)
         assert bool(contrasts.rejection_columns(pd.DataFrame([cups]))["possibly_biased"][0]) is flagged
-
-
-@pytest.mark.parametrize(("reference", "means"), [("B", (1.6733, 1.0, 0.6898)), ("C", (2.4258, 1.4497, 1.0))])
-def test_means_of_ratios(reference, means):
-    """Null and Lobur, "The Essentials of Computer Organization and Architecture" (2003), tables 10.4 and 10.5."""
-    seconds = {"A": (50, 200, 250, 400, 5000), "B": (100, 400, 500, 800, 4100), "C": (500, 600, 500, 800, 3500)}
-    faster = {name: np.divide(seconds[reference], own) for name, own in seconds.items()}
-    found = geometric_mean(Ratios(pd.DataFrame(faster).assign(all=1), list(seconds)), ["all"])
-    assert found.loc[1, list(seconds)].to_numpy() == pytest.approx(means, abs=6e-5)

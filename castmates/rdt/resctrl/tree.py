@@ -262,7 +262,8 @@ class Series:
         if rate > MOST_BYTES_A_SECOND:
             return (
                 None,
-                f"impossible: {rate / 1e12:.3g} TB/s, and no memory delivers {MOST_BYTES_A_SECOND / 1e12:g} TB/s to a cache",
+                f"impossible: {rate / 1e12:.3g} TB/s, and no memory delivers {MOST_BYTES_A_SECOND / 1e12:g} TB/s to a "
+                "cache",
             )
         return rate, ""
 
