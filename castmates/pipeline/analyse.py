@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from castmates import plugins
-from castmates.analysis.effects.distances import pooled, without_hosts
+from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.stamps import as_one
 from castmates.analysis.effects.system import METRICS
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_level

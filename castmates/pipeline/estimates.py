@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.distances import joined_tables
+from castmates.analysis.effects.pooling import joined_tables
 from castmates.parallel import side_by_side
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import written_by

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from castmates.analysis.effects.distances import pooled, without_left_out
+from castmates.analysis.effects.pooling import pooled, without_left_out
 from castmates.errors import CastmatesError
 from castmates.results.columns.registry import TABLES
 from castmates.results.folder import StudyFolder

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from castmates.analysis.effects.distances import launches_table
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.pooling import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder

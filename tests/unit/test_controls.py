@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.distances import launches_table
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects
+from castmates.analysis.effects.pooling import launches_table
 from castmates.analysis.effects.stamps import sensitivity, study_verdict
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL
 from castmates.analysis.statistics.intervals import estimate, more_than

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.pilot import widths
-from castmates.analysis.effects.distances import UNKNOWN, launches_table, pooled, without_hosts, without_left_out
 from castmates.analysis.effects.effects import estimate_effects, estimate_nodes
+from castmates.analysis.effects.pooling import UNKNOWN, launches_table, pooled, without_hosts, without_left_out
 from castmates.analysis.effects.stamps import nodes_stamps
 from tests.unit.partition_maker import atoms, made, windows
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from castmates.analysis.effects.distances import pooled
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.pooling import pooled
 from castmates.analysis.explanations.services import KEEPS_UP, _names, latencies, loads, services, without_saturated
 from castmates.analysis.statistics.censored import quantile
 from castmates.errors import CastmatesError

@@ -18,7 +18,7 @@ import pandas as pd
 from castmates.analysis.core import Contrast
 from castmates.analysis.design.pilot import against_alone
 from castmates.analysis.effects.contrasts import partitions_of
-from castmates.analysis.effects.distances import pooled, without_hosts
+from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, quantile
 from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH

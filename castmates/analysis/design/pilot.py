@@ -11,7 +11,7 @@ import pandas as pd
 
 from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
-from castmates.analysis.effects.distances import pooled, without_hosts
+from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, gained
 from castmates.analysis.statistics.power import half_width

@@ -151,7 +151,7 @@ LAUNCHES = _effects_table(
     col("boot_id", str, "of the node: launches between two starts of it share one"),
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
-    estimate="effects.distances:launches_table",
+    estimate="effects.pooling:launches_table",
 )
 
 MARGINS = _effects_table(
