@@ -43,13 +43,13 @@ def granting():
 def test_groups_are_made_once_and_removed_again(root):
     mine = root / "sys/fs/resctrl" / f"castmates-{ME.uid}-1"
     giver, said = granting()
-    resctrl.give(giver, 2, False, root)
+    resctrl.give_groups(giver, 2, False, root)
     assert mine.is_dir()
     assert not giver.refused
     assert [line for line in said if f"undo: rmdir {mine}" in line]
     before = record().path.read_bytes()
     again, said = granting()
-    resctrl.give(again, 2, False, root)
+    resctrl.give_groups(again, 2, False, root)
     assert record().path.read_bytes() == before
     assert all("already" in line for line in said)
     assert len(lines_of(granted())) == 2
@@ -63,7 +63,7 @@ def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
     monkeypatch.setattr(Granting, "give", lambda _, step, *_more: asked.append((step.kind, step.target)) or True)
     for default in (False, True):
         asked.clear()
-        resctrl.give(granting()[0], 1, default, root)
+        resctrl.give_groups(granting()[0], 1, default, root)
         assert (("owner", root / "sys/fs/resctrl/schemata") in asked) == default
 
 
@@ -72,7 +72,7 @@ def test_masks_of_the_default_group_that_cannot_be_read_are_a_refusal(root):
     schemata.unlink()
     schemata.mkdir()
     giver, _ = granting()
-    resctrl.give(giver, 1, True, root)
+    resctrl.give_groups(giver, 1, True, root)
     assert "Is a directory" in giver.refused[0]
 
 
@@ -86,7 +86,7 @@ def test_files_of_a_group_change_hands_and_come_back(root):
     group.rename(group.with_name("castmates-65534-0"))
     group = group.with_name("castmates-65534-0")
     giver = Granting(other, record(), print)
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     owned = {file.name for file in group.iterdir() if file.stat().st_uid == other.uid}
     assert owned == {"tasks", "schemata"}
     assert group.stat().st_uid == os.geteuid()
@@ -105,7 +105,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
     group = journal.KINDS["group"]
     monkeypatch.setitem(journal.KINDS, "group", replace(group, write=full))
     giver, said = granting()
-    resctrl.give(giver, 6, False, root)
+    resctrl.give_groups(giver, 6, False, root)
     assert not giver.refused
     assert "  no more than 3 groups: the processor has no class for another one" in said
     assert len(granted()) == 3
@@ -114,7 +114,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
 def test_a_refusal_is_told_and_leaves_no_entry(root):
     (root / "sys/fs/resctrl" / f"castmates-{ME.uid}-0").write_text("in the way")
     giver, _ = granting()
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     assert "File exists" in giver.refused[0]
     assert granted() == []
 
@@ -122,7 +122,7 @@ def test_a_refusal_is_told_and_leaves_no_entry(root):
 def test_without_resctrl_nothing_is_given(root):
     sysfs.write(root / "proc/filesystems", "nodev\tsysfs")
     giver, said = granting()
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     assert "no resctrl" in said[0]
     assert granted() == []
 
@@ -195,7 +195,7 @@ def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
     other = replace(ME, uid=65534, gid=65534)
     assert "grant --default-group" in resctrl.not_given(other, root)
     for _ in range(2):
-        resctrl.give(Granting(other, record(), print), 1, True, root)
+        resctrl.give_groups(Granting(other, record(), print), 1, True, root)
         schemata.write_text("L3:0=00f\n")  # a run that was killed with its warden; its journal is the user's
     assert resctrl.not_given(other, root) == ""
     assert [one.how for one in take_back()].count("restored") == len(record().entries()) + 3
