@@ -130,21 +130,21 @@ def test_without_resctrl_nothing_is_given(root):
 @pytest.mark.parametrize(("before", "after"), [("4", "1"), ("2", "1"), ("1", "1"), ("-1", "-1")])
 def test_perf_gets_the_least(root, before, after):
     sysfs.write(root / PARANOID, before)
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     assert (root / PARANOID).read_text().strip() == after
     take_back()
     assert (root / PARANOID).read_text().strip() == before
 
 
 def test_what_somebody_else_has_set_since_is_left(root):
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     sysfs.write(root / PARANOID, "0")
     assert [one.how for one in take_back()] == ["foreign"]
     assert (root / PARANOID).read_text().strip() == "0"
 
 
 def test_a_restart_undoes_everything_by_itself(root):
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     journal = record().path
     journal.write_text(journal.read_text().replace(boot_id(), "an earlier boot"))
     assert granted() == []
@@ -155,7 +155,7 @@ def test_a_restart_undoes_everything_by_itself(root):
 def test_a_grant_outlives_the_command_and_restore(root):
     from castmates.machine.journal import journals
 
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     assert not granted()[0].stale
     assert not [entry for journal in journals() for entry in journal.entries()]
 
