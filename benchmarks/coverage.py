@@ -18,7 +18,7 @@ from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.effects import estimate_controls, estimate_effects, margins
 from castmates.analysis.effects.system import METRICS, system_metrics
-from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.services import latencies
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import ALONE, AT_MASK, ISOLATED, PARTS, PLACEBO, TOGETHER
 from castmates.analysis.partitions.recommendation import pareto_table

@@ -14,8 +14,7 @@ from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair
 from castmates.study.budget_keys import Budget
-from castmates.study.looks import part_of
-from castmates.study.rounds import FIRST_LAUNCHES, Cost, cautious_rounds
+from castmates.study.rounds import FIRST_LAUNCHES, Cost, cautious_rounds, part_of
 
 ROUND = 7 * SHORT.cycles * (SHORT.slice + SWITCH) + GAP  # seconds
 LAUNCHES = {"native": 2.0, "Model Garden": 15.0}  # seconds

@@ -19,7 +19,7 @@ from pathlib import Path
 from castmates.workloads import phase_file
 from castmates.workloads.heartbeat import Writer
 from castmates.workloads.phases import Writer as PhaseWriter
-from castmates.workloads.tfmodels import phases, runtime, sparing, wish
+from castmates.workloads.tfmodels import phases, runtime, wish
 from castmates.workloads.tfmodels.wish import Wish
 
 WARM_UP_SECONDS = 6.0
@@ -50,12 +50,12 @@ def main() -> None:
 def steps_of(wanted: Wish) -> dict[str, Callable[[], None]]:
     """One step of the job: as it is, with a heartbeat, and with its phases marked."""
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
-    sparing.spare(one_job=True)
+    runtime.spare(one_job=True)
     runtime.tensorflow(wanted.threads, wanted.inter_threads)
-    from castmates.workloads.tfmodels import feeding, job, steps
+    from castmates.workloads.tfmodels import job, steps
 
     built = job.build(wanted)
-    source = feeding.batches(built, wanted)
+    source = steps.batches(built, wanted)
     compiled, marked = steps.compiled(built, wanted), steps.marked(built, wanted)
     beats = Writer.from_environment()
 

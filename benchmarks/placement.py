@@ -20,8 +20,7 @@ from benchmarks.common import Report, TimeBox, arguments_of, run, say
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.grouping.problem import Grouping, Groups, Job, Problem, usual_groups
 from castmates.analysis.grouping.search import MOST_SEEN, search, solve, try_all
-from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.predicted import MeasuredLosses, Place, best_known, combined_loss
+from castmates.analysis.prediction.predicted import Loss, Losses, MeasuredLosses, Place, best_known, combined_loss
 from castmates.analysis.statistics.power import log_of, loss_pct
 from castmates.english import counted
 from castmates.runner.modelled.balance import Actor, Grant, balance

@@ -24,7 +24,7 @@ from castmates.report.text.prediction import role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
-from castmates.study.place_keys import Pair, PredictKeys, design
+from castmates.study.placement_keys import Pair, PredictKeys, design
 
 AIM = Aim(most=2.0)  # points of mean error, from at most SHARE of the grid
 SHARE = 0.4

@@ -24,11 +24,10 @@ from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS, LAUNCH_TABLES, LAYERS, TOPDOWN
 from castmates.results.columns.study import frame
-from castmates.study.counter_keys import SETS
+from castmates.study.counter_keys import SETS, TREE
 from castmates.study.plan_text import plan_text
 from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Launch, Plan
-from castmates.study.topdown_tree import TREE
 
 NAME = "scale"
 ROUNDS = 4

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.signal import lfilter
 
 from benchmarks.simulated_cast import COHORTS, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
-from castmates.analysis.explanations.steps import COLUMNS as BEATS
+from castmates.analysis.explanations.evolution import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import SLICES, WINDOWS

@@ -15,7 +15,7 @@ from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.runner.profiles import tables
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.study.spec import UNMANAGED, Scene
 from castmates.traces.reading import read as read_any
 from castmates.workloads.tfmodels.xspace import STEP

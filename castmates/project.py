@@ -14,31 +14,30 @@ from castmates.machine import trial_records
 from castmates.machine.knobs import refusal
 from castmates.machine.probes import no_quota, usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.rdt.captured import Elsewhere, captured_machine
-from castmates.rdt.choose import OURS, driver
+from castmates.rdt.choose import OURS, Elsewhere, captured_machine, driver
 from castmates.rdt.pqos.classes import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
-from castmates.results.asked import asked_launches
 from castmates.results.bundles import Found, found_launches
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import decided_rounds
 from castmates.results.named import default_study
+from castmates.results.of_nodes import asked_launches
 from castmates.results.plans import remembered_cache, remembered_draw, with_rounds_of_pilot
-from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
+from castmates.study import catalogue, mixes, modelled, node_classes, planning, scenes
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
-from castmates.study.looks import checked_launches, with_launches
+from castmates.study.machine_keys import difference
 from castmates.study.made_mixes import MadeMixes as MadeMixes
 from castmates.study.made_mixes import make_mixes, variants_of, with_made, with_variants
-from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.node_facts import difference
+from castmates.study.named_for import Peak, at_peak
 from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
+from castmates.study.rounds import checked_launches, with_launches
 from castmates.study.scenes import Room
 from castmates.study.spec import Launch, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
@@ -177,12 +176,12 @@ class Project:
             return None
         return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
-    def _cache_parts(self) -> list[evictors.Part]:
+    def _cache_parts(self) -> list[scenes.CachePart]:
         """What is emptied between partitions, as far as it is known how large it is."""
         if self.modelled:
             return []
         parts = self._topology().cache_parts()
-        return [evictors.Part(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
+        return [scenes.CachePart(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.

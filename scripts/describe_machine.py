@@ -9,7 +9,7 @@ from castmates import project
 from castmates.files import cache_folder, replace_text
 from castmates.machine.shown_facts import facts_here
 from castmates.pipeline.describe import text_of
-from castmates.runner.modelled.facts import facts_of_classes, modelled_facts
+from castmates.runner.modelled.launch import facts_of_classes, modelled_facts
 from castmates.study.model import Study
 
 

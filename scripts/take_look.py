@@ -10,7 +10,7 @@ from castmates.pipeline import looks
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
 from castmates.results.plans import read_plan
-from castmates.study.adaptive import sentences
+from castmates.study.curves import sentences
 
 
 def main() -> None:

@@ -127,13 +127,13 @@ def _examine(everything: bool, as_json: bool) -> None:
     from castmates.machine.doctor.examine import as_table, examine
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
-    from castmates.workloads import packages
+    from castmates.workloads import written
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
         **{name: trial.read(cache) for name, trial in trial_records.SHOWN.items()},
         "counts": trial_records.COUNTERS.read(cache),
-        "packages": packages.missing(CATALOGUE),
+        "packages": written.missing_packages(CATALOGUE),
         "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)
@@ -143,7 +143,7 @@ def _examine(everything: bool, as_json: bool) -> None:
         show(as_table(checks))
     else:
         from castmates.machine.doctor.capabilities import summarise
-        from castmates.machine.doctor.screen import screen
+        from castmates.machine.doctor.examine import screen
 
         show(screen(summarise(checks, facts, topology)))
 
@@ -152,7 +152,7 @@ def _capture(file: Path) -> None:
     """Write this machine into a file, and list what it lacks."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS
-    from castmates.trials.capture.take import capture
+    from castmates.trials.capture import capture
 
     capture(file, ENVIRONMENTS, cache_folder(), typer.echo)
 
@@ -171,7 +171,7 @@ def _memory_peak() -> None:
     from castmates.files import cache_folder
     from castmates.machine.topology import read_topology
     from castmates.project import ENVIRONMENTS, layout_of
-    from castmates.trials.memory_peak.trial import measure
+    from castmates.trials.memory_peak import measure
 
     measure(ENVIRONMENTS, cache_folder(), layout_of(read_topology()), typer.echo)
 
@@ -180,11 +180,11 @@ def _verify_counters(as_json: bool) -> None:
     """Count what is known, print the table, and end with an error where a count is wrong."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS
-    from castmates.trials.counters import check, table
+    from castmates.trials.counters import table
 
-    record = check.verify(ENVIRONMENTS, cache_folder(), lambda line: typer.echo(line, err=True))
+    record = table.verify(ENVIRONMENTS, cache_folder(), lambda line: typer.echo(line, err=True))
     if as_json:
         typer.echo(json.dumps(record, indent=2))
     else:
         show(table.as_table(record))
-    check.raise_if_wrong(record)
+    table.raise_if_wrong(record)

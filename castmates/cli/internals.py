@@ -79,7 +79,7 @@ def build_inputs(
 def schemas(check: Annotated[bool, typer.Option("--check", help="Only check whether they are stale.")] = False) -> None:
     """Write the JSON Schemas of the YAML files, for editors."""
     from castmates.files import replace_text
-    from castmates.study.schema import SCHEMAS, schema_text
+    from castmates.study.reading import SCHEMAS, schema_text
 
     for name in SCHEMAS:
         file = Path("config/schemas") / name

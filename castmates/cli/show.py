@@ -224,7 +224,7 @@ def paper(
 ) -> None:
     """Write figures, LaTeX tables, methods and an RO-Crate of a study."""
     from castmates.report.paper.paper import write_paper
-    from castmates.results.crate import METADATA
+    from castmates.results.published import METADATA
 
     folder, no_replay = write_paper(study, output, licence, author or [])
     typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")

@@ -264,7 +264,7 @@ def replay_published(published: Path, wish: Replaying, cores: str, options: Sequ
     from castmates.english import printable
     from castmates.pipeline import snakemake
     from castmates.pipeline.replay import Asked, prepare
-    from castmates.rdt.captured import facts_here
+    from castmates.rdt.choose import facts_here
     from castmates.results.published import find_published
 
     source = find_published(published)

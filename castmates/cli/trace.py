@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 if TYPE_CHECKING:
     from castmates.project import Project
     from castmates.results.folder import StudyFolder
-    from castmates.study.profile_keys import TraceKeys
+    from castmates.study.tracing_keys import TraceKeys
 
 
 OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
@@ -81,8 +81,7 @@ def record_trace(
 
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
-    from castmates.linux.tracing_rights import rights
-    from castmates.linux.tracing_shown import recordable
+    from castmates.linux.tracing_rights import recordable, rights
     from castmates.project import load
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record
@@ -121,8 +120,8 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
     """The project with the key `trace` as it was given."""
     from dataclasses import replace
 
-    from castmates.study.profile_keys import TraceKeys
     from castmates.study.trace_launches import chosen_mix, refuse_unknown_mixes
+    from castmates.study.tracing_keys import TraceKeys
 
     if project.modelled:
         raise CastmatesError(f"{project.study_file}: its platform is modelled, so nothing runs that could be traced.")
@@ -139,7 +138,7 @@ def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
 def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
     from pydantic import ValidationError
 
-    from castmates.study.profile_keys import TraceKeys
+    from castmates.study.tracing_keys import TraceKeys
 
     try:
         return TraceKeys.model_validate({**base.model_dump(), "partitions": [], **given})

@@ -110,7 +110,7 @@ def _list(catalogue: Path, everything: bool, as_json: bool) -> None:
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
-    from castmates.trials.workloads.listing import listing
+    from castmates.trials.workloads.tables import listing
     from castmates.workloads import written
 
     known = read_catalogue(catalogue)

@@ -1,7 +1,7 @@
 """Everything that root gives or takes back in one go."""
 
 from castmates.errors import CastmatesError
-from castmates.grant import cgroup, perf, resctrl, tracing
+from castmates.grant import perf, resctrl
 from castmates.grant.perf import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
@@ -17,17 +17,17 @@ def give(
     must_be_root("doctor --grant")
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), say)
-    shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
+    shell = shell or (None if resctrl.has_scopes(grantee) else resctrl.calling_shell(grantee))
     with repair_lock("castmates doctor --grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
-        resctrl.give(granting, groups, default_group)
+        resctrl.give_groups(granting, groups, default_group)
         say(f"control groups, for {grantee.name}:")
-        cgroup.give(granting, shell)
+        resctrl.give_control_groups(granting, shell)
         say("perf events, for everybody:")
-        perf.give(granting)
+        perf.give_counting(granting)
         say(f"traces, for {grantee.name}:")
-        tracing.give(granting, everything_traced)
+        perf.give_tracing(granting, everything_traced)
     if granted():
         say(LASTS)
     if lacking := resctrl.not_given(grantee):

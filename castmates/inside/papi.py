@@ -12,8 +12,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
-from castmates.inside.readings import Reading, Refusal
-from castmates.inside.threads import for_every_thread, own_threads
+from castmates.inside.readings import Reading, Refusal, for_every_thread, own_threads
 from castmates.linux.perf_event import SOFTWARE, paranoid
 
 COMPONENT = b"perf_event"

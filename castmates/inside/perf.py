@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from castmates.inside.events import Event
-from castmates.inside.readings import NO_COUNT, WHOLE, Reading, Refusal
-from castmates.inside.threads import for_every_thread
+from castmates.inside.readings import NO_COUNT, WHOLE, Reading, Refusal, for_every_thread
 from castmates.linux.perf_event import AGAIN, PAUSE_S, Target, open_event, paranoid
 
 _TRY_NS = 300_000  # in which a group that fits is counted

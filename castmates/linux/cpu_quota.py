@@ -69,14 +69,15 @@ def _lacking_in_version_1(places: Sequence[Path]) -> str:
 def obstacle(home: Path) -> str:
     """Why the controller cannot be handed down to groups in this one of version 2, in a clause; "" where it can."""
     chain = _from_the_top(home)
-    if not chain or not _has_controller(chain[0]):
+    if not chain or CONTROLLER not in (read_text(chain[0] / "cgroup.controllers") or "").split():
         return f"the controller '{CONTROLLER}' is not in {(chain or [home])[0] / 'cgroup.controllers'}"
     if not os.access(home, os.W_OK):
         return f"this user may make no group in {home}; {AS_ROOT}"
     for file in still_to_hand_down(home):
         if not os.access(file, os.W_OK):
             return f"the controller '{CONTROLLER}' is not in {file}, which this user may not write; {AS_ROOT}"
-    if _keeps_to_itself(home):
+    # Check for processes in the group itself; the topmost one of a machine may have some.
+    if (home / "cgroup.type").exists() and bool(read_text(home / cgroups.PROCESSES)):
         return f"the kernel hands no controller down in {home}, because processes are in it; {AS_ROOT}"
     return ""
 
@@ -126,18 +127,9 @@ def throttling(group: Path) -> Throttling | None:
     return Throttling(counts.get("nr_periods", 0), counts["nr_throttled"], seconds)
 
 
-def _has_controller(group: Path) -> bool:
-    return CONTROLLER in (read_text(group / "cgroup.controllers") or "").split()
-
-
 def _from_the_top(group: Path) -> list[Path]:
     """Return the groups above this one as far as they are shown here, the topmost first, and the group itself."""
     return [folder for folder in (*reversed(group.parents), group) if (folder / HANDED_DOWN).exists()]
-
-
-def _keeps_to_itself(group: Path) -> bool:
-    """Check for processes in the group itself; the topmost one of a machine may have some."""
-    return (group / "cgroup.type").exists() and bool(read_text(group / cgroups.PROCESSES))
 
 
 # Weighs control groups against each other and against processes beside them, in either version of the controller.

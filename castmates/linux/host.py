@@ -1,5 +1,6 @@
 """What /proc shows of the machine as a whole; `root` may be a recorded tree, where anything may be missing."""
 
+import ctypes
 import os
 import re
 from collections.abc import Collection, Iterable
@@ -130,3 +131,24 @@ def has_capability(number: int, root: Path = HERE) -> bool:
     """Check whether this kernel knows a capability."""
     last = sysctl("kernel/cap_last_cap", root)
     return last is not None and last.isdecimal() and int(last) >= number
+
+
+# Mounts and unmounts a file system: mount(2) and umount2(2), which the standard library lacks.
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(kind: str, point: Path, options: str = "") -> None:
+    """Mount a file system that has no device; OSError explains why not."""
+    _check(_libc.mount(kind.encode(), bytes(point), kind.encode(), 0, options.encode() or None))
+
+
+def unmount(point: Path) -> None:
+    """Unmount what is mounted here; OSError explains why not."""
+    _check(_libc.umount2(bytes(point), 0))
+
+
+def _check(status: int) -> None:
+    if status:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -41,7 +41,9 @@ def others_in(gid: int, names: frozenset[str]) -> list[str]:
 
 def refuse_strangers(study: Path | None = None) -> None:
     """Refuse to run anything where another user could have put it: in this folder, or beside a study elsewhere."""
-    trusted = _trusted()
+    # Whoever runs this, root, and who has become root by sudo.
+    by_sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    trusted = {0, os.geteuid(), *([int(by_sudo)] if by_sudo.isdecimal() else [])}
     places = [Path().absolute()]
     places += [place for name in RUN for place in _tree(Path(name), 2)]
     places += [place for name in MADE for place in _tree(Path(name), 1)]
@@ -57,12 +59,6 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"uid {uid}"
-
-
-def _trusted() -> set[int]:
-    """Whoever runs this, root, and who has become root by sudo."""
-    by_sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
-    return {0, os.geteuid(), *([int(by_sudo)] if by_sudo.isdecimal() else [])}
 
 
 def _tree(top: Path, depth: int) -> Iterator[Path]:
@@ -112,3 +108,16 @@ def _refuse(places: Iterable[Path], trusted: set[int]) -> None:
         with suppress(FileNotFoundError):  # another sweep in this folder has just removed it
             if why := _why(place, trusted):
                 raise CastmatesError(f"{place} {why}.")
+
+
+# Reads and sets who may do what with a file or folder, as octal digits.
+
+
+def read_mode(path: Path) -> str:
+    """Return the permissions, such as 755."""
+    return f"{stat.S_IMODE(path.stat().st_mode):o}"
+
+
+def write_mode(path: Path, mode: str) -> None:
+    """Set them."""
+    path.chmod(int(mode, 8))

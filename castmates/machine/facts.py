@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux import cgroups, host, nvml, uncore_frequency
-from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
+from castmates.linux import cgroups, host, kernel_files, nvml
+from castmates.linux.kernel_files import CPU_DIR, HIGHEST, INITIAL, LOWEST, below, mounts, read_int, read_text
 from castmates.linux.owner import delegated_to, is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
-from castmates.linux.uncore_frequency import HIGHEST, INITIAL, LOWEST
 from castmates.machine import journal, probes, quirks
 from castmates.machine.probes import limited_memory
 from castmates.machine.quirks import latency_source
@@ -256,7 +255,7 @@ def uncore_clock(root: Path) -> dict[str, dict[str, int]] | None:
             for name in (LOWEST, HIGHEST, *INITIAL.values())
             if (khz := read_int(folder / name)) is not None
         }
-        for folder in uncore_frequency.domains(root)
+        for folder in kernel_files.domains(root)
     }
     return ranges or None
 

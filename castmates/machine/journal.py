@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from castmates.errors import CastmatesError
 from castmates.files import sync_folder
-from castmates.linux import capable_copy, cgroups, cpu_quota, file_mode, governor, msr, ownership
+from castmates.linux import capable_copy, cgroups, cpu_quota, governor, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import resctrl_state
@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
     resctrl_state.KIND: Kind(resctrl_state.read, resctrl_state.write, resctrl_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
-    "mode": Kind(file_mode.read, file_mode.write),
+    "mode": Kind(ownership.read_mode, ownership.write_mode),
     "capable-copy": Kind(capable_copy.read, capable_copy.write, lasts=True),
 }
 
@@ -143,7 +143,11 @@ class Journal:
         with self._writing() as file:
             for entry in self._append(file, changes, purpose):
                 try:
-                    _make(entry.change)
+                    kind, target = KINDS[entry.change.kind], Path(entry.change.target)
+                    kind.write(target, entry.change.new)
+                    if not kind.same(value := kind.read(target), entry.change.new):
+                        kind.write(target, entry.change.former)
+                        raise OSError(errno.EINVAL, f"the kernel took '{entry.change.new}' but reports '{value}'")
                 except OSError as error:
                     refused[entry.change.target] = error
                     self._undo_and_close(file, entry)
@@ -270,15 +274,6 @@ def _undo(entry: Entry) -> Undone:
     except OSError as error:
         return Undone(entry, "gone") if error.errno in GONE else Undone(entry, "failed", error.strerror or str(error))
     return Undone(entry, "restored")
-
-
-def _make(change: Change) -> None:
-    """Make a change, all of it or none."""
-    kind, target = KINDS[change.kind], Path(change.target)
-    kind.write(target, change.new)
-    if not kind.same(value := kind.read(target), change.new):
-        kind.write(target, change.former)
-        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but reports '{value}'")
 
 
 def _entries(text: bytes) -> dict[int, Entry]:

@@ -1,14 +1,16 @@
 """The knobs that a study may set: where each lies, what its words mean, and what to do where a machine lacks it."""
 
-from collections.abc import Collection, Iterable, Mapping
+import os
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import governor, host, msr, uncore_frequency
+from castmates.linux import governor, host, kernel_files, msr
 from castmates.linux.host import SYSCTL
-from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
-from castmates.linux.uncore_frequency import HIGHEST, INITIAL, LOWEST, STEP_KHZ
+from castmates.linux.kernel_files import CPU_DIR, HIGHEST, INITIAL, LOWEST, STEP_KHZ, read_int, read_text
 from castmates.machine.journal import KINDS, Change
 from castmates.machine.topology import parse_cpu_list, read_topology
 from castmates.study.cpus import format_cpu_list
@@ -46,7 +48,7 @@ def workqueues_away(root: Path, cpus: Collection[int]) -> list[Change]:
 
 def uncore_fixed(root: Path, word: str) -> list[Change]:
     """List how every clock domain of the uncore gets this clock: the highest, the lowest, or so many MHz."""
-    folders = uncore_frequency.domains(root)
+    folders = kernel_files.domains(root)
     if not folders:
         raise CastmatesError(
             f"{UNCORE} cannot be set here: the kernel shows no uncore clock (it takes an Intel server processor and "
@@ -233,7 +235,11 @@ class Knob:
             raise CastmatesError(f"{self.name} cannot be set here: {self.advice}; {LEAVE_OUT}.")
         wanted = switch.words[word] if switch.words else word
         for file in values:
-            offered = _offered(file)
+            # List the words that the kernel would take, where it lists them.
+            beside = read_text(file.with_name(OFFERS[file.name])) if file.name in OFFERS else None
+            text = beside if beside is not None else read_text(file) or ""
+            offered = text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []
+
             if offered and wanted not in offered:
                 raise CastmatesError(
                     f"{self.name} cannot be '{word}' here: {file} offers only {', '.join(offered)}; take one of them, "
@@ -316,8 +322,38 @@ def _change(knob: str, file: Path, was: str, wanted: str) -> Change:
     return Change(knob, governor.KIND, str(file), former, governor.with_any(wanted, former))
 
 
-def _offered(file: Path) -> list[str]:
-    """List the words that the kernel would take, where it lists them."""
-    beside = read_text(file.with_name(OFFERS[file.name])) if file.name in OFFERS else None
-    text = beside if beside is not None else read_text(file) or ""
-    return text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []
+# Holds the latency that CPUs may take to wake up: the kernel obeys as long as the device is open, and no longer.
+
+KNOB, DEVICE = "cpu_dma_latency", "dev/cpu_dma_latency"
+_NUMBER = struct.Struct("=i")
+
+
+@contextmanager
+def held(root: Path, microseconds: int) -> Iterator[dict[str, dict[str, str]]]:
+    """Ask for this latency until the end; what was in force and what is asked for go into the record.
+
+    It needs no journal: however this process ends, the kernel takes it back by itself.
+    """
+    file = root / DEVICE
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise _refusal(file, error) from None
+    try:
+        was = _ask(fd, file, microseconds)
+        yield {"before": {str(file): was}, "set": {str(file): str(microseconds)}}
+    finally:
+        os.close(fd)
+
+
+def _ask(fd: int, file: Path, microseconds: int) -> str:
+    try:
+        before = os.pread(fd, _NUMBER.size, 0)
+        os.pwrite(fd, _NUMBER.pack(microseconds), 0)
+    except OSError as error:
+        raise _refusal(file, error) from None
+    return str(_NUMBER.unpack(before)[0]) if len(before) == _NUMBER.size else "not shown"
+
+
+def _refusal(file: Path, error: OSError) -> CastmatesError:
+    return CastmatesError(f"{KNOB} cannot be set: {file}: {error.strerror}; run the study as root, {LEAVE_OUT}.")

@@ -92,7 +92,10 @@ def machine_lock(what: str, wait: bool = True, say: Say = print_progress, path: 
     path = path or lock_path()
     fd = _acquire(path, wait, say)
     try:
-        _write_holder(fd, what)
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        holder = json.dumps({"pid": os.getpid(), "user": _user(os.getuid()), "what": what, "since": since})
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, holder.encode() + b"\n", 0)
         yield
     finally:
         if fd in _held:  # not in a forked child that leaves our `with` block
@@ -195,13 +198,6 @@ def _is_still(fd: int, path: Path) -> bool:
     except FileNotFoundError:
         return False
     return os.path.samestat(there, os.fstat(fd))
-
-
-def _write_holder(fd: int, what: str) -> None:
-    since = datetime.now().astimezone().isoformat(timespec="seconds")
-    holder = json.dumps({"pid": os.getpid(), "user": _user(os.getuid()), "what": what, "since": since})
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, holder.encode() + b"\n", 0)
 
 
 def _user(uid: int | None) -> str:

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import governor
 from castmates.linux.host import DEFAULT_AFFINITY
 from castmates.linux.kernel_files import NOT_PERMITTED
-from castmates.machine import knobs, latency_hold
+from castmates.machine import knobs
 from castmates.machine.journal import Change, Journal
 from castmates.machine.knobs import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
@@ -78,8 +78,8 @@ def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> I
                 continue
             if knob == IRQ_AFFINITY:
                 record[knob] = preparing.send_away(cpus)
-            elif knob == latency_hold.KNOB:
-                record[knob] = held.enter_context(latency_hold.held(preparing.root, int(word)))
+            elif knob == knobs.KNOB:
+                record[knob] = held.enter_context(knobs.held(preparing.root, int(word)))
             else:
                 record[knob] = preparing.set(knob, word, cpus)
         preparing.say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in choices.words.items())}")

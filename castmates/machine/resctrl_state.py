@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import mount
+from castmates.linux import host
 from castmates.linux.kernel_files import Mount, mounts, read_text, write_kernel
 from castmates.machine.pqos_tool import Interface, Pqos, State, parse_state
 from castmates.study.cpus import format_cpu_list
@@ -105,13 +105,13 @@ def options_of(mounted: Mount) -> list[str]:
 def write_mount(point: Path, wanted: str) -> None:
     """Mount with these options, or unmount, which resets everything: never while anybody seems to use it."""
     if wanted != ABSENT:
-        mount.mount(FSTYPE, point, ",".join(wanted.split()[1:]))
+        host.mount(FSTYPE, point, ",".join(wanted.split()[1:]))
     elif left := groups_at(point):
         raise OSError(errno.EBUSY, f"to unmount would remove groups that are still there: {', '.join(left)}")
     elif not _is_full(point):
         raise OSError(errno.EBUSY, "to unmount would reset the masks of its default group, which somebody has set")
     else:
-        mount.unmount(point)
+        host.unmount(point)
 
 
 def groups_at(point: Path) -> list[str]:

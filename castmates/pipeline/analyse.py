@@ -13,15 +13,15 @@ import pandas as pd
 import scipy.special  # noqa: F401 (every interval needs it, in each of the processes that begin with what is read here)
 
 from castmates import plugins
-from castmates.analysis.effects.mask_stamp import as_one
 from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.stamps import as_one
 from castmates.analysis.effects.system import METRICS
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_level
+from castmates.analysis.explanations.evolution import COLUMNS
+from castmates.analysis.explanations.evolution import NAMES as STEP_NAMES
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.resources import NAMES, NEEDED
 from castmates.analysis.explanations.services import without_saturated
-from castmates.analysis.explanations.steps import COLUMNS
-from castmates.analysis.explanations.steps import NAMES as STEP_NAMES
 from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
@@ -36,19 +36,18 @@ from castmates.report.figures.drawing import draw_figures
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from castmates.results import launch_tables
-from castmates.results.asked import looks_before
 from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import facts_of_nodes
+from castmates.results.of_nodes import facts_of_nodes, looks_before
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of
 from castmates.study.masks import popcount
-from castmates.study.memory_peak import Peak
 from castmates.study.model import Study
+from castmates.study.named_for import Peak
 from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 

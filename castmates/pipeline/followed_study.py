@@ -15,7 +15,7 @@ from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_o
 from castmates.protocols import Say
 from castmates.results.named import default_study
 from castmates.study.model import Study, Workload
-from castmates.study.profile_keys import ProfileKeys
+from castmates.study.tracing_keys import ProfileKeys
 from castmates.study.trying import option_of
 from castmates.workloads import environments
 from castmates.workloads.attached.keras import XLA

@@ -26,7 +26,7 @@ from castmates.protocols import Say
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes.launch import clean_environment
 from castmates.workloads import environments, heartbeat
-from castmates.workloads.attached.status import VARIABLE as STATUS
+from castmates.workloads.attached.pulse import VARIABLE as STATUS
 
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the warm-up that show how long one takes; seconds of them at most
 UNFOLLOWED = 30.0  # seconds after which Python would have begun, …

@@ -16,10 +16,8 @@ from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read_windows
 from castmates.results.looks import CELLS, percent, read_adaptive_look, read_decisions, went_on
 from castmates.results.records import read_record
-from castmates.study.adaptive import Question, questions, reason
-from castmates.study.curves import curves
-from castmates.study.looks import needed, part_of
-from castmates.study.rounds import Cost, Decision, Spread, guessed_cost
+from castmates.study.curves import Question, curves, questions, reason
+from castmates.study.rounds import Cost, Decision, Spread, guessed_cost, needed, part_of
 from castmates.study.spec import PROTOCOL, UNMANAGED, Launch, Plan
 
 # Those of an adaptive study: which mixes go on, which cells of curves are added, and so which launches are needed.

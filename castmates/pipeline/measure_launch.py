@@ -20,11 +20,11 @@ from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.of_nodes import node_here, note_attempt, note_refusal
 from castmates.results.records import record_or_why, too_busy
-from castmates.runner import progress
-from castmates.runner.kinds import kind_of
+from castmates.runner import outcome as progress
+from castmates.runner.launch import kind_of
 from castmates.runner.outcome import Outcome
 from castmates.runner.staging import OtherNode, refuse_other_node
-from castmates.study.adaptive import as_launched
+from castmates.study.curves import as_launched
 from castmates.study.plan_text import Task, task_in
 from castmates.study.rounds import FIRST_LAUNCHES, undecided
 from castmates.study.spec import Launch, Member, Plan

@@ -30,7 +30,7 @@ from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.class_names import without_class
 from castmates.study.dials import dials_of
 from castmates.study.model import Study
-from castmates.study.place_keys import FEWEST_PAIRS
+from castmates.study.placement_keys import FEWEST_PAIRS
 from castmates.study.rounds import Cost, Spread
 from castmates.study.schedule import launch_priority
 from castmates.study.spec import UNMANAGED, Launch, Plan, Prediction

@@ -9,8 +9,9 @@ import pandas as pd
 from castmates.analysis.grouping.advice import Advice, FreshLosses, Origin, masks_of
 from castmates.analysis.grouping.problem import Group, Groups, Job, Problem, usual_groups
 from castmates.analysis.grouping.search import TIME_LIMIT, Solver, search
-from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.predicted import (
+    Loss,
+    Losses,
     MeasuredLosses,
     PredictedLosses,
     around_one_cache,
@@ -26,14 +27,12 @@ from castmates.results.plans import read_plan, with_rounds_of_pilot
 from castmates.results.records import read_json
 from castmates.results.tables import Tables
 from castmates.study import cpus
-from castmates.study.confirmation import FEWEST_LAUNCHES
+from castmates.study.confirmation import FEWEST_LAUNCHES, Together, group_study, group_study_name, studies_of
 from castmates.study.dials import dials_of
-from castmates.study.group_study import Together, group_study, group_study_name, studies_of
 from castmates.study.model import Workload
 from castmates.study.node_classes import parts_of
-from castmates.study.place_domains import domains_of
-from castmates.study.place_keys import PlaceKeys
 from castmates.study.placement.layout import Layout
+from castmates.study.placement_keys import PlaceKeys, domains_of
 from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.spec import Plan
 

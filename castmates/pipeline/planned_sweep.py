@@ -25,11 +25,10 @@ from castmates.results.records import remember_torn
 from castmates.results.tables import tables_of
 from castmates.results.traces import TRACES
 from castmates.study import schedule
-from castmates.study.looks import needed
 from castmates.study.machine_keys import MachineClass, SlurmKeys
 from castmates.study.plan_text import Fingerprints
 from castmates.study.profile_launches import identity_of
-from castmates.study.rounds import FIRST_LAUNCHES, without_decisions
+from castmates.study.rounds import FIRST_LAUNCHES, needed, without_decisions
 from castmates.study.spec import PROTOCOL, Launch, Plan
 from castmates.study.trace_launches import identity_of as trace_identity
 from castmates.study.trace_launches import trace_name

@@ -14,8 +14,8 @@ from castmates.results.find import Measured, find
 from castmates.results.folder import StudyFolder
 from castmates.results.published import Published, read_published, read_source
 from castmates.results.records import read_json
+from castmates.study.machine_keys import NodeFacts, difference, recorded
 from castmates.study.model import Study, Workload
-from castmates.study.node_facts import NodeFacts, difference, recorded
 from castmates.study.reading import read_keys
 from castmates.study.replaying import (
     LONGEST_NAME,

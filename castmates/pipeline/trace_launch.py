@@ -20,9 +20,8 @@ from castmates.results.traces import PATHS, room_for
 from castmates.runner.staging import refuse_other_node
 from castmates.runner.tracing.rounds import RAW
 from castmates.study.plan_text import Task, task_for
-from castmates.study.spec import Launch, Plan
+from castmates.study.spec import LATENCIES, STACKS, Launch, Plan
 from castmates.study.trace_launches import most_bytes, trace_name
-from castmates.study.tracing_design import LATENCIES, STACKS
 from castmates.timeline.queries.asking import views
 from castmates.timeline.queries.database import TraceFolder
 from castmates.timeline.tables import read_about

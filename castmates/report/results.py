@@ -11,15 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.mask_stamp import as_one, masks_stamp
-from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
+from castmates.analysis.effects.stamps import Stamp, as_one, masks_stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.files import written_text
 from castmates.report.figure_files import FigureFiles, drawn_figures, restricted, shown_part
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.results import launch_tables
-from castmates.results.asked import looks_before
 from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.contract import Table
@@ -30,7 +28,7 @@ from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_adaptive_looks, read_decisions, read_looks
 from castmates.results.looks import Look as AdaptiveLook
-from castmates.results.of_nodes import facts_of_nodes
+from castmates.results.of_nodes import facts_of_nodes, looks_before
 from castmates.results.plans import analysed, read_plan
 from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
@@ -41,7 +39,7 @@ from castmates.study.node_classes import parts_of
 from castmates.study.partitions.partitions import masked
 from castmates.study.reading import read_keys
 from castmates.study.rounds import Decision
-from castmates.study.services import service_workloads
+from castmates.study.scenes import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
 NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), launches=())

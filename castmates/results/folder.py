@@ -87,7 +87,7 @@ class StudyFolder:
 
     def measured(self, plan: "Plan") -> "Plan":
         """The plan with those of its launches that are measured."""
-        from castmates.study.looks import part_of
+        from castmates.study.rounds import part_of
 
         for cohort in {launch.cohort.id for launch in plan.launches}:
             self._named(cohort)

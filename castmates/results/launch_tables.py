@@ -118,7 +118,14 @@ def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | 
     # Names are read as a few and their places, also where they are wanted in every row: none is made twice.
     names = [column for column, kind in LAUNCH_TABLES[name].items() if kind == "str"]
     try:
-        _check(file)
+        # Refuse a table whose bytes are not those that were written.
+        about, folder = os.stat(file), file.parent  # noqa: PTH116 (thousands of them)
+        is_bundle = folder.parent.name == BUNDLES
+        digests = bundle_list(folder).get(DIGESTS) if is_bundle else table_digests(folder)
+        if digests is None:
+            regular(file).close()
+        elif _digest(str(file), about.st_mtime_ns, about.st_size) != digests.get(file.name):
+            raise Unreadable("its bytes are not those that were written")
         with ParquetFile(file, pre_buffer=False, read_dictionary=names) as opened:
             if name == NEEDED and (
                 lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names)
@@ -134,17 +141,6 @@ def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | 
         raise _unreadable(file, problem) from None
     except (*ODD, pa.ArrowException) as problem:
         raise _unreadable(file, problem) from None
-
-
-def _check(file: Path) -> None:
-    """Refuse a table whose bytes are not those that were written."""
-    about, folder = os.stat(file), file.parent  # noqa: PTH116 (thousands of them)
-    is_bundle = folder.parent.name == BUNDLES
-    digests = bundle_list(folder).get(DIGESTS) if is_bundle else table_digests(folder)
-    if digests is None:
-        regular(file).close()
-    elif _digest(str(file), about.st_mtime_ns, about.st_size) != digests.get(file.name):
-        raise Unreadable("its bytes are not those that were written")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -7,10 +7,9 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.files import AGAIN, mapping_if_there, mapping_of, understanding
 from castmates.results.folder import StudyFolder
-from castmates.study.adaptive import look_before, skipped_at
-from castmates.study.looks import reached_words, until_nobody_goes_on
+from castmates.study.curves import look_before, skipped_at
 from castmates.study.plan_text import Task
-from castmates.study.rounds import Decision, with_skipped
+from castmates.study.rounds import Decision, reached_words, until_nobody_goes_on, with_skipped
 from castmates.study.spec import PROTOCOL, Launch, Plan
 
 Look = Mapping[str, Any]  # wanted_pct; reached: for each cohort how precise it is, and whether it goes on

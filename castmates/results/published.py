@@ -10,7 +10,6 @@ from urllib.parse import unquote
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, sha256_of, why, written_text
 from castmates.results.columns.launch import RECORD
-from castmates.results.crate import DATA, MACHINE, METADATA, PLAN, STUDY, TABLES, WORKLOADS
 from castmates.results.find import NEEDED, Measured, find, read_measured
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
@@ -21,6 +20,15 @@ from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# The names of a published study in its crate, which `castmates paper` writes and `castmates sweep --replay` reads.
+
+METADATA = "ro-crate-metadata.json"
+PLAN, MACHINE = "plan.json", "machine.json"
+DATA, TABLES = "data", "tables"  # the study's tables in a crate, and in the folder of its results
+REPLAY = "replay"  # the folder with what the study needs to be measured by others
+STUDY, WORKLOADS = f"{REPLAY}/study.yaml", f"{REPLAY}/workloads/published.yaml"
 
 
 ARCHIVES = (".zip", ".gz", ".xz", ".tar", ".tgz")

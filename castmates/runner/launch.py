@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -18,18 +18,20 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.results.columns.parquet import load_ahead
-from castmates.runner import progress
+from castmates.runner import outcome as progress
+from castmates.runner import record
+from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
-from castmates.runner.kinds import kind_of
-from castmates.runner.outcome import LaunchKind, Outcome
-from castmates.runner.processes import isolation, starts
-from castmates.runner.processes.launch import WorkloadFailed
+from castmates.runner.outcome import LaunchKind, Measured, Outcome
+from castmates.runner.processes import quotas, starts
+from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
-from castmates.runner.rounds import eviction
-from castmates.runner.rounds.hardware import Hardware
-from castmates.runner.rounds.prefetch_witness import PrefetchWitness
-from castmates.runner.rounds.quota_witness import QuotaWitness
+from castmates.runner.profiles import rounds
+from castmates.runner.rounds import stage as eviction
+from castmates.runner.rounds.hardware import Hardware, processor_record
+from castmates.runner.rounds.round import measure_rounds
+from castmates.runner.rounds.witnesses import PrefetchWitness, QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_too_little
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Launch
@@ -74,11 +76,11 @@ def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callab
     outcome, launch = kind.outcome, kind.launch
     refuse_hopeless(_cache_request(launch))
     if launch.design.prepare.cpuset:
-        isolation.refuse_several_cpus(launch.cohort)
+        quotas.refuse_several_cpus(launch.cohort)
     with (
         guarded() as warden,
         _knobs(launch, warden, say) as outcome.prepared,
-        isolation.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
+        quotas.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
         _aside(launch) as outcome.runner_cpus,
         on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
         kind.guarded(stage),
@@ -93,7 +95,7 @@ def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callab
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
-                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
+                outcome.prepared |= {quotas.KNOB: partition} if partition else {}
                 kind.observe(stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
@@ -134,7 +136,7 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (launch.number - 1) * launch.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
-    if isolation.wanted(launch.cohort):
+    if quotas.wanted(launch.cohort):
         hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
     if any(share.quota for scene in launch.cohort.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
@@ -178,3 +180,52 @@ def _cpus(launch: Launch) -> set[int]:
 
 def _purpose(launch: Launch) -> str:
     return f"launch {launch.path} of study {launch.study}"
+
+
+# The kinds of launches: one that measures, one that profiles, one that traces.
+
+
+class Measure(LaunchKind[Measured]):
+    """Rounds of scenes are measured."""
+
+    Outcome = Measured
+
+    def prepare(self, members: Sequence[Start], channels: Path) -> None:
+        """Give the lead its page."""
+        if self.launch.design.counters.profile:
+            rounds.offer(members[0], channels)
+
+    def observe(self, stage: LiveStage, say: Say) -> None:
+        """Do what the launch is for."""
+        measure_rounds(self.outcome, stage, say)
+        self.outcome.processor = processor_record(stage.hardware.allocator, self.launch)
+        measure_after_rounds(self.outcome, stage, say)
+
+    @staticmethod
+    def write(outcome: Measured, folder: Path) -> None:
+        """Write the files of the launch."""
+        record.write(outcome, folder)
+
+    @staticmethod
+    def words(outcome: Measured) -> str:
+        """Say what it came to."""
+        if not outcome.rounds:
+            return (
+                "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
+                "this again"
+            )
+        rejected = sum(bool(window.reasons) for window in outcome.windows)
+        return f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s"
+
+
+def kind_of(launch: Launch) -> type[LaunchKind[Any]]:
+    """Return the kind of a launch; one that measures need not import what traces."""
+    if launch.design.profiling is not None:
+        from castmates.runner.profiles.kind import Profile
+
+        return Profile
+    if launch.design.tracing is not None:
+        from castmates.runner.tracing.kind import Trace
+
+        return Trace
+    return Measure

@@ -31,12 +31,12 @@ from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Measured, Outcome
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds import eviction, lead_in
+from castmates.runner.rounds import lead_in, stage
 from castmates.runner.rounds.hardware import SCHEMATA, number_of_ways
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.phases import Joined, join, range_rows, ranges_are_kept
 from castmates.runner.rounds.window import Services
-from castmates.study.adaptive import scenes_measured
+from castmates.study.curves import scenes_measured
 from castmates.study.reasons import reason_columns
 from castmates.workloads import identity
 
@@ -276,7 +276,7 @@ def _about(outcome: Measured) -> dict[str, Any]:
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
         "reading": outcome.reading,
-        "eviction": eviction.reached(outcome.emptied) | lead_in.reached(outcome.led_in),
+        "eviction": stage.reached(outcome.emptied) | lead_in.reached(outcome.led_in),
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "costs": outcome.costs,

@@ -32,7 +32,7 @@ def _phases(plan: "Plan") -> bool:
 
 
 def _watched(plan: "Plan") -> bool:
-    from castmates.study.class_caches import is_watched
+    from castmates.study.node_classes import is_watched
 
     return is_watched(plan) and _design(lambda design: design.monitor > 0)(plan)
 

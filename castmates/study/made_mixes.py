@@ -15,7 +15,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.reading import did_you_mean
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Drawn, DrawnMix, MixSet, Variant
-from castmates.study.variant_keys import VariantKeys
+from castmates.study.workload_keys import VariantKeys
 
 SHOWN = 3  # mixes that a remark names
 _OF_NONE = Terms(0, (), (), range(0))

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.class_names import without_class
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Kind, MadeMix, Mitigated
 from castmates.study.model import Study
+from castmates.study.partition_keys import CacheKeys, Sweep
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import isolates, partitions
-from castmates.study.place_keys import design
 from castmates.study.placement.layout import Layout
+from castmates.study.placement_keys import design
 from castmates.study.spec import UNMANAGED, Member, Mitigation, Mix, Partition, Share
 
 # The mixes that a study asks for, in all their arrangements, before anybody has a seat.

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from castmates.study.cache_keys import Rates, Ways, one_or_list
+from castmates.study.partition_keys import Rates, Ways, one_or_list
 from castmates.study.written import LOSS, Name, Written
 
 Distance = Literal["smt", "core", "llc", "socket", "other-socket"]  # nearest first

@@ -11,7 +11,6 @@ from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
 from castmates.study.last_level import CachePlace, last_level, shortened, sized_workload
-from castmates.study.memory_peak import Peak
 from castmates.study.mitigations import (
     Ground,
     Tried,
@@ -23,7 +22,7 @@ from castmates.study.mitigations import (
     without_prefetching,
 )
 from castmates.study.model import Prepare, Study, Workload
-from castmates.study.named_for import cautions
+from castmates.study.named_for import Peak, cautions
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, antagonists_apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout

@@ -12,7 +12,6 @@ from pydantic import (
 )
 
 from castmates.study.budget_keys import Budget, Limits
-from castmates.study.cache_keys import CacheKeys, RecommendKeys
 from castmates.study.counter_keys import CounterKeys
 from castmates.study.finding_rules import RuleFiles
 from castmates.study.machine_keys import Machine, OneClass, refusal
@@ -20,12 +19,13 @@ from castmates.study.machine_keys import Prepare as Prepare
 from castmates.study.mix_keys import ArrangedMix, Mitigated, MixesKey, MixSets
 from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
-from castmates.study.patterns import Line
-from castmates.study.place_keys import PlaceKeys, PredictKeys
-from castmates.study.profile_keys import ProfileKeys, TraceKeys, recordable, traceable
-from castmates.study.variant_keys import Npb, Parsec, Spec2017, VariantKeys
+from castmates.study.partition_keys import CacheKeys, RecommendKeys
+from castmates.study.placement_keys import PlaceKeys, PredictKeys
+from castmates.study.tracing_keys import ProfileKeys, TraceKeys, recordable, traceable
+from castmates.study.workload_keys import Npb, Parsec, Spec2017, VariantKeys
 from castmates.study.written import (
     Amount,
+    Line,
     Name,
     Option,
     OptionName,

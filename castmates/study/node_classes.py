@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from castmates.errors import CastmatesError
+from castmates.study.cache import Cache
 from castmates.study.class_names import named, without_class, workload_of
 from castmates.study.mixes import Mixes
 from castmates.study.remarks import MIXES, Remark
@@ -163,3 +164,18 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "traces": tuple(launch for launch in plan.traces if launch.cohort.machine == name),
     }
     return plan.model_copy(update=changes)
+
+
+# The last-level caches of a plan: one without classes of nodes, else one for each class.
+
+
+def cache_of(plan: Plan, machine: str) -> Cache | None:
+    """The cache that partitions were made for on a class of nodes, "" without classes; None where there are none."""
+    caches = {each.name: each.cache for each in plan.machines}
+    return caches.get(machine, plan.cache)
+
+
+def is_watched(plan: Plan) -> bool:
+    """Whether a machine of the plan reports what its last-level caches hold."""
+    caches = [plan.cache, *(machine.cache for machine in plan.machines)]
+    return any(cache is not None and cache.events for cache in caches)

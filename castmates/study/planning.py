@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.study.curves import measured_later
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
-from castmates.study.place_keys import design
+from castmates.study.placement_keys import design
 from castmates.study.profile_launches import profile_launches
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, UNDECIDED, first_rounds
 from castmates.study.scenes import Room, cohorts, scenes_of

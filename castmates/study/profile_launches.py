@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from castmates.study.model import Study
-from castmates.study.profile_keys import ProfileKeys
 from castmates.study.spec import Cohort, Counting, Design, Launch, Plan, Profiling
+from castmates.study.tracing_keys import ProfileKeys
 from castmates.study.written import bytes_of
 
 

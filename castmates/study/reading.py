@@ -1,15 +1,22 @@
 """YAML text -> checked models; every error is a sentence that names file, line and key."""
 
 import difflib
+import json
 import re
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, NoDefault
+from pydantic_core import SchemaSerializer
+from pydantic_core.core_schema import WithDefaultSchema
 
 from castmates.errors import CastmatesError
-from castmates.study.written import BY_HAND
+from castmates.study.finding_rules import FindingRules
+from castmates.study.model import Catalogue, Study
+from castmates.study.placement_keys import PlaceKeys
+from castmates.study.written import BY_HAND, Written
 
 Model = TypeVar("Model", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -206,7 +213,7 @@ def _sentences(problem: ValidationError, model: type[BaseModel], lines: dict[Pat
             continue
         reported.add(path)
         line = lines.get(path) or lines.get(path[:-1]) or 1
-        key = _dotted(path)
+        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path) or "the file"
         yield f"{file}, line {line}: {_sentence(error, key, path, model)}"
 
 
@@ -280,10 +287,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f", did you mean '{near[0]}'?" if near else ""
 
 
-def _dotted(path: Path) -> str:
-    return ".".join(str(part + 1) if isinstance(part, int) else part for part in path) or "the file"
-
-
 def _some(model: type[BaseModel]) -> str:
     return ", ".join(list(model.model_fields)[:3])
 
@@ -295,3 +298,32 @@ def _kind(data: object) -> str:
 def _shown(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{_kind(value)} of {len(text)} characters"
+
+
+# JSON Schemas of the YAML files, for editors; `make schemas` writes them, a test shows when they are stale.
+
+SCHEMAS: dict[str, type[Written]] = {
+    "study.schema.json": Study,
+    "catalogue.schema.json": Catalogue,
+    "place.schema.json": PlaceKeys,
+    "findings.schema.json": FindingRules,
+}
+
+
+class _Schema(GenerateJsonSchema):
+    """Schemas whose defaults are as people write them; those of keys below a key stand there alone."""
+
+    def get_default_value(self, schema: WithDefaultSchema) -> Any:  # noqa: ANN401 (as pydantic has it)
+        default = super().get_default_value(schema)
+        if isinstance(default, BaseModel) and not default.model_fields_set:
+            return NoDefault
+        if not isinstance(default, float | tuple):
+            return default
+        return SchemaSerializer(schema["schema"]).to_python(default, mode="json", context=BY_HAND)
+
+
+def schema_text(name: str) -> str:
+    """The schema file of this name, as text."""
+    known = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:castmates:{name}"}
+    schema = known | SCHEMAS[name].model_json_schema(schema_generator=_Schema)
+    return json.dumps(schema, indent=2) + "\n"

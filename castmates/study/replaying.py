@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import yaml
 
-from castmates.study.cache_keys import RecommendKeys
 from castmates.study.confirmation import at_defaults
 from castmates.study.mitigations import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
-from castmates.study.place_keys import PlaceKeys
+from castmates.study.partition_keys import RecommendKeys
+from castmates.study.placement_keys import PlaceKeys
 from castmates.study.spec import Cohort, Launch, Plan
 
 FEWEST_LAUNCHES = 3  # below it there is no interval between launches, and no effect can agree

@@ -1,14 +1,44 @@
 """The scenes of a cohort: the baselines once, then each mix, then each mix under its partitions."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
-from castmates.study import evictors
 from castmates.study.budget_keys import Budget
 from castmates.study.cpus import name_of
 from castmates.study.schedule import turns_of
 from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Plan, Scene, Share
+
+# How much memory it takes to empty the last-level caches of a cohort with way masks; it is in no member's need.
+
+CACHE_TIMES = 2  # the size of a cache, or of a part that one memory node fills, that is written in a pass
+
+
+@dataclass(frozen=True)
+class CachePart:
+    """What of a last-level cache one memory node fills."""
+
+    llc: int
+    node: int | None  # None where the cache is not divided
+    cpus: frozenset[int]
+    bytes: int
+
+
+def evictors_are_needed(shares: Iterable[Share]) -> bool:
+    """Whether some of these are way masks, so that what lies in the caches could differ between partitions."""
+    return any(share.ways is not None or share.code is not None for share in shares)
+
+
+def memory_to_evict(parts: Iterable[CachePart], members: Sequence[Member]) -> int:
+    """The bytes that are written, each of them into separate memory, for the caches of these members."""
+    cpus = {cpu for member in members for cpu in member.cpus}
+    bound = {node for member in members for node in member.nodes}
+    known = list(parts)
+    used = {part.llc for part in known if part.cpus & cpus}
+    return CACHE_TIMES * sum(
+        part.bytes for part in known if part.llc in used and (part.cpus & cpus or part.node in bound)
+    )
 
 
 def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member], antagonists_alone: bool = True) -> tuple[Scene, ...]:
@@ -117,7 +147,7 @@ class Room:
     bytes: int | None = None  # None where it is not known: everything fits
     needs: Mapping[str, int] = field(default_factory=dict)  # by workload
     groups: int | None = None  # a member under partitions takes one; None where there is no end of them
-    caches: Sequence[evictors.Part] = ()  # which are emptied under way masks
+    caches: Sequence[CachePart] = ()  # which are emptied under way masks
 
 
 def cohorts(
@@ -130,7 +160,11 @@ def cohorts(
     """
     drafts: list[list[Mix]] = []
     for mix in mixes:
-        _must_fit(mix, members, room)
+        if why := lacks_memory(mix, members, room):
+            raise CastmatesError(
+                f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
+                "'memory' in the catalogue."
+            )
         for place, cohort in enumerate(drafts):
             if _may_share([*cohort, mix], members, budget, rounds, room):
                 drafts[place] = [*cohort, mix]
@@ -189,15 +223,7 @@ def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> 
 
 def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
     shares = (share for mix in mixes for partition in mix.partitions for share in partition.shares)
-    return evictors.memory(room.caches, _members_of(mixes, members)) if evictors.are_needed(shares) else 0
-
-
-def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
-    if why := lacks_memory(mix, members, room):
-        raise CastmatesError(
-            f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
-            "'memory' in the catalogue."
-        )
+    return memory_to_evict(room.caches, _members_of(mixes, members)) if evictors_are_needed(shares) else 0
 
 
 def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:
@@ -213,3 +239,40 @@ def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:
         f"takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of the memory that may "
         f"be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB"
     )
+
+
+# Which members of a plan are open-loop services, under which load, and which are one service at several loads.
+
+LOAD = "--load"
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KM]?)")
+_FACTORS = {"": 1.0, "K": 1e3, "M": 1e6}
+
+
+def service_members(plan: Plan) -> dict[str, Member]:
+    """The services of a plan, by the member's name."""
+    return {member.name: member for cohort in plan.cohorts for member in cohort.members if member.requests}
+
+
+def service_workloads(plan: Plan) -> set[str]:
+    """The workloads that are services."""
+    return {member.workload for member in service_members(plan).values()}
+
+
+def load_of(member: Member) -> float | None:
+    """Requests a second that its command offers; None where that is not known."""
+    words = [*member.command, ""]
+    found = _NUMBER.fullmatch(words[words.index(LOAD) + 1]) if LOAD in words else None
+    return float(found[1]) * _FACTORS[found[2]] if found else None
+
+
+def same_service(member: Member) -> tuple[object, ...]:
+    """What members have in common that differ in their load alone."""
+    return _without_load(member.command), member.content, member.cpus, tuple(sorted(member.variables.items()))
+
+
+def _without_load(command: Sequence[str]) -> tuple[str, ...]:
+    words = list(command)
+    if LOAD in words:
+        at = words.index(LOAD)
+        del words[at : at + 2]
+    return tuple(words)

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from castmates.errors import CastmatesError
 from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.model import Study
-from castmates.study.profile_keys import TraceKeys
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene
-from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
+from castmates.study.spec import MOST_SAMPLED, SAMPLED, UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene, Tracing
+from castmates.study.tracing_keys import TraceKeys
 from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it

@@ -47,7 +47,8 @@ def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[s
     differences: list[tuple[str, str, str]] = []
     options, work = dict(workload.options), 1.0
     for option, asked in change.options.items():
-        before = _now(workload, option, usual)
+        written = option_of(workload.words, option)
+        before = written if written is not None else workload.options.get(option, usual.get(option))
         value = _value(name, option, asked, before, workload.cores)
         if str(value) == str(before):
             continue
@@ -65,11 +66,6 @@ def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[s
     variables, cores = workload.variables | change.variables, change.cores or workload.cores
     new = workload.model_copy(update={"options": options, "variables": variables, "cores": cores})
     return ChangedLead(new, tuple(differences), work)
-
-
-def _now(workload: Workload, option: str, usual: Mapping[str, Word]) -> Word | None:
-    written = option_of(workload.words, option)
-    return written if written is not None else workload.options.get(option, usual.get(option))
 
 
 def _value(name: str, option: str, asked: Value, before: Word | None, cores: int) -> Word:

@@ -19,7 +19,7 @@ from castmates.files import cache_folder
 from castmates.pipeline.snakemake import closing_text
 from castmates.project import Project
 from castmates.results.looks import read_adaptive_looks
-from castmates.study.adaptive import sentences
+from castmates.study.curves import sentences
 from castmates.study.spec import Launch, Plan
 from castmates.terminal import words
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, RECORDING, Apart, Failures, Job, Recording

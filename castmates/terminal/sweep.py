@@ -14,11 +14,11 @@ from typing import Any, Literal
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
-from castmates.runner.progress import VARIABLE
+from castmates.runner.outcome import VARIABLE
 from castmates.study.spec import Launch
 from castmates.terminal.preview.duration import ANALYSIS
 
-# The notes that launches send between their rounds (castmates/runner/progress.py).
+# The notes that launches send between their rounds (castmates/runner/outcome.py).
 
 LONGEST = 65536  # bytes
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.explanations.framework_layers import decisive_kind, torch_place
-from castmates.analysis.explanations.layers import RUNTIME, layer_place
+from castmates.analysis.explanations.layers import RUNTIME, decisive_kind, layer_place, torch_place
 from castmates.errors import CastmatesError
 from castmates.traces.devices import Memory
 from castmates.traces.json_events import WHAT, Event, Events

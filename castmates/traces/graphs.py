@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from castmates.analysis.dataflow.graph import in_order
-from castmates.analysis.dataflow.work import HANDLE, Node, Tensor
+from castmates.analysis.dataflow.work import HANDLE, Node, Tensor, in_order
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.traces.operations import identity

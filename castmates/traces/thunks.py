@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from castmates.analysis.explanations.framework_layers import jax_place
-from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, LayerPlace, layer_place
+from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, LayerPlace, jax_place, layer_place
 from castmates.traces import wire
 from castmates.traces.operations import (
     BETWEEN,

@@ -16,7 +16,7 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.workloads import python_environment, sources
-from castmates.workloads.attached.functions import VARIABLE
+from castmates.workloads.attached.keras import VARIABLE
 from castmates.workloads.native import build as native_build
 
 NATIVE = "native"

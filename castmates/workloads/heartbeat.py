@@ -6,6 +6,7 @@ The layout and the rules are described, for any language, in docs/heartbeat.md.
 import mmap
 import os
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -24,6 +25,8 @@ _STATE_AT = 4  # in 4-byte words
 _PID_AT = 5
 _HEAD_AT = 3  # in 8-byte words
 _FIRST_WORD = 8
+
+Check = Callable[["str | os.PathLike[str]", bytes, int], None]  # of a file, its first bytes and its size
 
 
 class HeartbeatError(ValueError):
@@ -50,7 +53,7 @@ class Beats:
 
 def create(path: str | os.PathLike[str], capacity: int = CAPACITY) -> None:
     """Make an empty heartbeat file for one workload."""
-    if not _is_capacity(capacity):
+    if not is_capacity(capacity):
         raise HeartbeatError(f"The heartbeat capacity must be a power of two from 2 on, but is {capacity}.")
     try:
         with Path(path).open("xb") as file:
@@ -117,15 +120,54 @@ class Writer:
             self._states[_STATE_AT] = state
 
 
-class Reader:
+class Ring:
+    """The reading end of a ring of records in shared memory, whose writer goes on meanwhile."""
+
+    def __init__(self, memory: mmap.mmap, head_at: int, capacity: int, records_at: int, record_bytes: int) -> None:
+        self.record_bytes = record_bytes
+        self._memory, self._head_at, self._capacity, self._records_at = memory, head_at, capacity, records_at
+        self._words = memoryview(memory).cast("Q")
+
+    @property
+    def head(self) -> int:
+        """How many records were ever written."""
+        return int(self._words[self._head_at])
+
+    def copied(self, since: int) -> tuple[bytes, int, int]:
+        """Copy the records from number `since` on; with them, where to go on, and how many it came too late for."""
+        head = self.head
+        first = self._oldest_safe(since, head)
+        data = self._copy(first, head)
+        # The writer went on meanwhile: what it may have overwritten is dropped.
+        safe = min(self._oldest_safe(first, self.head), head)
+        return data[self.record_bytes * (safe - first) :], head, safe - since
+
+    def close(self) -> None:
+        """Let go of the file; safe to call twice."""
+        self._words.release()
+        self._memory.close()
+
+    def _oldest_safe(self, since: int, head: int) -> int:
+        """Number the oldest record that the writer cannot be touching while `head` records are published."""
+        return max(since, head - self._capacity + 1)
+
+    def _copy(self, first: int, head: int) -> bytes:
+        """Copy records first to head-1, which may wrap round the end of the file once."""
+        start, count = first % self._capacity, head - first
+        until_end, size = min(count, self._capacity - start), self.record_bytes
+        begin = self._records_at + size * start
+        tail = self._memory[begin : begin + size * until_end]
+        return tail + self._memory[self._records_at : self._records_at + size * (count - until_end)]
+
+
+class Reader(Ring):
     """The runner's end; it may attach at any time and never disturbs the writer."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        memory = _map(path, writable=False)
+        super().__init__(memory, _HEAD_AT, _capacity(memory), _RECORDS_AT, _RECORD.size)
         self._path = path
-        self._memory = _map(path, writable=False)
-        self._words = memoryview(self._memory).cast("Q")
-        self._states = memoryview(self._memory).cast("I")
-        self._capacity = _capacity(self._memory)
+        self._states = memoryview(memory).cast("I")
 
     @property
     def state(self) -> State:
@@ -140,11 +182,6 @@ class Reader:
         """The process that writes, or 0 before it has opened the file."""
         return self._states[_PID_AT]
 
-    @property
-    def head(self) -> int:
-        """How many records were ever written."""
-        return self._words[_HEAD_AT]
-
     def beats(self, since: int = 0) -> Beats:
         """Read the records from number `since` on; pass the result's `head` as the next `since`."""
         head = self.head
@@ -152,18 +189,13 @@ class Reader:
             raise HeartbeatError(
                 f"The heartbeat file {self._path} holds {head} records, so there is no record {since} to go on from."
             )
-        first = self._oldest_safe(since, head)
-        copied = self._copy(first, head)
-        # The writer went on meanwhile: what it may have overwritten is dropped.
-        safe = min(self._oldest_safe(first, self.head), head)
-        records = list(_RECORD.iter_unpack(copied[_RECORD.size * (safe - first) :]))
-        return Beats(records, head, safe - since)
+        data, head, lost = self.copied(since)
+        return Beats(list(_RECORD.iter_unpack(data)), head, lost)
 
     def close(self) -> None:
         """Let go of the file; safe to call twice."""
-        self._words.release()
         self._states.release()
-        self._memory.close()
+        super().close()
 
     def __enter__(self) -> "Reader":
         return self
@@ -173,32 +205,24 @@ class Reader:
     ) -> None:
         self.close()
 
-    def _oldest_safe(self, since: int, head: int) -> int:
-        """Number the oldest record that the writer cannot be touching while `head` records are published."""
-        return max(since, head - self._capacity + 1)
 
-    def _copy(self, first: int, head: int) -> bytes:
-        """Copy the slots of records first to head-1, which may wrap round the end of the file once."""
-        start, count = first % self._capacity, head - first
-        until_end = min(count, self._capacity - start)
-        size = _RECORD.size
-        begin = _RECORDS_AT + size * start
-        tail = self._memory[begin : begin + size * until_end]
-        return tail + self._memory[_RECORDS_AT : _RECORDS_AT + size * (count - until_end)]
+def map_file(
+    path: str | os.PathLike[str], what: str, check: Check, error: type[ValueError], *, writable: bool
+) -> mmap.mmap:
+    """Map a file into memory after a check of its header and size; `error` says why it cannot be opened."""
+    try:
+        with Path(path).open("r+b" if writable else "rb") as file:
+            head, size = file.read(_RECORDS_AT), os.fstat(file.fileno()).st_size
+            check(path, head, size)
+            if writable:  # all pages now, so that no record meets a page fault
+                return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    except OSError as problem:
+        raise error(f"Cannot open the {what} file {path}: {problem.strerror}.") from problem
 
 
 def _map(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
-    """Map a heartbeat file into memory after checking that it is one."""
-    try:
-        with Path(path).open("r+b" if writable else "rb") as file:
-            head = file.read(_HEADER.size)
-            size = os.fstat(file.fileno()).st_size
-            _check(path, head, size)
-            if writable:  # all pages now, so that no beat meets a page fault
-                return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
-            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise HeartbeatError(f"Cannot open the heartbeat file {path}: {error.strerror}.") from error
+    return map_file(path, "heartbeat", _check, HeartbeatError, writable=writable)
 
 
 def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
@@ -207,19 +231,20 @@ def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
         raise HeartbeatError(
             f"{path} is not a Castmates heartbeat file: set {VARIABLE} to one that the runner made, or unset it."
         )
-    _, version, capacity, *_ = _HEADER.unpack(header)
+    _, version, capacity, *_ = _HEADER.unpack_from(header)
     if version != VERSION:
         raise HeartbeatError(
             f"The heartbeat file {path} has version {version} and this module reads version {VERSION}: "
             "use the same Castmates for the runner and the workload."
         )
-    if not _is_capacity(capacity) or size != _RECORDS_AT + _RECORD.size * capacity:
+    if not is_capacity(capacity) or size != _RECORDS_AT + _RECORD.size * capacity:
         raise HeartbeatError(
             f"The heartbeat file {path} is damaged: {size} bytes do not fit its capacity of {capacity} records."
         )
 
 
-def _is_capacity(capacity: int) -> bool:
+def is_capacity(capacity: int) -> bool:
+    """Whether a ring can have so many records: a power of two."""
     return 2 <= capacity < 2**32 and capacity & (capacity - 1) == 0
 
 

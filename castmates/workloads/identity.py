@@ -113,7 +113,15 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     if not WRAPPER.fullmatch(program):
         # Who names a file means that file, which may be a stranger's: it would have to be run to show what it is.
         return "" if "/" in program else _foreign(program, package, path)
-    return _lack_of_wrapped(command, package, path)
+    # The same where the program is started by another one, such as a shell: only the package shows which it is.
+    asked = [found for word in command for found in ASKED.findall(word)]
+    for whom, what in asked:
+        if shutil.which(whom, path=path) is None or not _knows(whom, what):
+            return f"there is no program '{what}'"
+    wanted, everywhere = program_of(package) or package, os.pathsep.join([path, GAMES])
+    if shutil.which(wanted, path=everywhere):
+        return _foreign(wanted, package, everywhere)
+    return "" if asked or _has_package(package) else f"there is no program '{package}'"
 
 
 def _lack_of_service(command: Sequence[str], package: str | None, path: str) -> str:
@@ -126,18 +134,6 @@ def _lack_of_service(command: Sequence[str], package: str | None, path: str) -> 
     if shutil.which(program, path=everywhere) is None:
         return f"there is no program '{program}'"
     return _foreign(program, package, everywhere) if package else ""
-
-
-def _lack_of_wrapped(command: Sequence[str], package: str, path: str) -> str:
-    """The same where the program is started by another one, such as a shell: only the package shows which it is."""
-    asked = [found for word in command for found in ASKED.findall(word)]
-    for whom, what in asked:
-        if shutil.which(whom, path=path) is None or not _knows(whom, what):
-            return f"there is no program '{what}'"
-    wanted, everywhere = program_of(package) or package, os.pathsep.join([path, GAMES])
-    if shutil.which(wanted, path=everywhere):
-        return _foreign(wanted, package, everywhere)
-    return "" if asked or _has_package(package) else f"there is no program '{package}'"
 
 
 def _foreign(program: str, package: str, path: str) -> str:

@@ -1,6 +1,6 @@
 """The phases file: a ring of records in shared memory (standard library only, Python 3.10 on).
 
-Its layout is in phase_layout.py; docs/phases.md has it for any language, with the rules.
+Its layout is in phase_file.py; docs/phases.md has it for any language, with the rules.
 """
 
 import mmap
@@ -11,34 +11,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from castmates.workloads.phase_layout import (
-    CAPACITY,
-    COUNTER_BYTES,
-    COUNTER_SLOT,
-    COUNTER_TABLE,
-    CUT_AT,
-    DOMAIN_BYTES,
-    DOMAIN_SLOT,
-    DOMAIN_TABLE,
-    DOMAINS_AT,
-    DROPPED_AT,
-    HEAD_AT,
-    HEADER,
-    MAGIC,
-    MOST_COUNTERS,
-    MOST_DOMAINS,
-    MOST_NAMES,
-    NAME_BYTES,
-    NAME_SLOT,
-    NAME_TABLE,
-    NAMES_AT,
-    OPEN_AT,
-    PLACE,
-    RECORDS,
-    STATUS_AT,
-    VERSION,
-    record_bytes,
-)
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import Ring, is_capacity
+
+# The layout of the phases file (standard library only, Python 3.10 on).
+#
+# docs/phases.md describes it for any language; castmates_phases.h has it for C.
+
+MAGIC = b"CASTPHAS"
+VERSION = 1
+CAPACITY = 65536
+NOTHING = -1  # no step, no epoch, no count
+
+HEADER = struct.Struct("8sIIIIQIIQ")  # magic, version, capacity, pid, counters, head, names, domains, dropped
+PID_AT, NAMES_AT, DOMAINS_AT = 4, 8, 9  # in 4-byte words
+HEAD_AT, DROPPED_AT, OPEN_AT, CUT_AT = 3, 5, 6, 7  # in 8-byte words
+
+COUNTER_TABLE, COUNTER_SLOT, MOST_COUNTERS, COUNTER_BYTES = 64, 64, 8, 55
+STATUS_AT = COUNTER_BYTES + 1  # of a counter's slot; behind it the flags
+# Domain 0 has no name. A table without even that one: only phases of no domain are wanted.
+DOMAIN_TABLE, DOMAIN_SLOT, MOST_DOMAINS, DOMAIN_BYTES = COUNTER_TABLE + MOST_COUNTERS * COUNTER_SLOT, 64, 16, 63
+NAME_TABLE, NAME_SLOT, MOST_NAMES, NAME_BYTES = DOMAIN_TABLE + MOST_DOMAINS * DOMAIN_SLOT, 128, 512, 123
+PLACE = struct.Struct("HH")  # before a name in its slot: its domain, and what it is the name of
+
+PHASE, RANGE, INSTANT, EPOCH = range(1, 5)  # what a record is of
+TYPES = {PHASE: "phase", RANGE: "range", INSTANT: "instant", EPOCH: "epoch"}
+RECORDS = NAME_TABLE + MOST_NAMES * NAME_SLOT
+# Begin, end, step, epoch, name, type and flags, threads that began and ended it, bytes of payload, reserved; behind it
+# a number for each counter, and the room for the payload.
+RECORD = struct.Struct("4q6Iq")
+TYPE_AT, LENGTH_AT = 36, 48  # bytes into it
+PAYLOAD_BYTES = 64
+PAYLOAD_LOST = 1 << 8  # flag beside the type: the payload was too long
+
+
+def record_bytes(counters: int) -> int:
+    """The size of a record."""
+    return RECORD.size + 8 * counters + PAYLOAD_BYTES
+
 
 VARIABLE = "CASTMATES_PHASES"  # the file
 COUNTERS_VARIABLE = "CASTMATES_PHASE_COUNTERS"
@@ -73,7 +83,7 @@ def create(
 
     Without `ranges` the process writes phases of no domain, and nothing else.
     """
-    if not _is_capacity(capacity):
+    if not is_capacity(capacity):
         raise PhasesError(f"The capacity of a phases file must be a power of two from 2 on, but is {capacity}.")
     if len(counters) > MOST_COUNTERS:
         raise PhasesError(f"Phases can have {MOST_COUNTERS} counters, but {len(counters)} are wanted: name fewer.")
@@ -101,22 +111,15 @@ def wanted_counters(value: str | None) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
-class Reader:
+class Reader(Ring):
     """The runner's end; it may attach at any time and never disturbs the writer."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._memory = map_file(path, writable=False)
-        self._words = memoryview(self._memory).cast("Q")
-        header = HEADER.unpack_from(self._memory)
-        self._capacity, self._counters = header[2], header[4]
-        self.record_bytes = record_bytes(self._counters)
+        memory = map_file(path, writable=False)
+        _, _, capacity, _, self._counters, *_ = HEADER.unpack_from(memory)
+        super().__init__(memory, HEAD_AT, capacity, RECORDS, record_bytes(self._counters))
         # Now, before anybody writes: what a job may spoil cannot change what the records are taken for.
         self._events = [text_at(self._memory, slot, COUNTER_BYTES) for slot in self._counter_slots()]
-
-    @property
-    def head(self) -> int:
-        """How many records were ever written."""
-        return int(self._words[HEAD_AT])
 
     @property
     def dropped(self) -> int:
@@ -171,16 +174,7 @@ class Reader:
         head = self.head
         if not 0 <= since <= head:
             raise PhasesError(f"The phases file holds {head} records, so there is no record {since} to go on from.")
-        first = self._oldest_safe(since, head)
-        data = self._copy(first, head)
-        # The writer went on meanwhile: what it may have overwritten is dropped.
-        safe = min(self._oldest_safe(first, self.head), head)
-        return Chunk(data[self.record_bytes * (safe - first) :], head, safe - since)
-
-    def close(self) -> None:
-        """Let go of the file; safe to call twice."""
-        self._words.release()
-        self._memory.close()
+        return Chunk(*self.copied(since))
 
     def _fared(self) -> list[tuple[int, int]]:
         """Status and flags of every counter."""
@@ -188,18 +182,6 @@ class Reader:
 
     def _counter_slots(self) -> range:
         return range(COUNTER_TABLE, COUNTER_TABLE + COUNTER_SLOT * self._counters, COUNTER_SLOT)
-
-    def _oldest_safe(self, since: int, head: int) -> int:
-        """Number the oldest record that the writer cannot be touching while `head` records are published."""
-        return max(since, head - int(self._capacity) + 1)
-
-    def _copy(self, first: int, head: int) -> bytes:
-        """Copy records first to head-1, which may wrap round the end of the file once."""
-        start, count = first % self._capacity, head - first
-        until_end = min(count, self._capacity - start)
-        size, begin = self.record_bytes, RECORDS + self.record_bytes * start
-        tail = self._memory[begin : begin + size * until_end]
-        return tail + self._memory[RECORDS : RECORDS + size * (count - until_end)]
 
     def _name_slots(self) -> range:
         """Where the names lie that there are."""
@@ -213,16 +195,7 @@ class Reader:
 
 def map_file(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
     """Map a phases file into memory after checking that it is one."""
-    try:
-        with Path(path).open("r+b" if writable else "rb") as file:
-            head = file.read(HEADER.size)
-            size = os.fstat(file.fileno()).st_size
-            _check(path, head, size)
-            if writable:  # all pages now, so that no record meets a page fault
-                return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
-            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise PhasesError(f"Cannot open the phases file {path}: {error.strerror}.") from error
+    return heartbeat.map_file(path, "phases", _check, PhasesError, writable=writable)
 
 
 def text_at(memory: mmap.mmap, at: int, size: int) -> str:
@@ -236,13 +209,13 @@ def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
         raise PhasesError(
             f"{path} is not a Castmates phases file: set {VARIABLE} to one that the runner made, or unset it."
         )
-    _, version, capacity, _, counters, *_ = HEADER.unpack(header)
+    _, version, capacity, _, counters, *_ = HEADER.unpack_from(header)
     if version != VERSION:
         raise PhasesError(
             f"The phases file {path} has version {version} and version {VERSION} is expected here: use the same "
             "Castmates for the runner and the workload."
         )
-    if not _is_capacity(capacity) or counters > MOST_COUNTERS or size != RECORDS + record_bytes(counters) * capacity:
+    if not is_capacity(capacity) or counters > MOST_COUNTERS or size != RECORDS + record_bytes(counters) * capacity:
         raise PhasesError(
             f"The phases file {path} is damaged: {size} bytes do not fit its capacity of {capacity} records."
         )
@@ -253,7 +226,3 @@ def _slot(name: str, most: int, size: int, what: str) -> bytes:
     if not 0 < len(text) <= most or "\0" in name:
         raise PhasesError(f"The name of a {what} must have 1 to {most} bytes, but '{name}' has {len(text)}.")
     return text.ljust(size, b"\0")
-
-
-def _is_capacity(capacity: int) -> bool:
-    return 2 <= capacity < 2**32 and capacity & (capacity - 1) == 0

@@ -6,8 +6,7 @@ import sys
 import threading
 from collections.abc import Hashable
 
-from castmates.workloads.phase_file import OTHER_THREADS, text_at
-from castmates.workloads.phase_layout import (
+from castmates.workloads.phase_file import (
     DOMAIN_BYTES,
     DOMAIN_SLOT,
     DOMAIN_TABLE,
@@ -19,8 +18,10 @@ from castmates.workloads.phase_layout import (
     NAME_SLOT,
     NAME_TABLE,
     NAMES_AT,
+    OTHER_THREADS,
     PHASE,
     PLACE,
+    text_at,
 )
 
 AT_TOP, IN_OTHERS, NAMELESS = -1, -2, -3  # where a phase may lie that lies in no phase of the table

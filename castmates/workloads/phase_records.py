@@ -4,15 +4,16 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from castmates.workloads.phase_file import OTHER_THREADS, Reader
-from castmates.workloads.phase_layout import (
+from castmates.workloads.phase_file import (
     LENGTH_AT,
     NOTHING,
+    OTHER_THREADS,
     PAYLOAD_BYTES,
     PHASE,
     RECORD,
     TYPE_AT,
     TYPES,
+    Reader,
     record_bytes,
 )
 

@@ -9,8 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
-from castmates.workloads.phase_file import map_file, text_at
-from castmates.workloads.phase_layout import (
+from castmates.workloads.phase_file import (
     COUNTER_BYTES,
     COUNTER_SLOT,
     COUNTER_TABLE,
@@ -30,7 +29,9 @@ from castmates.workloads.phase_layout import (
     RECORD,
     RECORDS,
     STATUS_AT,
+    map_file,
     record_bytes,
+    text_at,
 )
 from castmates.workloads.phase_names import AT_TOP, IN_OTHERS, NAMELESS, NameTable
 

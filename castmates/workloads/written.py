@@ -1,5 +1,10 @@
-"""What stands in the files of a catalogue, as it is written: for who must be instant, or only wants names."""
+"""What stands in the files of a catalogue, as it is written: for who must be instant, or only wants names.
 
+The doctor reads them for the packages that workloads want and this machine lacks.
+"""
+
+import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,6 +12,7 @@ from typing import Any
 import yaml
 
 from castmates.files import MOST_WRITTEN, ODD, bytes_of
+from castmates.workloads import identity
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Entries = Mapping[str, Mapping[str, Any]]
@@ -28,3 +34,29 @@ def names(catalogue: Path) -> list[str]:
         return [name for entries in files(catalogue).values() for name in entries]
     except UNREADABLE:
         return []
+
+
+def missing_packages(catalogue: Path) -> dict[str, list[str]] | None:
+    """Each package that is not here, with the workloads that want it; None where there is no catalogue to read."""
+    try:
+        workloads = {name: one for entries in files(catalogue).values() for name, one in entries.items()}
+        wanted = {name: _finished(name, workloads) for name in workloads}
+    except UNREADABLE:
+        return None  # what is wrong with it is reported when a study is loaded
+    found: dict[str, list[str]] = {}
+    path = os.environ.get("PATH", os.defpath)
+    for name, (package, command) in wanted.items():
+        if package and command and identity.lack(command, package, path):
+            found.setdefault(package, []).append(name)
+    return found if workloads else None
+
+
+def _finished(name: str, workloads: Mapping[str, Mapping[str, Any]]) -> tuple[str | None, list[str]]:
+    """The package of a workload and the words of its command, its own or those of whom it is like."""
+    one = workloads[name]
+    package, command = one.get("package"), one.get("command")
+    words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command or ()]
+    if one.get("like") not in workloads:
+        return package, words
+    package_before, words_before = _finished(one["like"], workloads)
+    return package or package_before, words or words_before

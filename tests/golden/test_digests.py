@@ -44,7 +44,7 @@ def edit(file, old, new):
 def test_what_cannot_change_a_run_changes_no_digest(package):
     before = digest()
     edit(
-        package / "workloads" / "suites" / "find.py", '"""', '"""Only plans. '
+        package / "workloads" / "suites" / "expand.py", '"""', '"""Only plans. '
     )  # a module of the room that does not run
     edit(package / "workloads" / "suites" / "run.py", "import argparse\n", "import argparse\n\n# a comment\n\n")
     edit(package / "workloads" / "suites" / "run.py", '"""`python -m', '"""Another docstring. `python -m')

@@ -5,7 +5,7 @@ import pytest
 from castmates.machine.capture.capture import opened, read_files, record
 from castmates.rdt.fake.recorded import replay
 from castmates.rdt.resctrl.capabilities import capabilities
-from castmates.trials.capture import take
+from castmates.trials import capture as take
 from tests.lab import guest
 from tests.unit.rdt import trees
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from castmates.inside import open_counters, papi
-from castmates.trials.counters import check, methods
+from castmates.trials.counters import methods, table
 from castmates.trials.counters.program import CORE, SOFTWARE
 from castmates.workloads.phase_counts import PhaseCounts
 from castmates.workloads.phase_file import BY_PAPI, COUNTED, METHOD_VARIABLE
@@ -85,5 +85,5 @@ def test_papi_is_right_about_the_kernels_events_and_wrong_about_the_emulated_one
     judged = methods.try_by_papi(touched, known, tmp_path, None)
     assert judged.verdict == "verified" or "disturbed" in judged.why, judged
     loop = next(trial for trial in CORE if trial.event == "instructions")
-    record = check.record_of([check.try_one(loop, known, tmp_path, perf_stat=False)])
+    record = table.record_of([table.try_one(loop, known, tmp_path, perf_stat=False)])
     assert record["papi"]["events"] == {"instructions": "wrong"}, record["trials"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.trials.counters import check
+from castmates.trials.counters import table
 from castmates.trials.counters.program import CORE, SOFTWARE
 
 INVENTED = ("instructions:u", "instructions", "cycles")
@@ -15,7 +15,7 @@ TRUE = ("kernel-touch", "crew-touch", "pingpong")
 @pytest.mark.machines("linux-6.1")
 def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, compiled):
     wanted = [replace(trial, pairs=3) for trial in (*SOFTWARE, *CORE) if trial.task in TRUE or trial.event in INVENTED]
-    record = check.record_of([check.try_one(trial, compiled / "known", tmp_path, perf_stat=False) for trial in wanted])
+    record = table.record_of([table.try_one(trial, compiled / "known", tmp_path, perf_stat=False) for trial in wanted])
     events, told = (
         record["events"],
         [(row["event"], row["task"], row["measured"], row["why"]) for row in record["trials"]],
@@ -26,11 +26,11 @@ def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path
         if row["event"] not in INVENTED:
             assert row["verdict"] == "verified" or "disturbed" in row["why"], told
     with pytest.raises(CastmatesError, match="wrong counts: instructions:u, instructions, cycles"):
-        check.raise_if_wrong(record)
+        table.raise_if_wrong(record)
 
 
 @pytest.mark.machines("no-rdt")
 def test_without_a_pmu_nothing_of_the_processor_is_called_verified(state, tmp_path, compiled):
-    record = check.record_of(list(check.try_all(compiled / "known", tmp_path, CORE)))
+    record = table.record_of(list(table.try_all(compiled / "known", tmp_path, CORE)))
     assert set(record["events"].values()) == {"not checked"}
     assert all(row["measured"] is None and "not supported" in row["why"] for row in record["trials"])

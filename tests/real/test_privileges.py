@@ -19,7 +19,7 @@ import pytest
 from uv import find_uv_bin
 
 from castmates.errors import CastmatesError
-from castmates.grant import cgroup, grant, perf, tracing
+from castmates.grant import grant, perf, resctrl
 from castmates.grant.perf import Grantee, Granting, Step, record, take_back
 from castmates.linux import cgroups, tracing_rights
 from castmates.linux.owner import myself
@@ -86,7 +86,7 @@ def test_a_granted_user_counts_their_own_processes_and_no_others(state):
     except OSError as problem:
         lacks("events", f"kernel.perf_event_paranoid cannot be set here: {problem.strerror}")
     try:
-        perf.give(Granting(NOBODY, record(), print))
+        perf.give_counting(Granting(NOBODY, record(), print))
         assert level.read_text().strip() == "1"
         with sleeper() as foreign:
             found = as_user(lambda: [refused(count, 0), refused(count, foreign), refused(count, -1, 0)])
@@ -128,11 +128,11 @@ def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
 
     giver = Granting(SOMEBODY, record(), said.append)
     with sleeper() as others:
-        perf.give(giver)
-        tracing.give(giver, everything=False)
+        perf.give_counting(giver)
+        perf.give_tracing(giver, everything=False)
         assert as_user(lambda: look(others), SOMEBODY.uid) == ["switches and system calls", False, True]
         assert as_user(lambda: rights().level, ANOTHER.uid) == "switches only"
-        tracing.give(giver, everything=True)
+        perf.give_tracing(giver, everything=True)
         copy = granted_perf(SOMEBODY.uid)
         assert as_user(lambda: rights().level, SOMEBODY.uid) == "everything"
         assert as_user(lambda: os.access(copy, os.W_OK), SOMEBODY.uid) is False
@@ -149,7 +149,7 @@ def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
 def test_a_perf_that_sees_everybody_is_for_one_user_and_no_group(open_state):
     """On Debian nobody's group is that of other users too."""
     giver = Granting(NOBODY, record(), lambda _: None)
-    tracing.give(giver, everything=True)
+    perf.give_tracing(giver, everything=True)
     if len([entry for entry in pwd.getpwall() if entry.pw_gid == NOBODY.gid]) < 2:
         pytest.skip("nobody has a group without others here")
     assert "would get it too" in giver.refused[0]
@@ -168,10 +168,10 @@ def test_a_granted_user_moves_freezes_and_pins_no_process_of_others(state):
         signal.pause()
         os._exit(0)
     try:
-        while cgroup.uid_of(shell) != NOBODY.uid:
+        while resctrl.uid_of(shell) != NOBODY.uid:
             pass
         home = cgroups.group_of(shell, cgroups.unified)
-        cgroup.give(Granting(NOBODY, record(), print), shell)
+        resctrl.give_control_groups(Granting(NOBODY, record(), print), shell)
         mine = home / "castmates-65534"
         cpus = os.sched_getaffinity(0)
         with sleeper() as foreign:
@@ -281,12 +281,12 @@ def test_files_of_an_old_tracefs_that_everybody_may_read_are_not_opened_by_a_gra
         (point / name).touch()
         (point / name).chmod(mode)
     giver = Granting(NOBODY, record(), lambda _: None)
-    tracing.give(giver, everything=False, root=tmp_path)
+    perf.give_tracing(giver, everything=False, root=tmp_path)
     assert "chmod o-rw" in giver.refused[0]
     assert stat.S_IMODE(point.stat().st_mode) == 0o700
     (point / "trace").chmod(0o640)
     (point / "trace_pipe").chmod(0o440)
-    tracing.give(giver, everything=False, root=tmp_path)
+    perf.give_tracing(giver, everything=False, root=tmp_path)
     assert stat.S_IMODE(point.stat().st_mode) == 0o701
     take_back()
 

@@ -4,16 +4,16 @@ import hashlib
 import re
 import sys
 
-from castmates.workloads.tfmodels import runtime, sparing, wish
+from castmates.workloads.tfmodels import runtime, wish
 
 AUTOGRAPH = sys.argv.pop(1) == "autograph"
 WANTED = wish.parse()
 assert WANTED is not None
 runtime.prepare(WANTED.threads, onednn=WANTED.onednn, device=WANTED.device)
-sparing.spare(one_job=True)
+runtime.spare(one_job=True)
 tf = runtime.tensorflow(WANTED.threads, WANTED.inter_threads)
 
-from castmates.workloads.tfmodels import feeding, job, steps  # noqa: E402 (after the runtime's settings)
+from castmates.workloads.tfmodels import job, steps  # noqa: E402 (after the runtime's settings)
 
 kept = []
 make = tf.function
@@ -25,7 +25,7 @@ def function(of, **options):
 
 
 built = job.build(WANTED)
-batch = next(feeding.batches(built, WANTED))
+batch = next(steps.batches(built, WANTED))
 tf.function = function
 (steps.marked if WANTED.phases else steps.compiled)(built, WANTED)
 graph = kept[0].get_concrete_function(batch).graph.as_graph_def()

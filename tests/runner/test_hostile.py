@@ -23,7 +23,7 @@ from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.launch import RECORD
 from castmates.runner import record, staging
 from castmates.runner.cleanup.warden import Warden
-from castmates.runner.processes import member_log, task_bound
+from castmates.runner.processes import member_log, restarts
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.member_log import GuardedReader
 from castmates.study.model import Workload
@@ -268,7 +268,7 @@ def test_a_fork_bomb_is_bounded_and_named(cache, tmp_path, mark, monkeypatch):
         insist("root")
         if "pids" not in Path("/sys/fs/cgroup/cgroup.controllers").read_text():
             pytest.skip("no pids controller")
-    monkeypatch.setattr(task_bound, "TASKS", 50)
+    monkeypatch.setattr(restarts, "TASKS", 50)
     bomb = """
 for _ in range(200):
     try:

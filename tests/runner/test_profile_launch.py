@@ -27,7 +27,7 @@ from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, Input, Page
 from castmates.workloads.tfmodels.profiling import clock_pair
 from castmates.workloads.tfmodels.step_graph import packed
 from tests.unit.trace_maker import write_trace
-from castmates.workloads.tfmodels.primitive_log import SETTINGS, PrimitiveLog
+from castmates.workloads.tfmodels.profile_page import LOG_SETTINGS, PrimitiveLog
 beat, page, log = Writer.from_environment(), Page.from_environment(), PrimitiveLog.wanted()
 page.offer(anew=sys.argv[1] != "goes on")
 TENSOR = ["float32", [256, 256]]
@@ -38,7 +38,7 @@ PRIMITIVE = ("primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::bl
              "dst:f32::blocked:ab::f0,,,256x384:384x512,0.25")
 def execute(real_ns):
     # As oneDNN does where its log is switched on: straight to file descriptor 1.
-    if all(os.environ.get(name) == value for name, value in SETTINGS.items()):
+    if all(os.environ.get(name) == value for name, value in LOG_SETTINGS.items()):
         stamp = f"{real_ns // 10**6}.{real_ns % 10**6:06}"
         os.write(1, f"onednn_verbose,v1,{stamp},{PRIMITIVE}\\n".encode())
 os.write(1, b"onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)\\n")

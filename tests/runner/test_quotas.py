@@ -15,7 +15,7 @@ from castmates.machine.journal import Change, Journal
 from castmates.runner import staging
 from castmates.runner.processes import quotas
 from castmates.runner.processes.freezer import choose_freezer
-from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
+from castmates.runner.rounds.witnesses import IN_FORCE, QUOTA_CHANGED, THROTTLED, QuotaWitness
 from castmates.study.spec import Partition, Share
 from tests.runner.stage import counter, measured, plan_of, tables, under
 from tests.waiting import wait_for
@@ -96,10 +96,10 @@ def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy)
     samples = {sample.metric: sample for sample in witness.stop()}
     assert samples[THROTTLED].value > 1
     assert samples[IN_FORCE].note == "5000 10000"
-    assert CHANGED not in samples
+    assert QUOTA_CHANGED not in samples
     witness.start([BESIDE])
     cpu_quota.bound(busy._groups[BESIDE].group, 9000, 10000)
-    (changed,) = [sample for sample in witness.stop() if sample.metric == CHANGED]
+    (changed,) = [sample for sample in witness.stop() if sample.metric == QUOTA_CHANGED]
     assert changed.note == "'5000 10000' was '9000 10000'"
 
 

@@ -255,7 +255,7 @@ def test_knobs_of_a_run_that_was_killed_half_way_are_put_back(state, writes):
 
 HOLDING = """
 import sys
-from castmates.machine.latency_hold import held
+from castmates.machine.knobs import held
 from pathlib import Path
 with held(Path("/"), 17):
     print("held", flush=True)

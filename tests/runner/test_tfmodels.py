@@ -243,13 +243,13 @@ def storage_counts(pattern: str) -> bool:
 
 
 FIRST_BATCHES = """
-from castmates.workloads.tfmodels import runtime, sparing, wish
+from castmates.workloads.tfmodels import runtime, wish
 wanted = wish.parse()
 runtime.prepare(1, onednn=True, device="cpu")
-sparing.spare(one_job=True)
+runtime.spare(one_job=True)
 tf = runtime.tensorflow(1, 1)
-from castmates.workloads.tfmodels import feeding, job
-source = feeding.batches(job.build(wanted), wanted)
+from castmates.workloads.tfmodels import job, steps
+source = steps.batches(job.build(wanted), wanted)
 for _ in range(3):
     print([float(tf.reduce_sum(tf.cast(each, tf.float64))) for each in tf.nest.flatten(next(source))])
     source.close()

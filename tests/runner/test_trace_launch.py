@@ -21,8 +21,7 @@ from castmates.results.columns.trace import PATHS_FILE, TRACE_TABLES
 from castmates.runner.tracing import record, recorders, rounds
 from castmates.study.model import Workload
 from castmates.study.plan_text import task_for
-from castmates.study.spec import Design
-from castmates.study.tracing_design import Tracing
+from castmates.study.spec import Design, Tracing
 from castmates.timeline import tables
 from castmates.timeline.model import Timeline
 from castmates.workloads import environments, inputs

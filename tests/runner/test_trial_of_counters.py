@@ -20,7 +20,7 @@ from castmates.inside.readings import Reading
 from castmates.linux.perf_event import EXCLUDE_KERNEL, Target, open_event
 from castmates.machine.topology import read_topology
 from castmates.protocols import Count
-from castmates.trials.counters import check, methods
+from castmates.trials.counters import methods, table
 from castmates.trials.counters.program import MIB, SOFTWARE, CannotHere, known, trials
 from castmates.trials.counters.table import as_table
 from tests.needs import insist
@@ -44,7 +44,7 @@ def undisturbed(trial, program, folder, engine=methods.own_engine, perf_stat=Tru
     """What comes of a trial in which nobody else made the task count more: on a busy machine one has to wait for it."""
 
     def tried():
-        outcome = check.try_one(trial, program, folder, engine, perf_stat)
+        outcome = table.try_one(trial, program, folder, engine, perf_stat)
         return None if any("disturbed" in one.why for one in outcome[1:] if one) else outcome
 
     return wait_for(tried, f"{trial.name} is not disturbed")
@@ -158,7 +158,7 @@ def test_tasks_for_the_processors_counters_run_and_are_judged_like_the_others(ke
     small = replace(trial, bytes=MIB if trial.bytes < 0 else min(trial.bytes, MIB), pairs=2)
     for factor, verdict in ((1, "verified"), (1.01 if trial.high < 1.006 * trial.per_unit else 3, "wrong")):
         engine = partial(lambda factor, *_: Told(small, factor), factor)
-        found = check.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False).judged
+        found = table.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False).judged
         assert found.verdict == (verdict if trial.per_unit else "verified"), found
 
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_done_here_is_not_checked_and_says_why(kernels, judged, m
         known([str(kernels / "known"), "disk", f"directory={place}"]) as process,
     ):
         process.go(100)
-    found = check.try_one(disk, kernels / "known", tmp_path / "nowhere", perf_stat=False).judged
+    found = table.try_one(disk, kernels / "known", tmp_path / "nowhere", perf_stat=False).judged
     assert found.verdict == "not checked"
     assert found.why == "no file can be written there"
 
@@ -182,15 +182,15 @@ def test_what_cannot_be_done_here_is_not_checked_and_says_why(kernels, judged, m
 def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_path):
     touch = trial_of("touch")
     outcomes = [undisturbed(touch, kernels / "known", tmp_path)]
-    record = check.record_of(outcomes)
+    record = table.record_of(outcomes)
     _, both, theirs, _ = outcomes[0]
     assert both.verdict == "verified", both
     assert record["events"] == {"page-faults": "verified"}
-    check.raise_if_wrong(record)
+    table.raise_if_wrong(record)
     assert theirs is None or theirs.verdict == "verified", theirs
     found = undisturbed(touch, kernels / "known", tmp_path, scaled)[1]
     with pytest.raises(CastmatesError, match="wrong counts: page-faults"):
-        check.raise_if_wrong(check.record_of([check.Outcome(touch, found)]))
+        table.raise_if_wrong(table.record_of([table.Outcome(touch, found)]))
 
 
 @pytest.mark.parametrize(("task", "instructions"), [("instructions", 100), ("branches", 11)])
@@ -230,7 +230,7 @@ def test_papi_is_judged_too_where_it_is_and_what_it_counts_wrong_is_an_error(ker
     monkeypatch.setattr(papi, "why_not", lambda: None)
     crew = trial_of("crew-touch")
     outcome = undisturbed(crew, kernels / "known", tmp_path, perf_stat=False)
-    record = check.record_of([outcome])
+    record = table.record_of([outcome])
     assert outcome.judged.verdict == "verified", "our own counts are judged by themselves"
     assert outcome.papi.verdict == ("verified" if factor == 1 else "wrong"), outcome.papi
     assert record["papi"] == {"why": "", "events": {"page-faults": outcome.papi.verdict}}
@@ -239,19 +239,19 @@ def test_papi_is_judged_too_where_it_is_and_what_it_counts_wrong_is_an_error(ker
     printed = console.file.getvalue()
     assert "PAPI" in printed.splitlines()[1]
     if factor == 1:
-        check.raise_if_wrong(record)
+        table.raise_if_wrong(record)
         assert "By PAPI 1 of 1 are verified, 0 wrong." in printed
     else:
         assert "wrong by PAPI: page-faults, crew-touch" in printed
         with pytest.raises(CastmatesError, match=r"wrong counts: page-faults \(by PAPI\)"):
-            check.raise_if_wrong(record)
+            table.raise_if_wrong(record)
 
 
 def test_without_papi_the_record_says_why_and_nothing_is_tried(kernels, tmp_path, monkeypatch):
     monkeypatch.setattr(papi, "why_not", lambda: papi.NOWHERE)
-    outcome = check.try_one(replace(trial_of("touch"), pairs=1), kernels / "known", tmp_path, perf_stat=False)
+    outcome = table.try_one(replace(trial_of("touch"), pairs=1), kernels / "known", tmp_path, perf_stat=False)
     assert outcome.papi is None
-    assert check.record_of([outcome])["papi"] == {"why": papi.NOWHERE, "events": {}}
+    assert table.record_of([outcome])["papi"] == {"why": papi.NOWHERE, "events": {}}
 
 
 @pytest.mark.skipif(bool(papi.why_not()), reason=str(papi.why_not()))

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.dataflow.effects import path_changes, path_effects
-from castmates.analysis.dataflow.graph import Graph
 from castmates.analysis.dataflow.summary import (
     PathTraces,
     critical_path,
@@ -18,6 +17,7 @@ from castmates.analysis.dataflow.summary import (
     study_edges,
     study_nodes,
 )
+from castmates.analysis.dataflow.work import Graph
 from castmates.analysis.operations.per_trace import WAITING
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.operations.per_trace import Traces, per_trace
-from castmates.analysis.operations.primitives import isa_use, reduced, summarise_primitives
-from castmates.analysis.operations.roofline import Roofs, roofline
+from castmates.analysis.operations.primitives import Roofs, isa_use, reduced, roofline, summarise_primitives
 from castmates.report.results import Results
 from tests.unit import operations_maker
 from tests.unit.operations_maker import COMMON, LEFT, STEPS, call_of, steps_of

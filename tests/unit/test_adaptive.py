@@ -9,12 +9,20 @@ import pytest
 
 from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEstimate, decide, halves
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
-from castmates.analysis.partitions.curve_table import Measured, interpolate
+from castmates.analysis.partitions.sensitivity import Measured, interpolate
 from castmates.errors import CastmatesError
 from castmates.pipeline.looks import Terms, take_adaptive_look
 from castmates.results.looks import KINDS, WORDS
-from castmates.study.adaptive import as_launched, questions, reason, sentences, skipped_at
-from castmates.study.curves import BANDWIDTH, curves, measured_later
+from castmates.study.curves import (
+    BANDWIDTH,
+    as_launched,
+    curves,
+    measured_later,
+    questions,
+    reason,
+    sentences,
+    skipped_at,
+)
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import plan_text

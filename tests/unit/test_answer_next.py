@@ -16,7 +16,8 @@ from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import cards
 from castmates.report.answer.parts import answer_lines
 from castmates.report.results import read_results
-from castmates.results.asked import (
+from castmates.results.folder import StudyFolder
+from castmates.results.of_nodes import (
     asked_launches,
     looks_before,
     profile_looks_before,
@@ -24,8 +25,7 @@ from castmates.results.asked import (
     remember_look,
     remember_profile_look,
 )
-from castmates.results.folder import StudyFolder
-from castmates.study.looks import checked_launches
+from castmates.study.rounds import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written
 from tests.unit.results_maker import make

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.over_traces import differences
+from castmates.analysis.operations.per_trace import differences
 from tests.unit.operations_maker import COMMON
 from tests.unit.printed_intervals import assert_told
 

@@ -21,8 +21,8 @@ from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
 from castmates.rdt.resctrl.capabilities import read_cache
-from castmates.trials.capture import take
-from castmates.trials.capture.take import OF_AMD, OF_INTEL, from_json, in_lines
+from castmates.trials import capture as take
+from castmates.trials.capture import OF_AMD, OF_INTEL, from_json, in_lines
 from tests.unit import machines, sysfs
 from tests.unit.rdt import trees
 

@@ -20,9 +20,8 @@ from castmates.report.results import Results
 from castmates.report.text import machine
 from castmates.report.text.recommendation import context, sentence
 from castmates.results.columns.study import CARRYOVER, LAUNCHES, frame
-from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
-from castmates.study.node_classes import parts_of
+from castmates.study.node_classes import cache_of, parts_of
 from castmates.terminal.preview.screen import masks
 from tests.unit.partition_maker import loss
 from tests.unit.snapshots import assert_as_before

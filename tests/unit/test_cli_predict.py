@@ -17,7 +17,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.place_keys import design
+from castmates.study.placement_keys import design
 from castmates.study.plan_text import plan_text
 from castmates.study.reading import read_keys
 from castmates.study.spec import Plan, Prediction

@@ -60,7 +60,7 @@ def test_the_wall_clock_is_for_stamps_alone():
     # which it was set is given up. Its traces are aligned by the difference of both clocks at either end. Snakemake's
     # failures are distinguished from older ones by the dates of files.
     files = {file for file in ROOT.rglob("*.py") if uses_for_figures(file.read_text())}
-    assert {file.name for file in files} == {"phases.py", "clocks.py", "failures.py"}
+    assert {file.name for file in files} == {"phases.py", "tracing.py", "failures.py"}
 
 
 @pytest.mark.parametrize("use", ["import time\ntime.time_ns()", "datetime.now() - began", "datetime.now(UTC) - x"])

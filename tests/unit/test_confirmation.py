@@ -22,14 +22,13 @@ from castmates.analysis.partitions.recommendation import (
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.study.confirmation import confirmation_name, confirming, mix_under
-from castmates.study.group_study import group_study
+from castmates.study.confirmation import confirmation_name, confirming, group_study, mix_under
 from castmates.study.model import Study
-from castmates.study.profile_keys import ProfileKeys
 from castmates.study.reading import read_keys
 from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
-from castmates.study.variant_keys import VariantKeys
+from castmates.study.tracing_keys import ProfileKeys
+from castmates.study.workload_keys import VariantKeys
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.snapshots import assert_as_before
 from tests.unit.snapshots import refusal as refused

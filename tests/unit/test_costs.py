@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
+from castmates.analysis.design.pilot import WIDE_PCT, costs, verdict
 from castmates.report.results import Results
 from castmates.report.text import costs as table
 from castmates.runner.after_rounds.collector_costs import Part, measure_round, pairs_about

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.resources import NEEDED, OCCUPANCY, resources
+from castmates.analysis.explanations.services import latencies
 from castmates.analysis.partitions.recommendation import pareto_table
 from castmates.results.columns.launch import LAUNCH_TABLES, STEPS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame

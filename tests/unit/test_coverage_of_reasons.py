@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.design.costs import costs
+from castmates.analysis.design.pilot import costs
 from castmates.analysis.explanations import counted_metrics, counters
 from castmates.analysis.explanations.phases import STEP
 from castmates.results.columns.launch import COUNTERS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame
-from castmates.study.topdown_tree import of_level
+from castmates.study.counter_keys import of_level
 from tests.unit.phases.by_phase import phase_losses
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import one_slice

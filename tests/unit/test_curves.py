@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from castmates.analysis.partitions.curve_table import curves_table
+from castmates.analysis.partitions.sensitivity import curves_table
 from castmates.report.figures import heatmap_partitions, partitions, sensitivity
 from castmates.report.figures.style import NOT_MEASURED_HATCH
 from castmates.study.curves import ALL_OF_IT, QUOTA, WAYS, curves

@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.analysis.dataflow.effects import path_changes, path_effects
-from castmates.analysis.dataflow.graph import Graph, in_order
 from castmates.analysis.dataflow.join import joined_steps, nodes_of
 from castmates.analysis.dataflow.summary import (
     PARTS,
@@ -24,6 +23,7 @@ from castmates.analysis.dataflow.summary import (
     path_traces,
     paths,
 )
+from castmates.analysis.dataflow.work import Graph, in_order
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.export.graph_svg import FORMATS, LOSS, graph_study, write_graph

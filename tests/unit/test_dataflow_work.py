@@ -8,9 +8,8 @@ import networkx as nx
 import pandas as pd
 import pytest
 
-from castmates.analysis.dataflow.boxes import boxes, columns
-from castmates.analysis.dataflow.graph import Graph
-from castmates.analysis.dataflow.work import Node, Tensor, work_of
+from castmates.analysis.dataflow.effects import boxes, columns
+from castmates.analysis.dataflow.work import Graph, Node, Tensor, work_of
 from castmates.analysis.operations.instructions import work_of as logged_work
 from castmates.errors import CastmatesError
 from castmates.traces.graphs import read_graph, words_of

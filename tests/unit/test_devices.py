@@ -7,7 +7,7 @@ import pytest
 
 from castmates.analysis.tables.kernels import KERNELS, kernels
 from castmates.results.columns.operations import DEVICE_CALLS
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.runner.profiles.tables import Aligned, device_rows
 from castmates.study.spec import UNMANAGED, Scene
 from castmates.traces.devices import read_devices, uses_tensor_cores

@@ -8,12 +8,11 @@ import pytest
 from rich.console import Console
 
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.examine import as_json, as_table, examine, permission
-from castmates.machine.doctor.screen import screen
+from castmates.machine.doctor.examine import as_json, as_table, examine, permission, screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
-from castmates.workloads import packages
+from castmates.workloads import written
 from tests.needs import lacks
 from tests.unit import sysfs
 from tests.unit.snapshots import assert_as_before
@@ -328,10 +327,10 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
         "  d: {command: sh}\n"
         "  e: {command: [sh, -c, 'exec $(no-such-compiler -print-prog-name=cc1)'], package: no-such-compiler}\n"
     )
-    assert packages.missing(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
-    assert packages.missing(tmp_path / "nowhere") is None
+    assert written.missing_packages(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
+    assert written.missing_packages(tmp_path / "nowhere") is None
     (tmp_path / "one.yaml").write_text("workloads: [a]\n")
-    assert packages.missing(tmp_path) is None
+    assert written.missing_packages(tmp_path) is None
 
 
 def test_without_a_compiler_losses_are_measured_because_one_is_fetched(server):

@@ -5,8 +5,7 @@ import io
 from rich.console import Console
 
 from castmates.machine.doctor.capabilities import summarise
-from castmates.machine.doctor.examine import examine
-from castmates.machine.doctor.screen import screen
+from castmates.machine.doctor.examine import examine, screen
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 from tests.unit import sysfs

@@ -8,8 +8,8 @@ from castmates.machine.topology import CacheDomain, NumaNode, Topology
 from castmates.report.launch_record import EvictionFacts
 from castmates.report.text.eviction import eviction_sentence
 from castmates.runner.processes.starts import Evictor
-from castmates.runner.rounds import eviction
-from castmates.runner.rounds.eviction import Emptied
+from castmates.runner.rounds import stage as eviction
+from castmates.runner.rounds.stage import Emptied
 from castmates.study.spec import Share
 from tests.unit.snapshots import assert_as_before
 

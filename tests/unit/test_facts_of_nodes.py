@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, as_one, masks_stamp
+from castmates.analysis.effects.stamps import UNVERIFIED, VERIFIED, as_one, masks_stamp
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.of_nodes import facts_of_nodes
-from castmates.runner.modelled.facts import facts_of_classes
+from castmates.runner.modelled.launch import facts_of_classes
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share
 from tests.unit.windows_maker import cohort, mix, plan, written

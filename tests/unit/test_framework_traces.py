@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations.framework_layers import decisive_kind, torch_place
+from castmates.analysis.explanations.layers import decisive_kind, torch_place
 from castmates.errors import CastmatesError
 from castmates.traces import json_events
 from castmates.traces.operations import OUTSIDE

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from castmates.analysis.grouping.advice import agreement, confirmation, keeps
 from castmates.analysis.grouping.problem import Group, Groups, Job, Problem, cost_of, summed_cost, usual_groups
 from castmates.analysis.grouping.search import room_for, search, solve, try_all
-from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.prediction.predicted import Loss
 from castmates.errors import CastmatesError
 
 NAMES = "abcdef"

@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.primitives import estimated_work, known_work, logged_work, operation_summary
-from castmates.analysis.operations.roofline import Roofs, estimated_roofline, roofline
+from castmates.analysis.operations.primitives import (
+    Roofs,
+    estimated_roofline,
+    estimated_work,
+    known_work,
+    logged_work,
+    operation_summary,
+    roofline,
+)
 from castmates.report.figures.roofline import draw
 from castmates.results.columns.operations import OPERATION_SUMMARY
 from castmates.results.columns.primitives import ROOFLINE

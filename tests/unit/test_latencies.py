@@ -6,7 +6,7 @@ import pytest
 
 from castmates.machine.doctor.examine import memory_latencies
 from castmates.machine.quirks import latency_source
-from castmates.runner.tracing.latencies import arguments
+from castmates.runner.tracing.stacks import load_arguments
 from castmates.timeline.latencies import EVENT, latencies, loads, served
 from castmates.timeline.model import Making, Registry
 from tests.unit import sysfs
@@ -108,10 +108,10 @@ def test_what_the_processor_has(tmp_path, files, source, events):
         sysfs.write(tmp_path / "sys/bus/event_source/devices" / file, 1)
     found = latency_source(tmp_path)
     assert found == {"source": source, "events": events}
-    words = arguments(found, [1, 2], Path("x"))
+    words = load_arguments(found, [1, 2], Path("x"))
     assert words[words.index("--event") + 1] == events
     assert ("--count" in words) == (source == "SPE")
-    words = arguments(found, [1, 2], Path("x"), user_only=True)
+    words = load_arguments(found, [1, 2], Path("x"), user_only=True)
     assert words[words.index("--event") + 1] == f"{events}u"
     row = memory_latencies({"latency_source": found})
     assert row.state == "yes"

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.explanations.latency import latencies
-from castmates.analysis.explanations.steps import quantiles
+from castmates.analysis.explanations.evolution import quantiles
+from castmates.analysis.explanations.services import latencies
 from castmates.analysis.statistics.intervals import estimate
 from castmates.results.columns.launch import STEPS
 from castmates.results.columns.study import frame

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.project import Project
-from castmates.runner import progress
+from castmates.runner import outcome
 from castmates.terminal import display as showing
 from castmates.terminal.display import ENDING, Display
 from castmates.terminal.screens import LogLines
@@ -22,7 +22,7 @@ FIRST, STEP = 40, 46  # launches at first, and launches that each of ten looks a
 def sweep(tmp_path, monkeypatch):
     """A display over a plan of 500 launches, of which ten looks add most."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(progress.VARIABLE, raising=False)
+    monkeypatch.delenv(outcome.VARIABLE, raising=False)
     one = study(LEADS, ["x"], budget={"launches": LAUNCHES, "rounds": 3})
     made = plan(one)
     wanted = list(made.launches[:FIRST])
@@ -53,9 +53,7 @@ def play(sweep, number, launch):
         emit(sweep, "job_error", jobid=number, rule_name="measure_launch", log=[str(log)])
         return
     status, reason = ("failed", f"ended with status {number % 9}") if number % 3 == 0 else ("measured", "")
-    progress.ended(
-        SimpleNamespace(launch=launch, windows=[], rounds=3, status=status, reason=reason, total_seconds=1.0)
-    )
+    outcome.ended(SimpleNamespace(launch=launch, windows=[], rounds=3, status=status, reason=reason, total_seconds=1.0))
     emit(sweep, "job_finished", job_id=number)
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.predicted import (
     ComposedLosses,
+    Loss,
     MeasuredLosses,
     best_known,
     combined_loss,

@@ -6,7 +6,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.runner.staging import refuse_other_node
-from castmates.study.node_facts import LastLevel, NodeFacts, difference
+from castmates.study.machine_keys import LastLevel, NodeFacts, difference
 from castmates.study.spec import NodeClass
 
 FACTS = NodeFacts(

@@ -9,7 +9,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.report.paper.crate import About, Run, begun, metadata
 from castmates.report.paper.paper import FILES, FOLDERS, Folder, may_write
-from castmates.results.crate import METADATA
+from castmates.results.published import METADATA
 from tests.unit import results_maker
 from tests.unit.test_paper import paper
 

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.results.plans import remembered_cache
-from castmates.study import evictors, mixes
-from castmates.study.evictors import Part
+from castmates.study import mixes
+from castmates.study.curves import schemata_of
 from castmates.study.model import Workload
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
-from castmates.study.scenes import Room
-from castmates.study.schemata import schemata_of
+from castmates.study.scenes import CachePart, Room, memory_to_evict
 from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
 from castmates.terminal.preview.isolation import rows
 from tests.unit.caches import PERCENT, cache
@@ -180,7 +179,10 @@ def test_a_cohort_with_partitions_has_no_more_members_than_groups():
 
 def test_what_empties_the_caches_takes_memory_of_its_own():
     """504 MiB take 1 GB: no member's need has it, and a cohort that filled the memory was planned all the same."""
-    llcs = (Part(0, None, frozenset(range(4)), 252 * 10**6), Part(1, None, frozenset(range(4, 8)), 252 * 10**6))
+    llcs = (
+        CachePart(0, None, frozenset(range(4)), 252 * 10**6),
+        CachePart(1, None, frozenset(range(4, 8)), 252 * 10**6),
+    )
     one, here = study(["x"], ["a"], cache=SPLIT), cache(shareable=0)
     needs = {"x": 3 * 10**8, "a": 3 * 10**8}
     assert plan(one, cache=here, room=Room(bytes=10**9, needs=needs)).launches
@@ -190,10 +192,14 @@ def test_what_empties_the_caches_takes_memory_of_its_own():
 
 
 def test_a_part_of_a_divided_cache_counts_where_its_cpus_or_its_memory_are_used():
-    parts = [Part(0, 0, frozenset({0, 1}), 100), Part(0, 1, frozenset({2, 3}), 100), Part(1, 2, frozenset({4}), 100)]
+    parts = [
+        CachePart(0, 0, frozenset({0, 1}), 100),
+        CachePart(0, 1, frozenset({2, 3}), 100),
+        CachePart(1, 2, frozenset({4}), 100),
+    ]
 
     def needed(cpus, nodes):
-        return evictors.memory(parts, [SimpleNamespace(cpus=cpus, nodes=nodes)])
+        return memory_to_evict(parts, [SimpleNamespace(cpus=cpus, nodes=nodes)])
 
     assert [needed((0,), ()), needed((0, 2), ()), needed((0,), (1,)), needed((0,), (2,)), needed((0, 4), ())] == [
         200, 400, 400, 200, 400,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from castmates.study.patterns import posix
+from castmates.study.written import posix
 from tests.unit.snapshots import assert_as_before, refusal
 
 EXTENDED = 1

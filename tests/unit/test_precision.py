@@ -18,7 +18,7 @@ from castmates.analysis.design.pilot import CONFIRMED_AFTER, Width, against_alon
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget
-from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
+from castmates.study.rounds import needed, part_of, reached_words, until_nobody_goes_on
 from tests.unit.windows_maker import Truth, cohort, mix, plan, simulated, written
 
 SEED = 20261122

@@ -41,7 +41,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_of
 from castmates.study.modelled import WorkingSet, WorkloadModel
-from castmates.study.place_keys import PredictKeys, design
+from castmates.study.placement_keys import PredictKeys, design
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]

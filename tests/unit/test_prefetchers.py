@@ -13,8 +13,8 @@ from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.knobs import AMD_CONTROL, PREFETCH_CONTROL
 from castmates.runner.modelled.launch import run_launch
-from castmates.runner.processes.isolation import switched
-from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitness
+from castmates.runner.processes.quotas import switched
+from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, WERE_OFF, PrefetchWitness
 from castmates.study.mitigations import PREFETCHERS_OFF
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
@@ -150,12 +150,12 @@ def test_the_witness_sees_what_another_program_writes(root, journal):
     with begun(root, journal) as prefetchers:
         witness = PrefetchWitness(prefetchers)
         witness.start([])
-        assert [(sample.metric, sample.value) for sample in witness.stop()] == [(OFF, 0.0)]
+        assert [(sample.metric, sample.value) for sample in witness.stop()] == [(WERE_OFF, 0.0)]
         witness.start([])
         cpu = cohort(**BOTH).lead.cpus[0]
         msr.write(msr.path_of(cpu, PREFETCH_CONTROL, root), "0x2f")
         (_, changed) = witness.stop()
-        assert (changed.metric, changed.note.split(" was ")[1]) == (CHANGED, "'0x2f' and not '0x20'")
+        assert (changed.metric, changed.note.split(" was ")[1]) == (PREFETCHERS_CHANGED, "'0x2f' and not '0x20'")
         msr.write(msr.path_of(cpu, PREFETCH_CONTROL, root), "0x23")  # somebody else's by now: it is left and told
         told = []
     with begun(root, journal, say=told.append):

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.primitives import isa_use
-from castmates.analysis.operations.roofline import Roofs, roofline
+from castmates.analysis.operations.primitives import Roofs, isa_use, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
 from castmates.results.columns.registry import TABLES

@@ -12,8 +12,7 @@ from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.design.pilot import spreads
 from castmates.analysis.effects import contrasts
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.system import Ratios, geometric_mean
-from castmates.analysis.explanations import steps
+from castmates.analysis.explanations import evolution
 from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
 from castmates.analysis.statistics.welch import welch
@@ -101,7 +100,7 @@ def test_one_sample_of_cars():
     found = effect(MILES)
     assert (found["log"], found["low"], found["high"]) == pytest.approx((20.09062, 17.91768, 22.26357), abs=5e-6)
     tenths = np.round(np.multiply(MILES, 10)).astype(np.int64)
-    quartiles = steps.quantiles(tenths, np.zeros(32, dtype=np.int64), np.array([32]), [0.25, 0.5, 0.75])
+    quartiles = evolution.quantiles(tenths, np.zeros(32, dtype=np.int64), np.array([32]), [0.25, 0.5, 0.75])
     assert quartiles[0] / 10 == pytest.approx([15.425, 19.2, 22.8])
 
 
@@ -156,13 +155,13 @@ def test_holms_adjustment():
 @pytest.mark.parametrize(("confidence", "share", "fewest"), [(0.9, 0.95, 59), (0.9, 0.99, 299), (0.9, 0.9, 29)])
 def test_fewest_steps_are_wilks_sample_sizes(monkeypatch, confidence, share, fewest):
     """Wilks, Annals of Mathematical Statistics 12 (1941), 91: one-sided 95 % are two-sided 90 %."""
-    monkeypatch.setattr(steps, "CONFIDENCE", confidence)
-    assert steps.fewest_steps(share) == fewest
+    monkeypatch.setattr(evolution, "CONFIDENCE", confidence)
+    assert evolution.fewest_steps(share) == fewest
 
 
 def test_fewest_steps_of_a_median():
     """Tables of the median's interval: smallest to largest of five holds it in 93.8 %, of six in 96.9 %."""
-    assert steps.fewest_steps(0.5) == 6
+    assert evolution.fewest_steps(0.5) == 6
     assert [100 * (1 - 2 * 0.5**n) for n in (5, 6)] == pytest.approx([93.8, 96.9], abs=0.06)
 
 
@@ -189,12 +188,3 @@ def test_rejections_are_judged_as_the_lady_tasting_tea(monkeypatch, right, chanc
     for level, flagged in ((chance - 5e-5, False), (chance + 5e-5, True)):
         monkeypatch.setattr(contrasts, "BIAS_LEVEL", level)
         assert bool(contrasts.rejection_columns(pd.DataFrame([cups]))["possibly_biased"][0]) is flagged
-
-
-@pytest.mark.parametrize(("reference", "means"), [("B", (1.6733, 1.0, 0.6898)), ("C", (2.4258, 1.4497, 1.0))])
-def test_means_of_ratios(reference, means):
-    """Null and Lobur, "The Essentials of Computer Organization and Architecture" (2003), tables 10.4 and 10.5."""
-    seconds = {"A": (50, 200, 250, 400, 5000), "B": (100, 400, 500, 800, 4100), "C": (500, 600, 500, 800, 3500)}
-    faster = {name: np.divide(seconds[reference], own) for name, own in seconds.items()}
-    found = geometric_mean(Ratios(pd.DataFrame(faster).assign(all=1), list(seconds)), ["all"])
-    assert found.loc[1, list(seconds)].to_numpy() == pytest.approx(means, abs=6e-5)

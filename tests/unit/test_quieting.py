@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import governor, msr, uncore_frequency
+from castmates.linux import governor, kernel_files, msr
 from castmates.linux.kernel_files import write_setting
 from castmates.linux.owner import myself
+from castmates.machine import knobs as latency_hold
 from castmates.machine import knobs as prefetch_control
 from castmates.machine import knobs as quieting
-from castmates.machine import latency_hold
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
@@ -23,7 +23,7 @@ from tests.unit import sysfs
 
 XEON = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {model}\n"
 WORK = quieting.WORKQUEUE_MASK
-UNCORE = uncore_frequency.FOLDER
+UNCORE = kernel_files.FOLDER
 CPUS = [0, 1]
 
 

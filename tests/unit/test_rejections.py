@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.system import ALONE, system_metrics
-from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.services import latencies
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import Results

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from castmates.study.budget_keys import Budget, Limits
-from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.model import Attribution, Machine, Placement, Prepare, Study, Workload
-from castmates.study.reading import read_keys
-from castmates.study.schema import SCHEMAS, schema_text
+from castmates.study.partition_keys import CacheKeys, Sweep
+from castmates.study.reading import SCHEMAS, read_keys, schema_text
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 FILES = sorted(CONFIG.rglob("*.yaml"))

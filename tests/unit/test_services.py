@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.pooling import pooled
-from castmates.analysis.explanations.latency import latencies
-from castmates.analysis.explanations.services import KEEPS_UP, _names, loads, services, without_saturated
+from castmates.analysis.explanations.services import KEEPS_UP, _names, latencies, loads, services, without_saturated
 from castmates.analysis.statistics.censored import quantile
 from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline
@@ -23,10 +22,10 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import tables_of
 from castmates.runner.processes.member_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.cache_keys import RecommendKeys
 from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload
-from castmates.study.services import load_of, same_service
+from castmates.study.partition_keys import RecommendKeys
+from castmates.study.scenes import load_of, same_service
 from castmates.workloads import identity, request_file
 from tests.unit import makers, windows_maker
 from tests.unit.snapshots import assert_as_before, refusal

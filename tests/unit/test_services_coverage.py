@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.explanations.latency import request_quantiles
-from castmates.analysis.explanations.services import loads
-from castmates.analysis.explanations.steps import QUANTILES
+from castmates.analysis.explanations.evolution import QUANTILES
+from castmates.analysis.explanations.services import loads, request_quantiles
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
 from castmates.runner.rounds.requests import SHARES

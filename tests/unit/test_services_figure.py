@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.explanations.latency import latencies
-from castmates.analysis.explanations.services import loads, services
+from castmates.analysis.explanations.services import latencies, loads, services
 from castmates.report.figures import services as figure
 from castmates.report.figures import steptimes
 from castmates.report.figures.style import PREFIX

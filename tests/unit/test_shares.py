@@ -7,8 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study
-from castmates.study.reading import read_keys
-from castmates.study.schema import schema_text
+from castmates.study.reading import read_keys, schema_text
 
 SCHEMA = json.loads(schema_text("study.schema.json"))
 MIX = {"lead": "a", "antagonists": ["b"]}

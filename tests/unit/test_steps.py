@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
+from castmates.analysis.explanations.evolution import Launches, fewest_steps, launch_quantiles, quantiles
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.services import latencies
 from castmates.report.figures import steptimes
 from castmates.report.figures.steptimes import SHARES, ticks
 from castmates.report.results import Results

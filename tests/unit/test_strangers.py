@@ -29,7 +29,8 @@ from castmates.study.model import Study
 from castmates.study.reading import read_keys
 from castmates.study.spec import PROTOCOL
 from castmates.terminal.console import SafeConsole
-from castmates.workloads import identity, packages
+from castmates.workloads import identity
+from castmates.workloads.written import missing_packages
 from tests.unit import drawings, results_maker, study_folder
 from tests.unit.test_page import parsed
 from tests.unit.windows_maker import cohort, mix, plan, written
@@ -106,7 +107,7 @@ def test_a_catalogue_has_no_program_run_that_is_not_installed(planted, monkeypat
     }
     texts = [f"  {name}: {{command: {json.dumps(command)}, package: xz-utils}}" for name, command in commands.items()]
     (catalogue / "theirs.yaml").write_text("\n".join(["workloads:", *texts]) + "\n")
-    packages.missing(catalogue)
+    missing_packages(catalogue)
     for command in commands.values():
         identity.lack(command.split(), "xz-utils", os.environ["PATH"])
     assert not (planted / "ran").exists()

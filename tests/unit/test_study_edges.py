@@ -6,9 +6,9 @@ from castmates import project
 from castmates.analysis.statistics.power import half_width, launches_for
 from castmates.errors import CastmatesError
 from castmates.study.cache import Bandwidth
-from castmates.study.cache_keys import CacheKeys
 from castmates.study.confirmation import MOST_NAMED, confirming, mix_under
 from castmates.study.model import Placement
+from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes, rate_text, rates_from
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.placement.refusals import place

@@ -12,8 +12,8 @@ from castmates.errors import CastmatesError
 from castmates.rdt.resctrl.wanted_schemata import rounded
 from castmates.study import masks
 from castmates.study.cache import Bandwidth
-from castmates.study.cache_keys import CacheKeys
 from castmates.study.model import Study
+from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, cuts
 from castmates.study.reading import read_keys

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.results.folder import StudyFolder
-from castmates.runner import progress
+from castmates.runner import outcome as progress
 from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
 from castmates.terminal import words
 from castmates.terminal.live import region

@@ -11,7 +11,7 @@ import yaml
 
 from castmates.workloads import inputs, phase_file
 from castmates.workloads.phases import Writer as PhaseWriter
-from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
+from castmates.workloads.tfmodels import jobs, phases, records, runtime, wish
 from tests.unit.phases.written_ranges import phases_of
 from tests.unit.snapshots import assert_as_before
 
@@ -178,7 +178,7 @@ def test_what_is_put_off_is_imported_at_its_first_use_and_a_plain_package_never(
         (tmp_path / f"{name}_pkg" / "part.py").write_text("VALUE = 6\n")
     monkeypatch.setattr(sys, "ran", [], raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["heavy_pkg"], ["below_pkg"]), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [runtime.Finder(["heavy_pkg"], ["below_pkg"]), *sys.meta_path])
     heavy, below = importlib.import_module("heavy_pkg"), importlib.import_module("below_pkg.part")
     assert inspect.getmodule(heavy) is heavy
     assert heavy.__spec__.name == "heavy_pkg"
@@ -195,6 +195,6 @@ def test_a_module_below_one_that_is_put_off_brings_it(tmp_path, monkeypatch):
     (tmp_path / "other_pkg" / "__init__.py").write_text("VALUE = 7\n")
     (tmp_path / "other_pkg" / "part.py").write_text("from other_pkg import VALUE\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["other_pkg"], []), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [runtime.Finder(["other_pkg"], []), *sys.meta_path])
     importlib.import_module("other_pkg")
     assert importlib.import_module("other_pkg.part").VALUE == 7

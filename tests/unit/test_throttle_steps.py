@@ -4,7 +4,7 @@ import pytest
 
 from castmates.machine.quirks import equal_steps
 from castmates.rdt.resctrl.capabilities import read_cache
-from castmates.study.cache_keys import CacheKeys
+from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
 from tests.unit import sysfs

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from castmates.protocols import Count
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.runner.tracing.programs import add_profile
 from castmates.runner.tracing.record import not_counted
 from castmates.runner.tracing.recorded import Recorded

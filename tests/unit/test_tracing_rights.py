@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from castmates.linux import open_files
-from castmates.linux.tracing_rights import Rights
-from castmates.linux.tracing_shown import SHOWN, USERS, not_shown, table
+from castmates.linux import processes
+from castmates.linux.tracing_rights import SHOWN, USERS, Rights, not_shown, table
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.programs import Source
 from castmates.runner.tracing.record import missing
-from castmates.study.profile_keys import FAMILIES
 from castmates.study.trace_launches import trace_name
+from castmates.study.tracing_keys import FAMILIES
 from tests.unit.makers import plan, study, workloads
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,7 +59,7 @@ def test_each_reason_stands_once_in_what_a_trace_lacks():
 
 def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkeypatch):
     monkeypatch.setattr(recorders, "rights", lambda: replace(ROOT, program="perf", perf="6.1"))
-    monkeypatch.setattr(open_files, "most", lambda: 66)
+    monkeypatch.setattr(processes, "most", lambda: 66)
     out = SimpleNamespace(scene=SimpleNamespace(active=("plain@0",)), events={})
     launch = launch_of()
     name = launch.cohort.lead.name
@@ -76,7 +75,7 @@ def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkey
 def test_a_child_may_open_as_many_files_as_it_is_counted_to():
     asks = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     done = subprocess.run(
-        [sys.executable, "-c", asks], preexec_fn=open_files.raise_limit, capture_output=True, text=True, check=True
+        [sys.executable, "-c", asks], preexec_fn=processes.raise_limit, capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) in (open_files.most(), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    assert open_files.needed(events=3, threads=8, cpus=2) >= 71, "what perf 6.1 had open of eight threads"
+    assert int(done.stdout) in (processes.most(), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    assert processes.needed(events=3, threads=8, cpus=2) >= 71, "what perf 6.1 had open of eight threads"

@@ -11,7 +11,7 @@ from castmates.analysis.core import once
 from castmates.analysis.explanations import counted_metrics, counters
 from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
-from castmates.study.topdown_tree import TREE
+from castmates.study.counter_keys import TREE
 from tests.unit.phases.by_phase import phase_losses
 from tests.unit.windows_maker import cohort, mix, plan, written
 

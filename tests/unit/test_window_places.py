@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.statistics import name_codes
-from castmates.analysis.statistics.name_codes import codes_in, combinations
-from castmates.analysis.statistics.window_values import Groups, Pairs, Values, WindowPlaces, held_against
+from castmates.analysis.statistics import window_values
+from castmates.analysis.statistics.window_values import (
+    Groups,
+    Pairs,
+    Values,
+    WindowPlaces,
+    codes_in,
+    combinations,
+    held_against,
+)
 
 COLUMNS = ["platform", "cohort", "launch", "window", "member"]
 PLACES = st.lists(
@@ -56,7 +63,7 @@ def test_combinations_are_numbered_in_the_order_of_their_names(rows):
 def test_more_combinations_than_a_number_holds_are_numbered_all_the_same(monkeypatch):
     whole = table([("p", cohort, launch, 1, "x") for cohort in "abc" for launch in range(4)])
     usual = combinations(whole, COLUMNS)
-    monkeypatch.setattr(name_codes, "LARGEST", 8)
+    monkeypatch.setattr(window_values, "LARGEST", 8)
     assert combinations(whole, COLUMNS)[0].tolist() == usual[0].tolist()
 
 

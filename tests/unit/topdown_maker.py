@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
-from castmates.study.topdown_tree import BY_NAME
+from castmates.study.counter_keys import BY_NAME
 
 ALONE = {"Frontend_Bound": 0.16, "Bad_Speculation": 0.05, "Retiring": 0.44, "Backend_Bound": 0.35}
 BELOW = {"Fetch_Latency": ("Frontend_Bound", 0.7), "Fetch_Bandwidth": ("Frontend_Bound", 0.3),

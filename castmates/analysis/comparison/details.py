@@ -22,8 +22,7 @@ from castmates.analysis.effects.system import ALONE
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, LARGER, SMALLER, detail_verdicts
 from castmates.analysis.explanations.resources import MEMBER
 from castmates.analysis.operations.effects import estimate_operation_effects, groups, groups_by_type
-from castmates.analysis.operations.over_traces import lead_alone
-from castmates.analysis.operations.per_trace import UNMATCHED, Traces
+from castmates.analysis.operations.per_trace import UNMATCHED, Traces, lead_alone
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, quantile, ratio
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.comparison import COMPARISON_DETAILS
@@ -174,7 +173,12 @@ def effects_together(studies: Mapping[str, Traces], margin: float) -> Together:
         own = {letter: shares for letter, traces in plain.items() if len(shares := _shares(traces, lead))}
         if not own:  # it was never traced alone
             continue
-        share = _only_in_one(own)
+        # The largest share of a step in operations that another study has none of.
+        alone = [rows[rows["alone"] & (rows["operation"] != "")] for rows in own.values()]
+        taken = [rows.groupby(_NAME)["shared_ms"].sum() for rows in alone]
+        differences = [float(one[~one.index.isin(other.index)].sum()) for one in taken for other in taken]
+        share = max(differences, default=0.0)
+
         if share > UNMATCHED:
             others[lead] = share
         together = pd.concat(own.values(), ignore_index=True)
@@ -202,11 +206,3 @@ def _shares(traces: Traces, lead: str) -> pd.DataFrame:
     alone = lead_alone(rows)
     total = rows.loc[alone, "shared_ms"].sum()
     return rows.assign(alone=alone, shared_ms=rows["shared_ms"] / total) if total > 0 else rows.iloc[:0]
-
-
-def _only_in_one(studies: Mapping[str, pd.DataFrame]) -> float:
-    """The largest share of a step in operations that another study has none of."""
-    alone = [rows[rows["alone"] & (rows["operation"] != "")] for rows in studies.values()]
-    taken = [rows.groupby(_NAME)["shared_ms"].sum() for rows in alone]
-    differences = [float(one[~one.index.isin(other.index)].sum()) for one in taken for other in taken]
-    return max(differences, default=0.0)

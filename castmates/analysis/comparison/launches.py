@@ -14,7 +14,7 @@ import pandas as pd
 
 from castmates.analysis.core import Contrast, adjusted, declared
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.mask_stamp import MODELLED
+from castmates.analysis.effects.stamps import MODELLED
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.intervals import columns_of, ratio
@@ -23,9 +23,9 @@ from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
 from castmates.study import masks
 from castmates.study.cache import Cache
-from castmates.study.class_caches import cache_of
 from castmates.study.class_names import named, without_class, workload_of
-from castmates.study.schemata import mask_of
+from castmates.study.curves import mask_of
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 
 # What makes rows of two studies the same question, the platform and what the partition is called apart.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.dataflow.graph import Graph
+from castmates.analysis.dataflow.work import Graph
 from castmates.analysis.explanations.layers import RUNTIME
 from castmates.analysis.operations.per_trace import WAITING
 

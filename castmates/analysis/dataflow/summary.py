@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.core import launch_means
-from castmates.analysis.dataflow.graph import Graph
 from castmates.analysis.dataflow.join import ABSENT, FETCH, NODE, Nodes, Steps, joined_steps, nodes_of
+from castmates.analysis.dataflow.work import Graph
 from castmates.analysis.keys import LAUNCH, LEAD, MIX, SCENE, SCENE_ROUND, TRACE
-from castmates.analysis.operations.over_traces import in_every_trace, lead_alone, longest_first
+from castmates.analysis.operations.per_trace import in_every_trace, lead_alone, longest_first
 from castmates.study.spec import UNMANAGED
 
 # Calls and a graph -> the paths of each trace's steps, of the schedule and of the graph, and each operation's part.
@@ -181,7 +181,9 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
         if reason:
             rows.append(row | {"reason": reason})
             continue
-        edge = _computing(graph, found)
+        # The bounds of what computes: the wait for the batch is none of the graph's work.
+        waits = (graph.table["type"] == FETCH).to_numpy()
+        edge = bounds(graph.graph, *(np.where(waits[None, :], 0, each) for each in (found.duration, found.work)))
         added = _Added(graph, found, whole)
         rows.append(row | {"reason": ""} | added.parts() | _bounds(edge, row["threads"]))
         operations.append(added.operations(edge).assign(**{name: row[name] for name in TRACE}))
@@ -199,12 +201,6 @@ def whole_paths(nodes: Nodes, found: Steps) -> tuple[list[Path], str]:
     if not whole or len(whole) < len(walked):
         return [], "a step has no call of any node"
     return whole, ""
-
-
-def _computing(nodes: Nodes, found: Steps) -> Bounds:
-    """The bounds of what computes: the wait for the batch is none of the graph's work."""
-    waits = (nodes.table["type"] == FETCH).to_numpy()
-    return bounds(nodes.graph, *(np.where(waits[None, :], 0, each) for each in (found.duration, found.work)))
 
 
 def _bounds(edge: Bounds, threads: int) -> dict[str, float]:
@@ -305,7 +301,12 @@ def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
     alone = operations[lead_alone(operations)].set_index(KEY)[
         ["ms", "on_schedule_path", "graph_slack_ms", "on_graph_path"]
     ]
-    worst = _worst(paths)
+    # By lead: the mix, without a partition, beside which its traced steps are longest.
+    traces = paths.traces[(paths.traces["reason"] == "") & (paths.traces["kind"] == "corun")]
+    traces = traces[traces["partition"] == UNMANAGED]
+    means = traces.groupby([*LEAD, *MIX])["step_ms"].mean().reset_index()
+    worst = means.sort_values("step_ms").drop_duplicates(LEAD, keep="last")[[*LEAD, *MIX]]
+
     beside = operations.merge(worst, on=[*LEAD, *MIX]).set_index(KEY)["ms"]
     table = table.join(alone, on=KEY).join(beside.sub(alone["ms"], fill_value=0.0).rename("lost_ms"), on=KEY)
     table = table.join(worst.set_index(LEAD)["mix"].rename("beside"), on=LEAD).fillna(
@@ -319,11 +320,3 @@ def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
 def study_edges(edges: pd.DataFrame) -> pd.DataFrame:
     """Edges of each lead's graph."""
     return edges.drop(columns=LAUNCH)
-
-
-def _worst(paths: PathTraces) -> pd.DataFrame:
-    """By lead: the mix, without a partition, beside which its traced steps are longest."""
-    traces = paths.traces[(paths.traces["reason"] == "") & (paths.traces["kind"] == "corun")]
-    traces = traces[traces["partition"] == UNMANAGED]
-    means = traces.groupby([*LEAD, *MIX])["step_ms"].mean().reset_index()
-    return means.sort_values("step_ms").drop_duplicates(LEAD, keep="last")[[*LEAD, *MIX]]

@@ -8,10 +8,16 @@ tensor on moves nothing. NaN is unknown; docs/tracing-graph.md has the table.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from castmates.analysis.operations.instructions import NOTHING_KNOWN, Work
+from castmates.errors import CastmatesError
 
 HANDLE = "*"  # behind the type of what a variable's handle stands for
 BYTES = {
@@ -234,3 +240,68 @@ _ADDED_UP = (
 )  # fmt: skip
 # By element of what is reduced.
 REDUCED: Mapping[str, float] = dict.fromkeys(_ADDED_UP, 1.0) | {"L2Loss": 2.0, "EuclideanNorm": 2.0}
+
+
+# A dataflow graph: nodes in an order in which each comes after all that it needs.
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes 0 … count - 1; every edge leads from a lower number to a higher one."""
+
+    count: int
+    source: Ints  # of each edge: the node that is needed, and …
+    target: Ints  # … the one that needs it
+
+    def __post_init__(self) -> None:
+        ends = np.concatenate([self.source, self.target])
+        if len(ends) and (ends.min() < 0 or ends.max() >= self.count):
+            raise CastmatesError(f"this graph has an edge to node {ends.max()}, and {self.count} nodes.")
+        if (self.source >= self.target).any():
+            raise CastmatesError("this graph has edges against the order of its nodes, as where they run in a circle.")
+
+    @cached_property
+    def needs(self) -> list[Ints]:
+        """By node: those that it needs, each once."""
+        return _by(self.count, self.target, self.source)
+
+    @cached_property
+    def needed_by(self) -> list[Ints]:
+        """By node: those that need it, each once."""
+        return _by(self.count, self.source, self.target)
+
+
+def _by(count: int, keys: Ints, values: Ints) -> list[Ints]:
+    pairs = np.unique(np.stack([keys, values], axis=1), axis=0) if len(keys) else np.empty((0, 2), np.int64)
+    return np.split(pairs[:, 1], np.searchsorted(pairs[:, 0], np.arange(1, count)))[:count] if count else []
+
+
+def in_order(names: Sequence[str], edges: Iterable[tuple[int, int]]) -> list[int]:
+    """The nodes in an order in which each comes after all that it needs; of those that may come next, the first named.
+
+    A graph that runs in a circle is a sentence.
+    """
+    from heapq import heapify, heappop, heappush
+
+    later: list[list[int]] = [[] for _ in names]
+    waits = [0] * len(names)
+    for source, target in set(edges):
+        later[source].append(target)
+        waits[target] += 1
+    free = [node for node, count in enumerate(waits) if not count]
+    heapify(free)
+    order = []
+    while free:
+        order.append(heappop(free))
+        for target in later[order[-1]]:
+            waits[target] -= 1
+            if not waits[target]:
+                heappush(free, target)
+    if len(order) < len(names):
+        stuck = next(node for node, count in enumerate(waits) if count)
+        raise CastmatesError(
+            f"this graph runs in a circle, which no step can: '{names[stuck]}' needs what comes after it."
+        )
+    return order

@@ -21,9 +21,8 @@ from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, quantile
-from castmates.study.adaptive import ORDER, Question
 from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH
-from castmates.study.curves import Cell, Curve
+from castmates.study.curves import ORDER, Cell, Curve, Question
 from castmates.study.spec import Plan
 
 MORE, LESS = "more", "less"  # than the edge

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,11 @@ from castmates.analysis.core import Contrast
 from castmates.analysis.effects.contrasts import mix_contrasts, partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
-from castmates.analysis.statistics.intervals import Floats
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, gained
 from castmates.analysis.statistics.power import half_width
 from castmates.study import rounds
 from castmates.study.budget_keys import CONFIRMED_AFTER
-from castmates.study.looks import cohort_of, needed, part_of
-from castmates.study.rounds import Cost, Spread
+from castmates.study.rounds import Cost, Spread, cohort_of, needed, part_of
 from castmates.study.spec import UNMANAGED, Cohort, Plan
 
 SETTLED_SHARE = 3  # a window lasts at least so many settle times
@@ -156,12 +155,8 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     """
     known: dict[Place, Width] = {}
     for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
-        known |= _of_part(part, windows)
+        known |= widths_of(Contrast.of(part, windows, against_alone(part)).rows_over_nodes())
     return known
-
-
-def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
-    return widths_of(Contrast.of(plan, windows, against_alone(plan)).rows_over_nodes())
 
 
 def against_alone(plan: Plan) -> pd.DataFrame:
@@ -241,7 +236,14 @@ def wandering(workload: str, beats: Beats) -> list[Wandering]:
     step = float(np.median(np.diff(times))) / 1e9
     rows = []
     for length in LENGTHS:
-        ratios = _log_ratios(times, units, length)
+        # Log ratios of the rates of neighbouring windows, laid side by side over the record.
+        count = math.floor((times[-1] - times[0]) / 1e9 / (length + GAP))
+        begins = times[0] + 1e9 * (length + GAP) * np.arange(count)
+        done = np.interp(begins + 1e9 * length, times, units) - np.interp(begins, times, units)
+        # A window without progress has no rate, and those on both sides of it are no neighbours: neither is paired.
+        differences = np.diff(np.log(np.where(done > 0, done, np.nan)))
+        ratios = np.asarray(differences[np.isfinite(differences)])
+
         if length >= FEWEST_STEPS * step and len(ratios) >= FEWEST_PAIRS:
             scatter = float(np.std(ratios, ddof=1))
             pairs = int(BUDGET / (2 * (length + GAP)))
@@ -250,11 +252,39 @@ def wandering(workload: str, beats: Beats) -> list[Wandering]:
     return rows
 
 
-def _log_ratios(times: Floats, units: Floats, length: float) -> Floats:
-    """Log ratios of the rates of neighbouring windows, laid side by side over the record."""
-    count = math.floor((times[-1] - times[0]) / 1e9 / (length + GAP))
-    begins = times[0] + 1e9 * (length + GAP) * np.arange(count)
-    done = np.interp(begins + 1e9 * length, times, units) - np.interp(begins, times, units)
-    # A window without progress has no rate, and those on both sides of it are no neighbours: neither is paired.
-    differences = np.diff(np.log(np.where(done > 0, done, np.nan)))
-    return np.asarray(differences[np.isfinite(differences)])
+# What it costs a lead to be watched: pairs of windows, with and without a collector -> change of its rate.
+#
+# A pair is the log of the rate with it over the rate without it. Launches are the units where there are enough of them.
+
+WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side shows nothing of use
+
+Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pairs"]
+
+
+def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
+    """Reduce `difference` (a row per pair: collector, cohort, launch) to a change in per cent for each collector.
+
+    From three launches on the interval is that between launches, else that of the pairs within them.
+    """
+    table = estimate(pairs, ["collector"])
+    between = table["launches"] >= FEWEST_LAUNCHES
+    table["change_pct"] = gained(table["mean"])
+    for end in ("low", "high"):
+        table[end] = gained(table[end].where(between, table[f"within_{end}"]))
+    table["between_launches"] = between
+    table["verdict"] = [
+        verdict(low, high) for low, high in zip(table["low"].astype(float), table["high"].astype(float), strict=True)
+    ]
+    shown = ["change_pct", "low", "high", "between_launches", "verdict"]
+    return table.rename(columns={"rounds": "pairs"})[["launches", "pairs", *shown]].reset_index()
+
+
+def verdict(low: float, high: float) -> Verdict:
+    """What an interval of the change shows."""
+    if math.isnan(low) or math.isnan(high):
+        return "too few pairs"
+    if high < 0:
+        return "costs"
+    if low > 0:
+        return "speeds up"
+    return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"

@@ -15,10 +15,10 @@ from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
 from castmates.study.class_names import workload_of
+from castmates.study.curves import mask_of
 from castmates.study.mitigations import with_place
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
 from castmates.study.schedule import stretch_of
-from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Cohort, Mix, Partition, Plan
 
 CONTRASTS: Columns = {

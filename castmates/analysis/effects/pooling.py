@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.mask_stamp import MODELLED
+from castmates.analysis.effects.stamps import MODELLED
 from castmates.analysis.keys import LAUNCH
 from castmates.results.columns.study import LAUNCHES, frame
 from castmates.study.class_names import workload_of

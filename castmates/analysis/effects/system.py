@@ -2,14 +2,9 @@
 
 A launch in which one member has no valid pair shows nothing of the whole; it is counted and left out. Formulas and
 references are in docs/methodology.md.
-
-The kind of a quantity decides which average it may have; kinds are types, so that no other average is possible. Costs
-(seconds, bytes, misses) add up: arithmetic mean. Rates (steps per second) are all units over all seconds, which is the
-harmonic mean where each did the same work. Ratios (a slowdown, a share of alone) have the geometric mean alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,71 +28,6 @@ Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a l
 NO_MORE: Mapping[str, Metric] = {}
 ALONE = "alone"  # the baseline of a lead and of an antagonist
 _LAUNCH = ["platform", *LAUNCH]
-
-
-class WrongAverage(TypeError):
-    """An average that means nothing for this kind of quantity."""
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Columns of a table that hold what was spent: they add up."""
-
-    table: pd.DataFrame
-    columns: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Units of work and the seconds that they took, as two columns of a table."""
-
-    table: pd.DataFrame
-    units: str
-    seconds: str
-
-
-@dataclass(frozen=True)
-class Ratios:
-    """Columns of a table that hold one quantity over another of its kind: they multiply."""
-
-    table: pd.DataFrame
-    columns: Sequence[str]
-
-
-_MEANS = {
-    Costs: "costs have an arithmetic mean: arithmetic_mean",
-    Rates: "rates have all units over all seconds: mean_rate",
-    Ratios: "ratios have a geometric mean: geometric_mean",
-}
-
-
-def arithmetic_mean(costs: Costs, by: Sequence[str]) -> pd.DataFrame:
-    """The mean of each column in each group."""
-    _insist(costs, Costs, "an arithmetic mean")
-    return costs.table.groupby(list(by), observed=True)[list(costs.columns)].mean()
-
-
-def mean_rate(rates: Rates, by: Sequence[str]) -> "pd.Series[float]":
-    """All units of each group over all its seconds."""
-    _insist(rates, Rates, "a mean rate")
-    sums = rates.table.groupby(list(by), observed=True)[[rates.units, rates.seconds]].sum()
-    return sums[rates.units] / sums[rates.seconds]
-
-
-def geometric_mean(ratios: Ratios, by: Sequence[str]) -> pd.DataFrame:
-    """The mean of each column in each group, on the log scale."""
-    _insist(ratios, Ratios, "a geometric mean")
-    columns = list(ratios.columns)
-    logs = ratios.table.assign(**{name: np.log(ratios.table[name].to_numpy(dtype=float)) for name in columns})
-    means = logs.groupby(list(by), observed=True)[columns].mean()
-    return means.apply(np.exp)
-
-
-def _insist(quantity: object, wanted: type, average: str) -> None:
-    if not isinstance(quantity, wanted):
-        instead = _MEANS.get(type(quantity), "first state which kind it is: Costs, Rates or Ratios")
-        kind = type(quantity).__name__
-        raise WrongAverage(f"{average} of {kind} means nothing; {instead}.")
 
 
 def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
@@ -151,15 +81,14 @@ def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataF
 
 def launch_metrics(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
     """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
-    # A unit of work of each member: its time in units of its time alone, and the sum of these.
-    table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
+    table = members.assign(progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
     groups = table.groupby(launch, observed=True)
     progress, size = groups["progress"].sum(), groups.size()
     return pd.DataFrame(
         {
             STP: progress,
-            ANTT: arithmetic_mean(Costs(table, ["slowdown"]), launch)["slowdown"],
-            HARMONIC: mean_rate(Rates(table, "work", "slowdown"), launch),
+            ANTT: groups["slowdown"].mean(),
+            HARMONIC: size / groups["slowdown"].sum(),
             UNFAIRNESS: groups["slowdown"].max() / groups["slowdown"].min(),
             MAX_SLOWDOWN: groups["slowdown"].max(),
             JAIN: progress**2 / (size * groups["squared"].sum()),

@@ -15,13 +15,23 @@ from castmates.analysis.core import declared, in_order, of_counts, of_numbers, o
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.intervals import Floats
-from castmates.analysis.statistics.name_codes import Integers, coded, codes_in, codes_of, combinations
-from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, by_row, estimated, reduced
+from castmates.analysis.statistics.window_values import (
+    Differences,
+    Integers,
+    Values,
+    WindowPlaces,
+    by_row,
+    coded,
+    codes_in,
+    codes_of,
+    combinations,
+    estimated,
+    reduced,
+)
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
-from castmates.study.counter_keys import is_miss, is_stall
-from castmates.study.topdown_tree import BY_NAME, TREE
+from castmates.study.counter_keys import BY_NAME, TREE, is_miss, is_stall
 
 FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
 USABLE = ("counted", "scaled")

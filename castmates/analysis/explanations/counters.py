@@ -29,8 +29,15 @@ from castmates.analysis.explanations.counted_metrics import (
 )
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, estimate, ratio
-from castmates.analysis.statistics.name_codes import Integers, coded, combinations
-from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, both_sides
+from castmates.analysis.statistics.window_values import (
+    Differences,
+    Integers,
+    Values,
+    WindowPlaces,
+    both_sides,
+    coded,
+    combinations,
+)
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
@@ -114,7 +121,14 @@ class _Leads:
         table = self._differences.table(["metric"])
         if table.empty:
             return frame([], CHANGES)
-        table = _as_ratios(table)
+        table = table.assign(
+            lead=workloads_of(table["member"]),
+            unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
+            alone=ratio(table["baseline"]),
+            corun=ratio(table["scene"]),
+            **columns_of(table, "ratio", ratio),
+            **within_launch(table),
+        )
         scopes = pd.concat(self._scopes).drop_duplicates()
         table = _with_scopes(table, self._members.iloc[scopes["who"]].reset_index(drop=True).join(scopes.reset_index()))
         order = {name: place for place, name in enumerate(metric_names(list(self._events)))}
@@ -125,17 +139,6 @@ def _scopes_noted(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataF
     """By which scope each event of each of these was counted, and its note; `at` is the row of its window."""
     seen = counts[["event", "scope", "note"]][at >= 0].assign(who=who[at[at >= 0]])
     return combinations(seen, ["who", "event", "scope", "note"])[1]
-
-
-def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(
-        lead=workloads_of(table["member"]),
-        unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
-        alone=ratio(table["baseline"]),
-        corun=ratio(table["scene"]),
-        **columns_of(table, "ratio", ratio),
-        **within_launch(table),
-    )
 
 
 def _with_scopes(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:

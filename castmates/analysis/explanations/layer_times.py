@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.name_codes import changes_in, combinations
+from castmates.analysis.statistics.window_values import changes_in, combinations
 from castmates.results.columns.launch import LAYERS
 
 _SCENE = ["study", "member", "platform", "scene", "mix", "partition"]

@@ -14,8 +14,16 @@ from castmates.analysis.core import declared, in_order, of_counts, of_numbers, o
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.keys import CELL, PLATFORM_WINDOW, ROW, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
-from castmates.analysis.statistics.name_codes import Integers, coded, codes_in, combinations
-from castmates.analysis.statistics.window_values import Differences, Values, WindowPlaces, both_sides
+from castmates.analysis.statistics.window_values import (
+    Differences,
+    Integers,
+    Values,
+    WindowPlaces,
+    both_sides,
+    coded,
+    codes_in,
+    combinations,
+)
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
@@ -210,13 +218,10 @@ class _Counted:
         self._differences = Differences.of_contrasts(self._leads.places, self._compared)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
         for spent, names in times.parts:
-            self._add_times(spent, names)
-
-    def _add_times(self, spent: Values, names: Sequence[str]) -> None:
-        for column, name in enumerate(names):
-            if name not in (REST, STEP):
-                of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
-                of_phase[spent.rows] = spent.values[:, column]
+            for column, name in enumerate(names):
+                if name not in (REST, STEP):
+                    of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
+                    of_phase[spent.rows] = spent.values[:, column]
 
     def add_counts(self, counts: pd.DataFrame) -> None:
         """Take in what was counted in some launches."""

@@ -14,8 +14,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
-from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces
+from castmates.analysis.statistics.window_values import Compared, Integers, Measured, WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"

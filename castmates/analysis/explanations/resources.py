@@ -26,13 +26,12 @@ from castmates.analysis.explanations.counted_metrics import (
 )
 from castmates.analysis.explanations.power import POWER, Power
 from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
-from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
-from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces
+from castmates.analysis.statistics.window_values import Compared, Measured, WindowPlaces, coded, codes_in
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
+from castmates.study.counter_keys import of_level
 from castmates.study.spec import Plan
-from castmates.study.topdown_tree import of_level
 
 OCCUPANCY, BANDWIDTH = "cache occupancy", "memory bandwidth"
 READ = {"llc_occupancy": OCCUPANCY, "mbm_total": BANDWIDTH}  # a monitor's metrics

@@ -12,23 +12,31 @@ simulated queues, whose slow launches differ more than quick ones.
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import declared
-from castmates.analysis.explanations.latency import conditions, latencies
-from castmates.analysis.explanations.steps import QUANTILES
-from castmates.analysis.keys import MEMBER, ROW
+from castmates.analysis.core import declared, in_order
+from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts, possibly_biased
+from castmates.analysis.effects.system import ALONE
+from castmates.analysis.explanations.evolution import (
+    COLUMNS,
+    PLACE,
+    QUANTILES,
+    Launches,
+    fewest_steps,
+    launch_quantiles,
+)
+from castmates.analysis.keys import LAUNCH, MEMBER, MIX, ROW
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import are_planned, planned
 from castmates.results.columns.services import LOADS, SERVICES
-from castmates.results.columns.study import frame
+from castmates.results.columns.study import LATENCY, frame
 from castmates.study.class_names import workload_of
-from castmates.study.services import load_of, same_service, service_members
-from castmates.study.spec import Member, Plan
+from castmates.study.scenes import load_of, same_service, service_members
+from castmates.study.spec import UNMANAGED, Member, Plan
 
 KEEPS_UP = 0.97  # share of the load that a service answers, at least, or it is saturated
 INTERPOLATED = "interpolated"
@@ -177,3 +185,171 @@ def _why(best: Row | None, after: Row | None, high: str) -> str:
     if math.isnan(after[high]):
         return f"{what} has no interval: it takes three launches, and enough requests that were answered"
     return f"{what} exceeds the limit" if best is None else ""
+
+
+# Quantiles of the steps of each launch -> p50, p95 and p99 of each member and scene, with intervals over launches.
+#
+# Steps of a launch are not independent, so that a launch gives one value of each quantile and Student's t goes over
+# launches. A quantile that a launch has too few steps for is left out, with a sentence in the number's place.
+
+MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
+MOST_ODD = 0.01  # share of steps that cover another number of units than the others
+_LONG = [*ROW, "quantile"]
+_LEFT = [f"left {share}" for share in QUANTILES.values()]
+_NAMES = {str(share): name for name, share in QUANTILES.items()}
+_ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
+_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})
+
+
+def conditions(plan: Plan) -> pd.DataFrame:
+    """Which scene of a cohort is which row of the table, and which scene is its baseline there."""
+    contrasts = mix_contrasts(plan)
+    scenes = contrasts[contrasts["baseline"] == ALONE].assign(kind="corun")
+    scenes.loc[scenes["antagonists"] == "", "kind"] = "alone"
+    bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
+    bases = bases.assign(
+        kind=bases["baseline_scene"].str.extract("^([a-z-]+)", expand=False),
+        partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
+        # A placebo is compared with alone too.
+        baseline_scene=np.where(bases["role"] == "lead", "alone", bases["baseline_scene"]),
+    )
+    table = pd.concat([bases, scenes], ignore_index=True)
+    table = table.drop_duplicates([*MEMBER, *MIX])
+    under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
+    label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
+    table = table.assign(label=label, baseline=ALONE)
+    table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
+    table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
+    return table[["row", *MEMBER, "baseline_scene", "role", "kind", "label", *MIX, "baseline"]]
+
+
+def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole launches, some at a time.
+
+    Of an open-loop service they are quantiles of its requests, and not of its steps.
+    """
+    known = conditions(plan)
+    own = planned(windows, plan)
+    is_service = own["member"].isin(list(service_members(plan)))
+    launches = Launches.of(own[~is_service])
+    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
+    found = [places_with_quantiles(launches, quantiles)]
+    if is_service.any():
+        found.append(request_quantiles(own[is_service]))
+    values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
+    if values.empty:  # nothing is valid of what has a row
+        return frame([], LATENCY)
+    return _table(plan, values.merge(possibly_biased(own, known), on=ROW), own)
+
+
+def places_with_quantiles(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
+    """The places of all launches with their rows of `launch_quantiles`; no steps where it has none."""
+    every = pd.concat([part for part in quantiles if len(part)] or quantiles, ignore_index=True)
+    return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
+
+
+def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    values = values.assign(**{name: values[name].fillna(0.0) if name in values else 0.0 for name in _LEFT})
+    kept = [*PLACE, "row", "baseline_scene", "steps", "odd", "units"]
+    long = values.melt(id_vars=kept, value_vars=list(_NAMES), var_name="quantile")
+    long["left"] = values.melt(id_vars=kept, value_vars=_LEFT)["value"].astype(float)
+    long["quantile"] = long["quantile"].map(_NAMES)
+    long["needed"] = long["quantile"].map({name: fewest_steps(share) for name, share in QUANTILES.items()})
+    long["left"] = long["left"] > 0  # the windows with a quantile are the quick ones
+    long["enough"] = (long["steps"] >= long["needed"]) & ~long["left"]
+    counts = _counts(long)
+    refused = _refused(counts)
+    usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
+    usable = usable.assign(difference=np.log(usable["value"].to_numpy(dtype=float)))
+    absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
+    columns = columns_of(absolute, "ms", ratio) | columns_of(relative, "ratio", ratio)
+    table = counts.assign(refused=refused, **columns)
+    table["launches_paired"] = relative["launches"]
+    table["units"] = table["units"].where(table["sizes"] <= 1)
+    return _finished(plan, table.reset_index(), values, windows)
+
+
+def _counts(long: pd.DataFrame) -> pd.DataFrame:
+    """How many launches and steps there are behind each number."""
+    enough = long.assign(few=~long["enough"], own=long["steps"].where(long["enough"], 0))
+    enough["sized"] = long["units"].where(long["enough"])
+    return enough.groupby(_LONG, observed=True).agg(
+        launches=("enough", "sum"), launches_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
+        odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
+        sizes=("sized", "nunique"), left=("left", "sum"),
+    )  # fmt: skip
+
+
+def _refused(counts: pd.DataFrame) -> pd.Series:
+    """Why a quantile is no number, or ""."""
+    name = pd.Series(counts.index.get_level_values("quantile").astype(str), index=counts.index)
+    needed, most = counts["steps_needed"].astype(str), counts["most"].astype("int64").astype(str)
+    launches = counts["launches"] + counts["launches_few"]
+    reasons = {
+        "so many requests were unanswered when slices ended that it is not known": counts["left"] > MOST_FEW * launches,
+        "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
+        "heartbeats cover different numbers of units, so that one step cannot be timed": (
+            counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
+        ),
+        "steps cover different numbers of units in different launches, so that launches have no common step": (
+            counts["sizes"] > 1
+        ),
+    }
+    reason = np.select(list(reasons.values()), list(reasons), default="")
+    few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
+    some = name + " needs " + needed + " steps in a launch; " + counts["launches_few"].astype(str) + " of "
+    some += launches.astype(str) + " have fewer"
+    lacking = np.where(counts["launches_few"] > MOST_FEW * launches, some, "")
+    return pd.Series(
+        np.where(reason != "", reason, np.where(counts["launches"] == 0, few, lacking)), index=counts.index
+    )
+
+
+def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
+    """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
+    place = ["platform", *LAUNCH, "member", "quantile"]
+    base = values[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
+    # Steps of another size than the baseline's are not compared with them.
+    both = values[values["scene"] != values["baseline_scene"]].merge(
+        base.rename(columns={"scene": "baseline_scene"}),
+        on=[*place, "units", "baseline_scene"],
+        suffixes=("", "_baseline"),
+    )
+    return both.assign(difference=both["difference"] - both["difference_baseline"])
+
+
+def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    about = values.drop_duplicates("row")[["row", "member", "role", "kind", "label", "mix", "partition", "baseline"]]
+    flags = values.drop_duplicates(ROW)[[*ROW, "possibly_biased"]]
+    unit = windows.drop_duplicates("member").set_index("member")["unit"]
+    table = table.merge(about, on="row").merge(flags, on=ROW).rename(columns={"label": "scene"})
+    table = table.assign(
+        workload=table["member"].map(workload_of),
+        unit=table["member"].map(unit),
+        launches_paired=table["launches_paired"].fillna(0),
+        what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
+    )
+    leads_first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")["member"]
+    ranks = {
+        name: {word: place for place, word in enumerate(words)}
+        for name, words in (("member", leads_first), ("kind", _ORDER))
+    }
+    return declared(in_order(table, ["member", "kind", "row", "platform", "quantile"], **ranks), LATENCY, plan)
+
+
+def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:
+    """The requests and quantiles in ms of every launch, scene and member, as `launch_quantiles` has those of steps.
+
+    A quantile is the geometric mean over the launch's windows, as of effects. `left` is the share of these in which so
+    many requests were unanswered that it is but a bound.
+    """
+    valid = windows[windows["valid"] & windows["offered"].notna()]
+    columns = {str(share): 1000 * valid[f"{name}_s"] for name, share in QUANTILES.items()}
+    logs = valid[PLACE].assign(**{name: np.log(column.where(column > 0)) for name, column in columns.items()})
+    left = {f"left {share}": valid[f"{name}_s"].isna() for name, share in QUANTILES.items()}
+    whole = logs.assign(steps=valid["requests"], **left)
+    found = whole.groupby(PLACE, observed=True, sort=False).agg(
+        {"steps": "sum", **dict.fromkeys(columns, "mean"), **dict.fromkeys(left, "mean")}
+    )
+    found[[*columns]] = np.exp(found[[*columns]])
+    return found.reset_index().assign(odd=0, units=1.0)

@@ -130,7 +130,9 @@ def judge(condition: Condition, looked: pd.DataFrame | str, subject: Subject) ->
     rows = _of(subject, looked)
     if rows.empty:
         return no_evidence(condition, f"the table {condition.table} has no such row")
-    choice = _distinct(condition, rows)
+    # Among how many numbers the strongest is chosen: before `where`, which chooses too; equal ones are one.
+    numbers = np.column_stack(_numbers(condition, rows))
+    choice = len(np.unique(numbers[~np.isnan(numbers[:, 0])], axis=0, equal_nan=True))
     asked = chosen(rows, condition.where)
     unknown = _unknown(condition, rows)
     if not unknown.empty and (asked.empty or condition.take == "all"):
@@ -164,12 +166,6 @@ def _why_unknown(condition: Condition, rows: pd.DataFrame) -> str:
     compared = (name for name, cell in condition.where.items() if isinstance(cell, Compared))
     reasons = str(_cells(rows, 0).get("not_known") or "")
     return why_of({condition.number, condition.per or "", *compared}, reasons) or "the row has no number"
-
-
-def _distinct(condition: Condition, rows: pd.DataFrame) -> int:
-    """Among how many numbers the strongest is chosen: before `where`, which chooses too; equal ones are one."""
-    numbers = np.column_stack(_numbers(condition, rows))
-    return len(np.unique(numbers[~np.isnan(numbers[:, 0])], axis=0, equal_nan=True))
 
 
 def no_evidence(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:

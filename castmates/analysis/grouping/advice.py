@@ -13,15 +13,14 @@ import pandas as pd
 
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.grouping.problem import FoundGroups, Group, Grouping, Problem, Usual
-from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.predicted import own_ways
+from castmates.analysis.prediction.predicted import Loss, own_ways
 from castmates.analysis.statistics.power import log_of
 from castmates.results.columns.placing import GROUPINGS, WAYS
 from castmates.results.columns.study import frame
 from castmates.study import masks
 from castmates.study.class_names import plain_workload_of
+from castmates.study.curves import mask_of
 from castmates.study.masks import text_of
-from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
 RANKS = ("best", "second", "third")

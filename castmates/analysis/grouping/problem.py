@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from castmates.analysis.prediction.losses import Loss, Losses
+from castmates.analysis.prediction.predicted import Loss, Losses
 from castmates.errors import CastmatesError
 
 Aim = Literal["losses", "domains"]

@@ -18,8 +18,7 @@ from castmates.analysis.core import adjusted, launch_means, of_each_launch
 from castmates.analysis.effects.verdicts import LOSS, effect_verdicts
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 from castmates.analysis.keys import EFFECT, LAUNCH, SAME_ROUND
-from castmates.analysis.operations.over_traces import lead_alone
-from castmates.analysis.operations.per_trace import OPERATION, WAITING, Traces
+from castmates.analysis.operations.per_trace import OPERATION, WAITING, Traces, lead_alone
 from castmates.analysis.statistics.intervals import columns_of, estimate, lost, ratio, ratio_of_means
 
 ALONE, SMALLEST = 0.03, 0.01  # of the step of the lead alone

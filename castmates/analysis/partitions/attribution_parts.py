@@ -206,19 +206,15 @@ def isolating(
     lone = groups[groups["candidates"] == 1].merge(known, on=LEAD_OF_MIX)
     lone = lone.assign(how=NAMED if named else ONLY, launches_choosing=0)
     several = groups[groups["candidates"] > 1]
-    gains = _gains(bare, under.merge(several, on=GROUP).merge(known, on=[*LEAD_OF_MIX, "partition"]))
+    # What each partition gives back in each launch, from the rounds that have all it takes.
+    both = under.merge(several, on=GROUP).merge(known, on=[*LEAD_OF_MIX, "partition"]).merge(bare, on=[*GROUP, *ROUND])
+    both = both[both[[ALONE, ISOLATED, TOGETHER]].notna().all(axis=1)]
+    both["gain"] = both[ISOLATED] - both[TOGETHER]
+    gains = of_each_launch(both, [*GROUP, "partition"], ["gain"])
     gains = gains.merge(choosing(gains, plan.launches), on=[*GROUP, *LAUNCH])
     chosen = several.merge(best_of(gains, known), on=GROUP, how="left").assign(how=CHOSEN)
     partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
     return partitions, gains.loc[gains["choosing"], [*GROUP, *LAUNCH]].drop_duplicates()
-
-
-def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
-    """What each partition gives back in each launch, from the rounds that have all it takes."""
-    both = under.merge(bare, on=[*GROUP, *ROUND])
-    both = both[both[[ALONE, ISOLATED, TOGETHER]].notna().all(axis=1)]
-    both["gain"] = both[ISOLATED] - both[TOGETHER]
-    return of_each_launch(both, [*GROUP, "partition"], ["gain"])
 
 
 def choosing(gains: pd.DataFrame, launches: Iterable[Launch]) -> pd.DataFrame:

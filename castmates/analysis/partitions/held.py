@@ -2,7 +2,7 @@
 
 The kernel shows what was asked. Where a launch could read the processor's registers, its record lists what they held
 otherwise, and a partition is judged by that. Where they were not read, a mask that cuts through the ways that I/O fills
-too is uncertain (castmates.study.partitions.io_ways).
+too is uncertain (castmates.study.partitions.sweeps).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Any
 
 from castmates.study import masks
 from castmates.study.cache import Cache
-from castmates.study.class_caches import cache_of
-from castmates.study.partitions.io_ways import cut_by
+from castmates.study.node_classes import cache_of
+from castmates.study.partitions.sweeps import cut_by
 from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
@@ -48,7 +48,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
     shared: dict[Place, dict[str, None]] = {}
     for record in records:
         if record.get("status") == "measured":
-            cohort = _cohort_of(record)
+            cohort = str(record.get("spec", {}).get("cohort", {}).get("id", ""))
             measured.setdefault(cohort, []).append(_partitions_of(record))
             for member, used in record.get("processor", {}).get("caches", {}).items():
                 caches[cohort, member] = caches.get((cohort, member), frozenset()).union(used)
@@ -175,10 +175,6 @@ def _cohorts(plan: Plan) -> dict[str, list[str]]:
             if mix.identity in cohorts:
                 cohorts[mix.identity].append(cohort.id)
     return cohorts
-
-
-def _cohort_of(record: Mapping[str, Any]) -> str:
-    return str(record.get("spec", {}).get("cohort", {}).get("id", ""))
 
 
 def _partitions_of(record: Mapping[str, Any]) -> Mapping[str, list[Mapping[str, Any]]]:

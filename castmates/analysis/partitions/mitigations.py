@@ -95,7 +95,9 @@ def _rounds(rows: Sequence[_Row], plan: Plan, rates: pd.DataFrame) -> pd.DataFra
     """By row, arm and round the logarithms of what the lead loses and gains, and of what the others lose and pay."""
     tables = [pd.DataFrame(columns=["row", "partition", "cohort", *_ROUND, *QUANTITIES])]
     for cohort in plan.cohorts:
-        wide = _wide(rates[rates["cohort"] == cohort.id])
+        # A line per round, and a column per scene and member.
+        plain = rates[rates["cohort"] == cohort.id].astype({"scene": object, "member": object, "platform": object})
+        wide = plain.pivot(index=_ROUND, columns=["scene", "member"], values="log_rate")
         for number, row in enumerate(rows):
             bare = _Arm(row.mix, UNMANAGED).scene_in(cohort)
             for arm in row.arms:
@@ -105,12 +107,6 @@ def _rounds(rows: Sequence[_Row], plan: Plan, rates: pd.DataFrame) -> pd.DataFra
                     tables.append(values.assign(row=number, partition=arm.partition, cohort=cohort.id).reset_index())
     found = [table for table in tables if not table.empty] or tables
     return pd.concat(found, ignore_index=True)
-
-
-def _wide(rates: pd.DataFrame) -> pd.DataFrame:
-    """A line per round, and a column per scene and member."""
-    plain = rates.astype({"scene": object, "member": object, "platform": object})
-    return plain.pivot(index=_ROUND, columns=["scene", "member"], values="log_rate")
 
 
 def _quantities(wide: pd.DataFrame, base: Mix, bare: str, mix: Mix, scene: str) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
 from castmates.results.columns.study import frame
 from castmates.study.capabilities import PARTITIONS
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.spec import UNMANAGED, Design, Mix, Plan
 

@@ -18,7 +18,7 @@ import pandas as pd
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
 from castmates.study.class_names import plain_workload_of, without_class
 from castmates.study.mitigations import place_of
-from castmates.study.place_keys import FEWEST_PAIRS
+from castmates.study.placement_keys import FEWEST_PAIRS
 from castmates.study.spec import UNMANAGED
 
 # Effects -> what was measured of each job beside others: as the lead of a mix, or as an antagonist in it.

@@ -8,21 +8,40 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
-from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.pairs import Cell, Errors, PairModel, Seen, best, mixes_of, pair_model, seen_in
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.power import log_of, loss_pct
 from castmates.study.class_names import plain_workload_of
+from castmates.study.curves import mask_of, overlap
 from castmates.study.masks import popcount
 from castmates.study.mitigations import place_of
-from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
+
+# What a job loses beside others, whoever knows it: measured, or predicted from what was measured.
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Of the rate when alone, in per cent, with its 95 % interval (NaN where none)."""
+
+    pct: float
+    low: float
+    high: float
+    source: Literal["measured", "predicted"]
+
+
+class Losses(Protocol):
+    """Knows losses of jobs."""
+
+    def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
+        """What a job loses beside these others, with so many ways for itself alone; None where nothing is known."""
+
 
 ADDED = 1.0  # the extra time beside each of them adds up
 POWERS = (0.7, 0.8, 0.9, ADDED, 1.1, 1.25, 1.5, 2.0, 3.0)  # below 1 they hurt more together, above it less
@@ -131,7 +150,10 @@ class PredictedLosses:
         if len(beside) == 1:
             log = self.model.predicted(job, beside[0])
             return None if log is None else Guess(log, self.model.errors.half_width(log))
-        return self._several(job, beside)
+        logs = _each(job, beside, self.seen, self.model)
+        if logs is None:
+            return None
+        return self._beside_several(combined_loss(logs, self.combined.power))
 
     def without(self, cell: Cell) -> Guess | None:
         """What was predicted of a measured cell before its mix was known."""
@@ -141,12 +163,6 @@ class PredictedLosses:
             return None
         log = self.model.left_out[cell].predicted
         return Guess(log, self.model.errors.half_width(log))
-
-    def _several(self, job: str, beside: Sequence[str]) -> Guess | None:
-        logs = _each(job, beside, self.seen, self.model)
-        if logs is None:
-            return None
-        return self._beside_several(combined_loss(logs, self.combined.power))
 
     def _beside_several(self, log: float) -> Guess:
         return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))

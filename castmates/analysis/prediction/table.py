@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.partitions.curve_table import monotone
-from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.partitions.sensitivity import monotone
 from castmates.analysis.prediction.pairs import ANTAGONIST, LEAD, Cell, Seen, best, mixes_of, seen_in
-from castmates.analysis.prediction.predicted import Guess, PredictedLosses
+from castmates.analysis.prediction.predicted import Guess, Loss, PredictedLosses
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
 from castmates.study.class_names import named

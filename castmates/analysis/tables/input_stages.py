@@ -43,7 +43,7 @@ def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Da
 
     from castmates.analysis.core import launch_means
     from castmates.analysis.keys import SCENE, SCENE_ROUND
-    from castmates.analysis.operations.over_traces import differences, in_every_trace, traced_steps
+    from castmates.analysis.operations.per_trace import differences, in_every_trace, traced_steps
 
     if stages.empty:
         return pd.DataFrame()

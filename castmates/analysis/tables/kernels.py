@@ -43,8 +43,7 @@ def kernels(device_calls: "pd.DataFrame", steps: "pd.DataFrame") -> "pd.DataFram
 
     from castmates.analysis.core import launch_means
     from castmates.analysis.keys import SCENE, SCENE_ROUND
-    from castmates.analysis.operations.over_traces import in_every_trace, longest_first, traced_steps
-    from castmates.analysis.operations.per_trace import OUTSIDE
+    from castmates.analysis.operations.per_trace import OUTSIDE, in_every_trace, longest_first, traced_steps
 
     inside = device_calls[device_calls["step"] != OUTSIDE]
     if inside.empty:

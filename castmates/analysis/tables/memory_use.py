@@ -40,7 +40,7 @@ def memory_use(memory: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Data
     import pandas as pd
 
     from castmates.analysis.keys import SCENE, SCENE_ROUND
-    from castmates.analysis.operations.over_traces import differences, longest_first, traced_steps
+    from castmates.analysis.operations.per_trace import differences, longest_first, traced_steps
 
     traced = traced_steps(steps)
     inside = memory[memory["step"] >= 0].join(traced, on=SCENE_ROUND)

@@ -35,7 +35,7 @@ def thread_pools(traces: "Traces") -> "pd.DataFrame":
     """A row per scene and pool; each thread could work for as long as the step lasts."""
     from castmates.analysis.core import launch_means
     from castmates.analysis.keys import SCENE
-    from castmates.analysis.operations.over_traces import differences
+    from castmates.analysis.operations.per_trace import differences
 
     pools = traces.pools
     pools = pools.assign(busy_share=pools["busy_ms"] / (pools["step_ms"] * pools["threads"]))

@@ -13,9 +13,8 @@ from castmates.counters.events.groups import explain as explain_refusal
 from castmates.counters.package import sources
 from castmates.counters.package.sources import Unit, Wanted, Zone, package_of, packages_of, zones
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_int
+from castmates.linux.kernel_files import CURRENT, domains, read_int
 from castmates.linux.perf_event import PERF_DEVICES, Opener, Target, open_event, paranoid, read_group
-from castmates.linux.uncore_frequency import CURRENT, domains
 from castmates.protocols import Sample
 
 # Events of units, opened for whole packages: each by itself, because units have few counters and do not share them.

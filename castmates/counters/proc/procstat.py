@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from castmates.counters.edges import BetweenEdges
 from castmates.linux.host import cpu_ticks, swapped_pages
-from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.kernel_files import CPU_DIR, HIGHEST, LOWEST, domains, read_int, read_text
 from castmates.linux.processes import (
     TICK_S,
     children_of,
@@ -18,7 +18,6 @@ from castmates.linux.processes import (
     thread_stat_line,
     threads_of,
 )
-from castmates.linux.uncore_frequency import HIGHEST, LOWEST, domains
 from castmates.protocols import Sample
 
 _ENDED = "the member has ended"

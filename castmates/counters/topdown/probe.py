@@ -16,7 +16,7 @@ from castmates.counters.topdown.perf_reading import parse
 from castmates.counters.topdown.process import Share, last_words, whole_shares
 from castmates.errors import CastmatesError
 from castmates.linux.capable_copy import PERF_PACKAGES
-from castmates.study.topdown_tree import MEMORY_PART, category, of_level
+from castmates.study.counter_keys import MEMORY_PART, category, of_level
 
 WITHIN_S = 20.0
 LEVELS = {1: ("TopdownL1", "TopDownL1", "PipelineL1"), 2: ("TopdownL2", "TopDownL2", "PipelineL2")}

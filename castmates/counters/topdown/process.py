@@ -19,9 +19,9 @@ from typing import IO
 from castmates.counters.topdown.perf_csv import WHOLE, Line, Metric, Report, pmu_of
 from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
-from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.marks import end_with_parent
 from castmates.protocols import Count, Sample, Status
-from castmates.study.topdown_tree import BY_NAME, category, remainders
+from castmates.study.counter_keys import BY_NAME, category, remainders
 
 ACKNOWLEDGED = b"ack\n"
 ENDS_WITHIN_S = 2.0

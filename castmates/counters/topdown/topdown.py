@@ -28,8 +28,8 @@ from castmates.linux.cgroups import memberships
 from castmates.linux.perf_event import PERF_DEVICES
 from castmates.linux.processes import Family
 from castmates.protocols import Count, Counter, Held, Sample, Say
+from castmates.study.counter_keys import LEVEL_ONE, category
 from castmates.study.cpus import format_cpu_list, parse
-from castmates.study.topdown_tree import LEVEL_ONE, category
 
 # How perf is made to count one member: its control group, its processes, or its CPUs.
 

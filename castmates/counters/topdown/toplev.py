@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.study.topdown_tree import Category, category
+from castmates.study.counter_keys import Category, category
 
 SOURCE = "toplev"
 # What categories were called before TMA settled on its names; toplev also cuts their parents' names short.

@@ -236,7 +236,7 @@ NAME = r"\w[\w.-]{0,99}"
 def captured_files(root: Path) -> Iterator[tuple[str, Path, Keeper]]:
     """Yield each file of a machine that is captured: its name in the capture, where it is, and what of it is kept."""
     for pattern, keep in OF_MACHINE.items():
-        for path in root.glob(_glob(pattern)):
+        for path in root.glob(pattern.replace("#", "[0-9]*")):
             yield str(path.relative_to(root)), path, keep
     resctrl = next((one for one in mounts(root) if one.fstype == FSTYPE and one.subtree == "/"), None)
     if resctrl is not None:
@@ -279,10 +279,6 @@ def _folders(folder: Path) -> list[Path]:
 
 def _numbered(number: int) -> str:
     return GROUP.replace("#", str(number + 1))
-
-
-def _glob(pattern: str) -> str:
-    return pattern.replace("#", "[0-9]*")
 
 
 def _expression(pattern: str) -> str:

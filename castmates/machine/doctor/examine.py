@@ -5,21 +5,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from castmates.linux.cgroups import OWN
 from castmates.machine import quirks
 from castmates.machine.doctor import cpu, tools
+from castmates.machine.doctor.capabilities import Summary
 from castmates.machine.doctor.cpu import GRANT, Check, State
 from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, bandwidth_unit, features, why_none
 from castmates.machine.resctrl_state import settings
 from castmates.machine.topology import Topology
 from castmates.study.last_level import MEMORY_SHARE
-from castmates.study.memory_peak import COMMAND, Peak
-
-if TYPE_CHECKING:
-    from rich.console import Group
-
+from castmates.study.named_for import COMMAND, Peak
 
 LARGER = 4  # times the cache: the size of what streams through memory (4llc)
 SWITCH = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -329,3 +331,40 @@ def pqos(facts: Mapping[str, Any]) -> Check:
     if where is None:
         return Check("pqos", "yes", "not installed, and not needed: Castmates drives resctrl itself")
     return Check("pqos", "yes", f"{where}; do not start it during a study, since it makes groups of all classes")
+
+
+# The doctor's summary on a terminal.
+
+MARKS = {"yes": ("✓", "green"), "partly": ("!", "yellow"), "unknown": ("?", "dim"), "no": ("✗", "red")}
+STATES = ("yes", "partly", "no", "unknown")
+COMMANDS = ("sudo", "castmates", "echo")
+
+
+def screen(summary: Summary) -> Group:
+    """What can be done here, what the user can change, what takes another machine."""
+    parts: list[RenderableType] = [Text("  ·  ".join(summary.machine), style="bold"), Text(), _verdicts(summary)]
+    for title, lines in (("You can change", summary.changes), ("Only another machine can", summary.elsewhere)):
+        if lines:
+            parts += [Text(), Text(title, style="bold"), _lines(lines)]
+    counts = ", ".join(f"{summary.counts[state]} {state}" for state in STATES if summary.counts.get(state))
+    more = Text.assemble(counts, "   each row: ", ("castmates doctor --all   --format json", "cyan"))
+    return Group(*parts, Text(), more)
+
+
+def _verdicts(summary: Summary) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for style in ("", "bold", ""):
+        table.add_column(style=style, no_wrap=style == "bold", overflow="fold")
+    for verdict in summary.verdicts:
+        mark, colour = MARKS[verdict.state]
+        table.add_row(Text(f" {mark}", style=colour), Text(verdict.name), Text(verdict.why))
+    return table
+
+
+def _lines(lines: Sequence[tuple[str, str]]) -> Padding:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", max_width=28)
+    table.add_column(overflow="fold")
+    for gained, how in lines:
+        table.add_row(Text(gained), Text(how, style="cyan" if how.startswith(COMMANDS) else ""))
+    return Padding(table, (0, 0, 0, 4))

@@ -33,29 +33,27 @@ Where it is known to differ from a kernel:
 
 from castmates.rdt.fake.group import Group, Handle
 from castmates.rdt.fake.kernel import V6_1, V6_1_90, V6_12, V7_2, Kernel, Processes, Thread
-from castmates.rdt.fake.machines import (
-    ARM_MPAM,
-    GENOA,
-    GRANITE_RAPIDS_SNC3,
-    HYBRID_CLIENT,
-    ICE_LAKE,
-    ROME,
-    SAPPHIRE_RAPIDS,
-    SKYLAKE_SP,
-    TURIN,
-)
 from castmates.rdt.fake.monitors import Failure, SetNumbers, Source
 from castmates.rdt.fake.resctrl import FakeResctrl, Stat
 from castmates.rdt.fake.shape import (
     AMD_CHIPLETS,
+    ARM_MPAM,
+    GENOA,
+    GRANITE_RAPIDS_SNC3,
     HASWELL,
+    HYBRID_CLIENT,
+    ICE_LAKE,
     LAB,
     LAB_ALLOCATION_ONLY,
     LAB_MONITORING_ONLY,
     LAB_NO_THROTTLE,
     LAB_TWO_SOCKETS,
     NO_RDT,
+    ROME,
+    SAPPHIRE_RAPIDS,
+    SKYLAKE_SP,
     SUB_NUMA,
+    TURIN,
     Shape,
     Throttle,
     Ways,

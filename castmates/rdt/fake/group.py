@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from castmates.rdt.fake.kernel import Thread
-from castmates.rdt.fake.texts import refusal
+from castmates.rdt.fake.kernel import Thread, refusal
 
 SHAREABLE = "shareable"
 

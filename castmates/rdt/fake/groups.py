@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls
 from castmates.rdt.fake.group import SHAREABLE, Group
-from castmates.rdt.fake.kernel import Kernel, Processes, Status, Thread
+from castmates.rdt.fake.kernel import Kernel, Processes, Status, Thread, refusal
 from castmates.rdt.fake.monitors import Monitors
 from castmates.rdt.fake.shape import Shape
-from castmates.rdt.fake.texts import refusal
 
 # RMIDs: taken, given back, and kept in limbo while the cache is full of what they marked.
 

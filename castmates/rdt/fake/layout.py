@@ -4,13 +4,11 @@ import errno
 from collections.abc import Callable
 from functools import partial
 
-from castmates.rdt.fake.controls import Schema
+from castmates.rdt.fake.controls import Schema, Writer
 from castmates.rdt.fake.group import SHAREABLE, Content, Group, Node
 from castmates.rdt.fake.groups import Groups
-from castmates.rdt.fake.kernel import Thread
-from castmates.rdt.fake.schemata import Writer
-from castmates.rdt.fake.shape import Throttle, Ways
-from castmates.rdt.fake.texts import (
+from castmates.rdt.fake.kernel import (
+    Thread,
     c_string,
     parse_cpu_list,
     parse_cpu_mask,
@@ -21,6 +19,7 @@ from castmates.rdt.fake.texts import (
     strip,
     unsigned,
 )
+from castmates.rdt.fake.shape import Throttle, Ways
 
 FIXED, MUTABLE, FOLDER = 0o444, 0o644, 0o755
 ROOT_FOLDER = 0o555

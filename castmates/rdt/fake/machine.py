@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from castmates.rdt.fake.controls import Controls
 from castmates.rdt.fake.group import Group, Handle, Node
 from castmates.rdt.fake.groups import Groups, Rmids
-from castmates.rdt.fake.kernel import Kernel, Processes, Status, Thread
+from castmates.rdt.fake.kernel import Kernel, Processes, Status, Thread, refusal
 from castmates.rdt.fake.layout import ROOT_FOLDER, Layout
 from castmates.rdt.fake.monitors import Counters, Failure, Monitors, Source
 from castmates.rdt.fake.shape import Shape, Throttle
-from castmates.rdt.fake.texts import refusal
 
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # in the order in which /proc/mounts names them
 

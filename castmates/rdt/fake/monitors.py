@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from castmates.rdt.fake.group import Group
-from castmates.rdt.fake.kernel import Kernel, Status
+from castmates.rdt.fake.kernel import Kernel, Status, refusal
 from castmates.rdt.fake.shape import Shape
-from castmates.rdt.fake.texts import refusal
 
 # Counters for traffic that belong to an id and an event in a domain (AMD's ABMC, `mbm_assign_mode`).
 

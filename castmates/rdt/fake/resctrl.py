@@ -7,12 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from castmates.rdt.fake.group import READ, WRITE, Flock, Group, Handle, Node, allowed, is_root, walk, walk_to_parent
-from castmates.rdt.fake.kernel import V6_12, Kernel
+from castmates.rdt.fake.kernel import V6_12, Kernel, refusal
 from castmates.rdt.fake.layout import FOLDER, Layout
 from castmates.rdt.fake.machine import FakeMachine
 from castmates.rdt.fake.monitors import SetNumbers, Source
 from castmates.rdt.fake.shape import LAB, Shape
-from castmates.rdt.fake.texts import refusal
 
 
 @dataclass(frozen=True, slots=True)

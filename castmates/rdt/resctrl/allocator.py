@@ -90,7 +90,9 @@ class ResctrlAllocator:
 
         True where a member has lost ways: nothing evicts what lies in them.
         """
-        self._show_rounding(shares)
+        for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
+            if (step := rounded(asked, self.cache)) != asked:
+                self._say_once(f"a throttle of {asked} becomes {step}: this machine has no step between")
         wanted = wanted_schemata(shares, self._base, self._domains, self.cache)
         if "" not in self._former and wanted[REST] == self._base[REST]:
             del wanted[REST]  # as it was found, and so not ours to write
@@ -262,11 +264,6 @@ class ResctrlAllocator:
                 )
         self._now |= after
         return before
-
-    def _show_rounding(self, shares: Sequence[Share]) -> None:
-        for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
-            if (step := rounded(asked, self.cache)) != asked:
-                self._say_once(f"a throttle of {asked} becomes {step}: this machine has no step between")
 
     def _say_once(self, sentence: str) -> None:
         if sentence not in self._shown:

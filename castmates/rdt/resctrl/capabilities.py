@@ -44,7 +44,15 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
         cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root), _found(root, mount, tree))
     except OSError:
         return None
-    return _as_known(cache, root)
+    # Add what is known of this processor and the kernel does not show.
+    if cache.bandwidth is None or cache.bandwidth.unit == "MiB/s":
+        return cache
+    if cache.bandwidth.unit != "%":  # of a throttled default group the kernel does not show what no throttle is
+        most = ZEN_5_MOST if int(cpuinfo(root).get("cpu family") or 0) >= ZEN_5 else cache.bandwidth.most
+        return cache.model_copy(update={"bandwidth": cache.bandwidth.model_copy(update={"most": most})})
+    return cache.model_copy(
+        update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
+    )
 
 
 def ways_of_others() -> dict[str, int]:
@@ -71,18 +79,6 @@ def _found(root: Path, mount: Mount, tree: Tree) -> Schemata | None:
     target = str(Path(mount.point) / "schemata")
     changes = [entry.change for journal in journals() for entry in journal.entries() if entry.change.target == target]
     return parse(changes[0].former) if changes else None
-
-
-def _as_known(cache: Cache, root: Path) -> Cache:
-    """Add what is known of this processor and the kernel does not show."""
-    if cache.bandwidth is None or cache.bandwidth.unit == "MiB/s":
-        return cache
-    if cache.bandwidth.unit != "%":  # of a throttled default group the kernel does not show what no throttle is
-        most = ZEN_5_MOST if int(cpuinfo(root).get("cpu family") or 0) >= ZEN_5 else cache.bandwidth.most
-        return cache.model_copy(update={"bandwidth": cache.bandwidth.model_copy(update={"most": most})})
-    return cache.model_copy(
-        update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
-    )
 
 
 def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None, found: Schemata | None = None) -> Cache:
@@ -223,16 +219,12 @@ def _unit_of(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
     now = max(masks.get(MB, {}).values(), default=0)
     if _word(tree, "info/MB/delay_linear") == "0":  # AMD: absolute, and the default group has the most unless throttled
         return Bandwidth(
-            unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=_power_of_two(max(now, AMD_MOST))
+            unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=1 << (max(now, AMD_MOST) - 1).bit_length()
         )
     if "mba_MBps" in options.split() or now > 100:
         # Old kernels round MiB/s to the step of per cent: whole steps are the same on all of them.
         return Bandwidth(unit="MiB/s", least=max(1, step), step=max(1, step), most=UNTHROTTLED_MIBPS)
     return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100)
-
-
-def _power_of_two(least: int) -> int:
-    return 1 << (least - 1).bit_length()
 
 
 def _events(tree: Tree) -> list[str]:

@@ -14,7 +14,7 @@ from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
 from castmates.rdt.resctrl.foreign import Tasks, control_groups, listed
 from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.mounting import Mounted
-from castmates.rdt.resctrl.tree import NO_RATE, OCCUPANCY, EventFile, Look, Series, TrafficCounters, Tree, refusal
+from castmates.rdt.resctrl.tree import NO_RATE, OCCUPANCY, EventFile, Series, SeriesLook, TrafficCounters, Tree, refusal
 from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.sampler import Sampler
 
@@ -149,7 +149,7 @@ class ResctrlMonitor:
         """Look at everything once; a member with several caches has a sample of each, and their sum."""
         self.looks += 1
         now = self._clock()
-        looks: dict[tuple[str, str], dict[int, Look | None]] = {}
+        looks: dict[tuple[str, str], dict[int, SeriesLook | None]] = {}
         for series in self._series:
             look, metric = series.look(), METRICS[series.event]
             looks.setdefault((series.member, metric), {})[series.domain] = look
@@ -163,7 +163,7 @@ class ResctrlMonitor:
         ]
 
 
-def _samples(now: int, source: str, member: str, metric: str, values: Mapping[int, Look]) -> list[Sample]:
+def _samples(now: int, source: str, member: str, metric: str, values: Mapping[int, SeriesLook]) -> list[Sample]:
     if len(values) == 1:
         value, why = next(iter(values.values()))
         return [Sample(now, source, member, metric, value, why)]

@@ -62,7 +62,13 @@ def lease(cdp: bool = False, purpose: str = "a study") -> Lease:
     mount = find_mount()
     if mount is None:
         made = Lease(POINT, ["cdp"] if cdp else [], Journal())
-        _mount(made, purpose)
+        if why := hopeless():
+            raise CastmatesError(why)
+        wanted = " ".join([MOUNTED, *made.options])
+        assert made.journal is not None
+        change = Change("resctrl mount", KIND, str(made.point), ABSENT, wanted)
+        for error in made.journal.apply([change], purpose).values():
+            raise CastmatesError(refused(error, made.options)) from None
     else:
         point = Path(mount.point)
         made = _leases.get(point) or Lease(point, options_of(mount))
@@ -83,16 +89,6 @@ def why_not_mounted(root: Path = Path("/")) -> str:
     if container_hints(root):
         return f"resctrl is not mounted in this container, where {POINT} is empty or absent: {ON_HOST}."
     return f"resctrl is not mounted: let root mount it once ({BY_HAND}), or run `sudo castmates doctor --grant`."
-
-
-def _mount(made: Lease, purpose: str) -> None:
-    if why := hopeless():
-        raise CastmatesError(why)
-    wanted = " ".join([MOUNTED, *made.options])
-    assert made.journal is not None
-    change = Change("resctrl mount", KIND, str(made.point), ABSENT, wanted)
-    for error in made.journal.apply([change], purpose).values():
-        raise CastmatesError(refused(error, made.options)) from None
 
 
 def hopeless() -> str:

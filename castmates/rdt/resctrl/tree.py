@@ -106,11 +106,11 @@ def in_words(holder: int | None) -> str:
 
 # One monitoring file, read again and again: a number of bytes, or why there is none.
 
-NOT_READY = "Unavailable"  # of an id that was given out or taken over a moment ago
+NO_COUNT_YET = "Unavailable"  # of an id that was given out or taken over a moment ago
 
 # The kernel's words, and what they mean.
-WORDS = {
-    NOT_READY: "Unavailable: the hardware has no count yet",
+NO_COUNT_WORDS = {
+    NO_COUNT_YET: "Unavailable: the hardware has no count yet",
     "Error": "Error: the hardware could not count",
     "Unassigned": "Unassigned: no counter of the hardware is assigned to this group",
 }
@@ -140,15 +140,15 @@ class EventFile:
         """
         try:
             first = text = self._text()
-            if first == NOT_READY:
+            if first == NO_COUNT_YET:
                 text = self._text()
         except OSError as error:
             self.close()
             number = error.errno or 0
-            return Reading(None, errno.errorcode.get(number, str(error.errno)) + GONE.get(number, ""))
+            return Reading(None, errno.errorcode.get(number, str(error.errno)) + READ_ERRORS.get(number, ""))
         if text.isdecimal():
-            return Reading(int(text), resumed=first == NOT_READY)
-        return Reading(None, WORDS.get(text, f"not a number: {text[:40]!r}"))
+            return Reading(int(text), resumed=first == NO_COUNT_YET)
+        return Reading(None, NO_COUNT_WORDS.get(text, f"not a number: {text[:40]!r}"))
 
     def close(self) -> None:
         """Let go of the file; safe to call twice."""
@@ -167,7 +167,7 @@ class EventFile:
         return os.pread(self._fd, 64, 0).decode(errors="replace").strip()
 
 
-GONE = {
+READ_ERRORS = {
     errno.ENOENT: ": the group or its cache is gone",
     errno.ENODEV: ": the group was removed",
     errno.EIO: ": the hardware could not count",
@@ -176,10 +176,10 @@ GONE = {
 
 # What resctrl refused and why, in a sentence: the error number first, the kernel's own words beside it.
 
-STATUS = "info/last_cmd_status"
+LAST_STATUS = "info/last_cmd_status"
 
 # The error numbers that mean the same whatever was tried.
-ADVICE = {
+REFUSAL_ADVICE = {
     errno.EACCES: "this user may not: run as root, or let root prepare groups once with `castmates doctor --grant`",
     errno.EPERM: "this is not permitted here: run as root, outside of containers; where the processor only monitors, "
     "no control group can be made",
@@ -197,7 +197,7 @@ def reason(tree: Tree, error: OSError) -> str:
     """
     code = errno.errorcode.get(error.errno or 0, str(error.errno))
     try:
-        lines = tree.read(STATUS).splitlines()
+        lines = tree.read(LAST_STATUS).splitlines()
         report = " / ".join(dict.fromkeys(line for line in lines if line))  # kernels append to what was there
     except OSError:
         report = ""
@@ -206,7 +206,7 @@ def reason(tree: Tree, error: OSError) -> str:
 
 def refusal(tree: Tree, error: OSError, what: str, advice: str = "") -> CastmatesError:
     """Return the one sentence: what was refused, why, and what to do."""
-    remedy = advice or ADVICE.get(error.errno or 0, "")
+    remedy = advice or REFUSAL_ADVICE.get(error.errno or 0, "")
     return CastmatesError(f"resctrl refused to {what} ({reason(tree, error)})" + (f": {remedy}." if remedy else "."))
 
 
@@ -219,12 +219,12 @@ OCCUPANCY = "llc_occupancy"
 # Bytes per second through one last-level cache that no reading can mean. The fastest memory of a processor's package
 # delivers 1.6 TB/s (Xeon Max, HBM2e), the fastest memory modules 0.84 TB/s (12 channels of 8800 MT/s); a false
 # overflow of AMD's counters, 2^44 units of 64 bytes within some tenths of a second, comes to more than 1000 TB/s.
-MOST = 4e12
+MOST_BYTES_A_SECOND = 4e12
 
 RESUMED = "the hardware had lost count before this reading (Unavailable), and counts anew"
 WENT_BACK = "the counter went back: it was reset, or ran over"
 NO_RATE = (None, "no rate yet: there is only one count since the last one was missing")
-Look = tuple[float | None, str]
+SeriesLook = tuple[float | None, str]
 
 
 @dataclass
@@ -242,7 +242,7 @@ class Series:
         """Forget the last count: what passed between two windows belongs to none."""
         self._last = None
 
-    def look(self) -> Look | None:
+    def look(self) -> SeriesLook | None:
         """Return the value, or None and the reason; nothing at all where a rate has only its first count."""
         before = self.clock()
         count, why, resumed = self.file.read()
@@ -259,15 +259,19 @@ class Series:
         if count < last[1]:
             return None, WENT_BACK
         rate = (count - last[1]) / (now - last[0]) * 1e9
-        if rate > MOST:
-            return None, f"impossible: {rate / 1e12:.3g} TB/s, and no memory delivers {MOST / 1e12:g} TB/s to a cache"
+        if rate > MOST_BYTES_A_SECOND:
+            return (
+                None,
+                f"impossible: {rate / 1e12:.3g} TB/s, and no memory delivers {MOST_BYTES_A_SECOND / 1e12:g} TB/s to a "
+                "cache",
+            )
         return rate, ""
 
 
 # Counters for the traffic of groups, where the kernel assigns them (`mbm_assign_mode` is mbm_event).
 
-INFO = "info/L3_MON"
-FILES = ("mbm_assign_mode", "num_mbm_cntrs", "available_mbm_cntrs")
+MONITORING_INFO = "info/L3_MON"
+COUNTER_FILES = ("mbm_assign_mode", "num_mbm_cntrs", "available_mbm_cntrs")
 
 
 @dataclass
@@ -323,7 +327,7 @@ class TrafficCounters:
 
     def _here(self) -> Assignment:
         files: dict[str, str | None] = {}
-        for name in FILES:
+        for name in COUNTER_FILES:
             with suppress(OSError):  # only where the hardware has such counters, and not on every kernel
-                files[name] = self.tree.read(f"{INFO}/{name}").strip()
+                files[name] = self.tree.read(f"{MONITORING_INFO}/{name}").strip()
         return assignment(files)

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import AGAIN, POSITIVE, own_leads
-from castmates.analysis.effects.mask_stamp import VERIFIED
-from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
+from castmates.analysis.effects.stamps import TRUSTWORTHY, VERIFIED, rounded_up
 from castmates.analysis.effects.verdicts import (
     CONTROL_LEVEL,
     INSENSITIVE,

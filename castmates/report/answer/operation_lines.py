@@ -14,8 +14,8 @@ from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import beside_words, operation_words, trouble_words
 from castmates.report.text.words import Quantity, plain
-from castmates.study.profile_keys import FEWEST_FOR_INTERVALS
 from castmates.study.spec import UNMANAGED
+from castmates.study.tracing_keys import FEWEST_FOR_INTERVALS
 
 SHOWN = 8  # operations of a step, and of a loss
 INTERVAL = 16  # letters

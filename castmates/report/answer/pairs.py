@@ -24,8 +24,8 @@ from castmates.report.text import recommendation as words
 from castmates.report.text.recommendation import there
 from castmates.report.text.services import noted
 from castmates.report.text.words import loss_seen, nearly, plain
-from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]

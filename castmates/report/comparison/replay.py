@@ -34,7 +34,7 @@ from castmates.report.results import records
 from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed, number, percent_of
 from castmates.results.find import Measured
 from castmates.results.tables import write_table
-from castmates.study.node_facts import difference, recorded
+from castmates.study.machine_keys import difference, recorded
 from castmates.study.spec import UNMANAGED
 
 ALL_AGREE, SOME_DIFFER, UNDECIDED = 0, 3, 4  # how the command ends; 1 is an error, 2 a wrong option

@@ -12,10 +12,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pandas as pd
 
-from castmates.analysis.dataflow.boxes import Box, boxes, columns
-from castmates.analysis.dataflow.effects import ENTERS, LEAVES, STAYS
-from castmates.analysis.dataflow.graph import Graph
-from castmates.analysis.operations.over_traces import lead_alone
+from castmates.analysis.dataflow.effects import ENTERS, LEAVES, STAYS, Box, boxes, columns
+from castmates.analysis.dataflow.work import Graph
+from castmates.analysis.operations.per_trace import lead_alone
 from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text, writing
 from castmates.report.results import Results

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
-from castmates.analysis.operations.over_traces import lead_alone
+from castmates.analysis.operations.per_trace import lead_alone
 from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.marks import dot, legend_key, with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, lines_across, without_axis

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.core import once
-from castmates.analysis.design.costs import costs as pooled
+from castmates.analysis.design.pilot import costs as pooled
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
 from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.marks import WITHIN_LAUNCH, bar, dot

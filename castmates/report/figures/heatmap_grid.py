@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
 from castmates.analysis.effects.verdicts import GAIN, LOSS, NO_DATA, NO_LOSS, TOO_FEW, UNCLEAR
-from castmates.analysis.partitions.curve_table import INTERPOLATED
+from castmates.analysis.partitions.sensitivity import INTERPOLATED
 from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet
 from castmates.report.figures.style import COLUMN, INK, NOT_MEASURED_HATCH, PAGE, PALE, SHADES, SMALL, broken

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.typing import LineStyleType
 
-from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
+from castmates.analysis.partitions.sensitivity import INTERPOLATED, MEASURED
 from castmates.report.results import Results
 from castmates.report.text.words import counted
 from castmates.study.curves import WAYS

@@ -20,7 +20,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
 from castmates.report.text.words import Quantity, counted, listed, number, plain, units
 from castmates.study.cache import Cache
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.partitions.partitions import partitions_by_name
 from castmates.study.spec import Partition
 

@@ -23,7 +23,7 @@ from castmates.report.figures.sheet import Sheet, drawing, lines_across
 from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
 from castmates.report.text.words import READ_ALOUD, Quantity, as_loss, number, plain, units
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.spec import UNMANAGED
 

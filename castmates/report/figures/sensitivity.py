@@ -21,8 +21,8 @@ from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, Look,
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of, knee_words
 from castmates.report.text.words import Quantity, number, plain, units
-from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
+from castmates.study.node_classes import cache_of
 
 FIGURE = {"title": "Sensitivity to its ways", "part": "recommendation", "place": 170, "needs": "PARTITIONS"}
 CURVES = 7  # of a panel

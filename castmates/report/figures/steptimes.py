@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
+from castmates.analysis.explanations.evolution import COLUMNS, QUANTILES, Launches, launch_quantiles
 from castmates.report.figures.antagonists import BASELINES, BESIDE, antagonists, beside, looks, user_first
 from castmates.report.figures.marks import bar, dot, legend_key
 from castmates.report.figures.sheet import Sheet, drawing

@@ -22,7 +22,7 @@ from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, squee
 from castmates.report.results import Results
 from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
 

@@ -16,8 +16,8 @@ from castmates.report.figures.sheet import UNDER, Sheet, drawing, fitting, witho
 from castmates.report.figures.style import GREY, INK, SMALL, broken
 from castmates.report.results import Results, records
 from castmates.report.text.words import Quantity, counted, number, plain, units
+from castmates.study.counter_keys import children, of_level
 from castmates.study.spec import UNMANAGED
-from castmates.study.topdown_tree import children, of_level
 
 FIGURE = {"title": "Top-Down", "part": "why", "place": 200, "needs": "TOPDOWN"}
 DRAWN = 12  # values that the text alternative names

@@ -16,7 +16,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.variants import PROVEN, beside
 from castmates.report.text.words import READ_ALOUD, Quantity, Row, as_loss, counted, number, units
 from castmates.study.spec import UNMANAGED
-from castmates.study.variant_keys import BASE
+from castmates.study.workload_keys import BASE
 
 FIGURE = {"title": "Leads in other settings", "part": "losses", "place": 30, "needs": "VARIANTS"}
 ROW, TITLE, BETWEEN = 0.2, 0.3, 0.5  # inches: an antagonist of a variant, above a panel, between two panels

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, TOO_FEW, effect_level
-from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.analysis.partitions.recommendation import ADVISED, LIMIT, WRONG
+from castmates.analysis.partitions.sensitivity import INTERPOLATED
 from castmates.report.results import Results
 from castmates.report.text import latency, words
 from castmates.report.text.machine import described

@@ -29,8 +29,8 @@ from castmates.report.results import Results, read_results
 from castmates.report.text.stamps import first_words
 from castmates.report.text.words import platform_words
 from castmates.results.confirming import folder_of, study_files
-from castmates.results.crate import METADATA, STUDY, WORKLOADS
 from castmates.results.find import find
+from castmates.results.published import METADATA, STUDY, WORKLOADS
 from castmates.results.records import read_record, refuse_links
 from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Plan

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.design.costs import costs
+from castmates.analysis.design.pilot import costs
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
 from castmates.report.text.words import Quantity, number

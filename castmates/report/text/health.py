@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.analysis.core import once
 from castmates.analysis.effects.effects import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
-from castmates.analysis.partitions.curve_table import INTERPOLATED
+from castmates.analysis.partitions.sensitivity import INTERPOLATED
 from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
 from castmates.report.quantity import Quantity
 from castmates.report.results import Results, records
@@ -27,10 +27,10 @@ from castmates.report.text.words import (
     rejection_sentence,
 )
 from castmates.results.named import retry_command
-from castmates.study.adaptive import saved
-from castmates.study.adaptive import summary as summary_of_looks
-from castmates.study.looks import reached_words
+from castmates.study.curves import saved
+from castmates.study.curves import summary as summary_of_looks
 from castmates.study.reasons import listed_in
+from castmates.study.rounds import reached_words
 from castmates.study.spec import UNMANAGED
 
 KINDS = ("alone", "alone-again", "placebo", "corun", "antagonist-alone")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
+from castmates.analysis.explanations.evolution import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
 from castmates.report.text.words import WORDS, Quantity, counted, listed, plain
 from castmates.study.class_names import without_class

@@ -19,8 +19,8 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import CacheFacts, IdleFacts, MachineFacts, PerfFacts, QuirkFacts, ResctrlFacts
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
-from castmates.study.class_caches import cache_of
 from castmates.study.cpus import parse
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import REST, Plan
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from castmates.analysis.partitions.attribution_parts import CHOSEN
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.study.cache import Cache
+from castmates.study.curves import mask_of
 from castmates.study.masks import popcount
 from castmates.study.mix_keys import PERIOD
-from castmates.study.schemata import mask_of
 from castmates.study.spec import Partition
 
 Row = Mapping[str, Any]

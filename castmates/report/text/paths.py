@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from castmates.analysis.dataflow.effects import ENTERS, LEAVES, STEP
-from castmates.analysis.operations.over_traces import lead_alone
+from castmates.analysis.operations.per_trace import lead_alone
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.words import counted, listed, number, plain

@@ -14,7 +14,7 @@ from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import AS_FAST, Quantity, counted, number, plain
-from castmates.study.class_caches import cache_of
+from castmates.study.node_classes import cache_of
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from castmates.analysis.explanations.evolution import QUANTILES
 from castmates.analysis.explanations.services import INTERPOLATED
-from castmates.analysis.explanations.steps import QUANTILES
 from castmates.report.results import Results, records
 from castmates.report.text.latency import digits
 from castmates.report.text.words import Quantity, counted, listed, number, plain

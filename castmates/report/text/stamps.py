@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from castmates.analysis.effects.mask_stamp import VERIFIED
-from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, is_bad, origin_word
+from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, VERIFIED, is_bad, origin_word
 from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW, UNSTABLE
 from castmates.report.results import Results
 from castmates.report.text.words import listed

@@ -120,6 +120,6 @@ CURVES = Table(
     *usual("platform machine"),
     col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
     rule="analyse",
-    estimate="partitions.curve_table:curves_table",
+    estimate="partitions.sensitivity:curves_table",
     asked=capabilities.ADAPTIVE,
 )

@@ -109,6 +109,6 @@ ROOFLINE = Table(
     ),
     col("source", str, "of operations and bytes: primitives; estimated, from the graph of the step"),
     rule="estimate_operations",
-    estimate="operations.roofline:rooflines",
+    estimate="operations.primitives:rooflines",
     asked=capabilities.PROFILE,
 )

@@ -239,7 +239,7 @@ LATENCY = _effects_table(
     col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
-    estimate="explanations.latency:latencies",
+    estimate="explanations.services:latencies",
 )
 
 RESOURCES = Table(

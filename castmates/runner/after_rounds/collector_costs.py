@@ -136,7 +136,7 @@ def _change(logs: Sequence[float]) -> Mapping[str, float]:
         return {"change_pct": 100.0 * math.expm1(logs[0]), "low": math.nan, "high": math.nan}
     import pandas as pd
 
-    from castmates.analysis.design.costs import costs
+    from castmates.analysis.design.pilot import costs
 
     table = pd.DataFrame({"collector": "it", "cohort": "", "launch": 1, "difference": list(logs)})
     row = costs(table).iloc[0]

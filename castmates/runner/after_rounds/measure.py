@@ -12,8 +12,8 @@ from castmates.runner.after_rounds.collector_costs import pairs_about
 from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
-from castmates.runner.profiles.asking import NoAnswer, answer_of, mean_step, page_of, patience, usual_beats
-from castmates.runner.rounds import eviction
+from castmates.runner.profiles.rounds import NoAnswer, answer_of, mean_step, page_of, patience, usual_beats
+from castmates.runner.rounds import stage as eviction
 from castmates.runner.rounds.stage import Stage
 from castmates.study.profile_launches import PROFILED_KINDS
 from castmates.study.schedule import round_order

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.runner.modelled.sharing import Floats, Held, Reuse, User, share_out, spread
+from castmates.runner.modelled.power import Floats, Held, Reuse, User, share_out, spread
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 
 CLOSE = 1e-9  # of a rate: the balance is found

@@ -5,8 +5,11 @@ import time
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+import castmates
 from castmates.errors import CastmatesError
 from castmates.protocols import Say
 from castmates.runner.modelled.hardware import ModelledHardware, grant_of, modelled_hardware, quota_of
@@ -14,12 +17,12 @@ from castmates.runner.modelled.world import Process, World
 from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import Running, Start
 from castmates.runner.processes.starts import Evictor, placebo_member
-from castmates.runner.rounds.eviction import MIB, has_masks
 from castmates.runner.rounds.hardware import processor_record
 from castmates.runner.rounds.round import measure_rounds
-from castmates.runner.rounds.stage import Stage
-from castmates.study.evictors import TIMES
+from castmates.runner.rounds.stage import MIB, Stage, has_masks
+from castmates.study.cpus import format_cpu_list
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
+from castmates.study.scenes import CACHE_TIMES
 from castmates.study.spec import Cohort, Launch, Scene, Share
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
@@ -86,7 +89,7 @@ def evictors(cohort: Cohort, machine: MachineModel) -> list[Evictor]:
     if not has_masks(cohort):
         return []
     own_cpus = [cpu for member in cohort.members for cpu in member.cpus]
-    amount = TIMES * machine.ways * machine.way_bytes
+    amount = CACHE_TIMES * machine.ways * machine.way_bytes
     found = []
     for domain in sorted({machine.domain_of(cpu) for cpu in own_cpus}):
         around = machine.around(domain)
@@ -260,3 +263,45 @@ class ModelledStage(Stage):
         """No process has to be asked to end."""
         self.switch([])
         return []
+
+
+# The modelled machine as the report describes machines.
+
+
+def facts_of_classes(models: Mapping[str, MachineModel]) -> dict[str, Any]:
+    """The same of modelled classes of nodes: those of the first one, and of each by its name."""
+    each = {name: modelled_facts(model) for name, model in models.items()}
+    return {**next(iter(each.values())), "classes": each}
+
+
+def modelled_facts(machine: MachineModel) -> dict[str, Any]:
+    """Return what machine.json has of it: no host, because the numbers belong to none."""
+    cores, behind = machine.all_cores, "socket" if machine.sockets else "cache"
+    caches = [
+        {
+            "level": 3,
+            "id": number,
+            "bytes": machine.ways * machine.way_bytes,
+            "ways": machine.ways,
+            "cpus": format_cpu_list(machine.around(number)),
+        }
+        for number in range(machine.domains)
+    ]
+    return {
+        "platform": "modelled",
+        "read_at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "cpu_model": (
+            f"a model (castmates help modelled-machine), {machine.bandwidth}/s of memory bandwidth for each {behind}"
+        ),
+        "topology": {
+            "allowed": format_cpu_list(range(cores * machine.threads)),
+            "cores": cores,
+            "packages": machine.memories,
+            "llcs": caches,
+        },
+        "governors": {},
+        "resctrl": {"kernel": True, "mounted": True, "writable": True},
+        "perf": {"hardware": "the modelled machine has none"},
+        "model": machine.model_dump(mode="json"),
+        "castmates": castmates.__version__,
+    }

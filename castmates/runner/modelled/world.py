@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from castmates.runner.modelled.balance import Actor, Balance, Grant, balance, speeds
-from castmates.runner.modelled.power import Packages, slowed
-from castmates.runner.modelled.sharing import Floats
+from castmates.runner.modelled.power import Floats, Packages, slowed
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 
 # What lies in the caches of a modelled machine while it is on its way from one balance to the next.

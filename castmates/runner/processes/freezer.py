@@ -11,7 +11,7 @@ from castmates.linux import cgroups, cpu_quota
 from castmates.linux.marks import MarkedFamily
 from castmates.linux.owner import group_name
 from castmates.linux.processes import is_stopped
-from castmates.runner.processes.task_bound import TaskBound
+from castmates.runner.processes.restarts import TaskBound
 from castmates.workloads.standing import VARIABLE, Standing
 
 _CHANGE_S, _KILL_S = 5.0, 10.0

@@ -17,8 +17,7 @@ from castmates.linux.memory_binding import memory_bound_to
 from castmates.runner.processes import member_log
 from castmates.runner.processes.freezer import BetweenSteps
 from castmates.runner.processes.member_log import GuardedReader, PhaseLog, RangeLog, RequestLog
-from castmates.runner.processes.restarts import Restarts
-from castmates.runner.processes.task_bound import bounding_group, refusal
+from castmates.runner.processes.restarts import Restarts, bounding_group, refusal
 from castmates.study.cpus import format_cpu_list
 from castmates.workloads import heartbeat, identity, phase_file
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from castmates.english import printable
 from castmates.workloads import heartbeat, phase_file, phase_records, request_file
 from castmates.workloads.heartbeat import Beats, HeartbeatError, State
-from castmates.workloads.phase_file import Chunk, PhasesError
-from castmates.workloads.phase_layout import EPOCH, RANGE
+from castmates.workloads.phase_file import EPOCH, RANGE, Chunk, PhasesError
 from castmates.workloads.phase_records import Names, Phase, Range
 
 if TYPE_CHECKING:

@@ -3,9 +3,12 @@
 Its keeper (native/loop.c) writes down when each run ended and when the next one went on; see docs/heartbeat.md.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from castmates.errors import CastmatesError
+from castmates.linux import cgroups
 from castmates.protocols import Sample
 from castmates.study.reasons import Reason, ReasonKind
 from castmates.study.spec import Member
@@ -86,7 +89,9 @@ def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) ->
 def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[Reason]:
     """Name the antagonists that were absent for too much of a window; a lead's gaps are part of its runs."""
     found = []
-    for name, absent in _absences(read):
+    for name, absent in [
+        (sample.subject, sample.value) for sample in read if (sample.source, sample.metric) == (SOURCE, "restart_gap_s")
+    ]:
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
@@ -97,12 +102,6 @@ def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member
                 " or raise limits.restart_gap)"
             )
     return [Reason(ReasonKind.RESTART_GAP, detail) for detail in found]
-
-
-def _absences(read: Sequence[Sample]) -> list[tuple[str, float | None]]:
-    return [
-        (sample.subject, sample.value) for sample in read if (sample.source, sample.metric) == (SOURCE, "restart_gap_s")
-    ]
 
 
 def _samples(name: str, restarts: Restarts, open_ns: int, close_ns: int) -> list[Sample]:
@@ -116,3 +115,53 @@ def _samples(name: str, restarts: Restarts, open_ns: int, close_ns: int) -> list
         # Where its initialisation begins: a run that is new is not yet doing what it was chosen for.
         *(Sample(end, SOURCE, name, "run_begins_after_s", (end - begin) / 1e9) for begin, end in begun),
     ]
+
+
+# Bounds how many processes and threads a member may have, where there is a pids controller: a fork bomb ends there.
+
+TASKS = 4096  # generous: what a member needs is a few times its CPUs
+
+
+class TaskBound:
+    """The bounds of a launch's members, by the controller of version 2 or else by groups of version 1."""
+
+    def __init__(self, name: str) -> None:
+        self._root: Path | None = None
+        if home := cgroups.find_pids_home():
+            with contextlib.suppress(CastmatesError):  # a plain user's
+                self._root = cgroups.make(home, name)
+
+    def adopt(self, group: Path, pids: Iterable[int]) -> None:
+        """Bound a member that stands still in its group of version 2."""
+        if cgroups.bound_tasks(group, TASKS) or self._root is None:
+            return
+        own = cgroups.make(self._root, group.name)
+        cgroups.bound_tasks(own, TASKS)
+        for pid in pids:
+            with contextlib.suppress(OSError):  # it has ended
+                cgroups.move(own, pid)
+
+    def groups(self) -> list[Path]:
+        """List what was made for this alone."""
+        return [] if self._root is None else [self._root]
+
+    def close(self) -> None:
+        """Remove what was made; its processes must have ended."""
+        if self._root is not None:
+            cgroups.remove(self._root)
+
+
+def bounding_group(pid: int) -> Path | None:
+    """Find the group that bounds a member; None where nothing of ours does."""
+    for place in (cgroups.unified, cgroups.pids_of_version_1):
+        group = cgroups.group_of(pid, place)
+        if group and group.parent.name.startswith("castmates.") and (group / "pids.events").exists():
+            return group
+    return None
+
+
+def refusal(group: Path | None) -> str:
+    """Return a sentence where a member wanted more than it may have, else ""."""
+    if group is None or not cgroups.refused_tasks(group):
+        return ""
+    return f"wanted more than {TASKS} processes and threads at a time, as a fork bomb does"

@@ -9,8 +9,8 @@ from castmates.errors import CastmatesError
 from castmates.files import mapping_of, understanding
 from castmates.linux.memory_binding import page_counts
 from castmates.runner.processes.launch import Start, clean_environment
-from castmates.study.patterns import posix
 from castmates.study.spec import Cohort, Member
+from castmates.study.written import posix
 from castmates.workloads import environments, inputs
 from castmates.workloads.native.build import KEEPERS, KERNELS
 

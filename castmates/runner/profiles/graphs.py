@@ -15,7 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.parquet import write_rows
-from castmates.runner.profiles.asking import Profiled
+from castmates.runner.profiles.rounds import Profiled
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.recorded import Traced
 from castmates.traces.graphs import CONTROL, Execution, StepGraph, operand_types, read_graph, words_of

@@ -8,9 +8,8 @@ from castmates.protocols import Say
 from castmates.runner.outcome import LaunchKind
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Start
-from castmates.runner.profiles import asking, record
-from castmates.runner.profiles.asking import Profiled
-from castmates.runner.profiles.rounds import TRACES, Roofs, profile_rounds, profiling_of, roofs_of
+from castmates.runner.profiles import record, rounds
+from castmates.runner.profiles.rounds import TRACES, Profiled, Roofs, profile_rounds, profiling_of, roofs_of
 from castmates.runner.staging import LiveStage
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import Launch
@@ -42,7 +41,7 @@ class Profile(LaunchKind[Profiled]):
 
     def prepare(self, members: Sequence[Start], channels: Path) -> None:
         """Give the lead its page."""
-        asking.offer(members[0], channels, self.folder / TRACES, primitives=is_logged(self.launch))
+        rounds.offer(members[0], channels, self.folder / TRACES, primitives=is_logged(self.launch))
 
     def ranges_of(self, start: Start) -> int:
         """How many annotations are kept one by one."""

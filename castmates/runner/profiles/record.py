@@ -22,15 +22,13 @@ from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
 from castmates.runner.profiles import graphs, tables
-from castmates.runner.profiles.asking import Profiled, Taken
 from castmates.runner.profiles.graphs import primitive_rows
-from castmates.runner.profiles.rounds import TRACES, profiling_of
+from castmates.runner.profiles.rounds import TRACES, Profiled, Taken, profiling_of
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.graphs import Log, read_log
 from castmates.traces.reading import FILES, Found, read
-from castmates.workloads.tfmodels.primitive_log import NAME as LOG
-from castmates.workloads.tfmodels.profile_page import Input
+from castmates.workloads.tfmodels.profile_page import LOG, Input
 
 EPOCHS = {Input.FROM_STORAGE: FIRST, Input.ANEW: CACHED}
 

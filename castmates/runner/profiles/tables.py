@@ -13,7 +13,7 @@ from pyarrow.parquet import ParquetWriter
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.member_log import RangeLog
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.runner.rounds.phases import columns_of, share_out
 from castmates.traces.devices import DeviceCall, Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of
@@ -123,7 +123,11 @@ def steps(aligned: Aligned) -> Iterator[dict[str, Any]]:
     taken, trace = aligned.taken, aligned.trace
     yield from _usual(aligned, "before", taken.before)
     begin, end = aligned.steady_ns(trace.step_begin_ps), aligned.steady_ns(trace.step_end_ps)
-    left = _unattributed_ns(trace)
+    # By step: what belongs to no call. A call that lasts into the next step counts in the one in which it began;
+    # calls from before count in the first.
+    whole = (trace.step_end_ps - trace.step_begin_ps).astype(np.float64)
+    called = np.bincount(np.maximum(trace.calls.step, 0), weights=trace.calls.shared_ps, minlength=trace.steps)
+    left = (whole - called) / 1e3
     for step in range(trace.steps):
         yield aligned.common | {
             "part": "traced",
@@ -150,16 +154,6 @@ def _usual(aligned: Aligned, part: str, beats: Sequence[int]) -> Iterator[dict[s
             "threads_intra": aligned.taken.threads[0],
             "threads_inter": aligned.taken.threads[1],
         }
-
-
-def _unattributed_ns(trace: Trace) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """By step: what belongs to no call.
-
-    A call that lasts into the next step counts in the one in which it began; calls from before count in the first.
-    """
-    whole = (trace.step_end_ps - trace.step_begin_ps).astype(np.float64)
-    called = np.bincount(np.maximum(trace.calls.step, 0), weights=trace.calls.shared_ps, minlength=trace.steps)
-    return (whole - called) / 1e3
 
 
 def write_operations(aligned: Iterator[Aligned], file: Path) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from castmates.runner.rounds import eviction
+from castmates.runner.rounds import stage as eviction
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.slices import who_runs
 from castmates.runner.rounds.stage import Stage

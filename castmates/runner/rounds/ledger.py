@@ -20,11 +20,10 @@ from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
 from castmates.runner.rounds.hardware import CHANGED, MISPLACED
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load, Readings
-from castmates.runner.rounds.prefetch_witness import CHANGED as PREFETCHERS_CHANGED
-from castmates.runner.rounds.quota_witness import CHANGED as QUOTA_CHANGED
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
+from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, QUOTA_CHANGED
 from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.spec import Design, Member
 
@@ -56,7 +55,7 @@ class Ledger:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
         reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
-        reasons += _crept(each)
+        reasons += [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
         if each.watched:
             reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         return reasons + self._load().reasons(list(each.since_switch), readings)
@@ -207,10 +206,6 @@ def _silence(times: Sequence[int]) -> float:
     gaps = [after - before for before, after in pairwise(times)]
     longest = max(gaps)
     return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0
-
-
-def _crept(each: Slice) -> list[Reason]:
-    return [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
 
 
 def _masks(watched: Slice) -> list[Reason]:

@@ -11,9 +11,9 @@ from itertools import pairwise
 from statistics import median
 
 from castmates.protocols import Say
-from castmates.runner import progress
+from castmates.runner import outcome as progress
 from castmates.runner.outcome import Measured
-from castmates.runner.rounds import eviction
+from castmates.runner.rounds import stage as eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import STEPS, Pace, Steps, first_settle, pace_of

@@ -222,19 +222,16 @@ def _scene_that_is_off(scenes: Mapping[str, Scatter], certain: bool) -> str | No
         if scatter.count < FEWEST_CURVES:
             continue
         own = scatter.around_mean / (scatter.count - 1) if scene else 0.0
-        error = _quantile(freedom, certain or bool(scene)) * math.sqrt(max(usual, own) / scatter.count)
+        # About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means
+        # in a launch. All scenes together have ten times fewer means, and what lasts in all of them is worth
+        # more false alarms (one in a thousand): those cost a longer settle time, while what is missed stays
+        # in every rate.
+        error = (4.4 + 30 / freedom if (certain or bool(scene)) else 3.3 + 15 / freedom) * math.sqrt(
+            max(usual, own) / scatter.count
+        )
         if abs(scatter.mean) > max(TOLERANCE, error):
             return scene
     return None
-
-
-def _quantile(freedom: int, strict: bool) -> float:
-    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a launch.
-
-    All scenes together have ten times fewer means, and what lasts in all of them is worth more false alarms (one in a
-    thousand): those cost a longer settle time, while what is missed stays in every rate.
-    """
-    return 4.4 + 30 / freedom if strict else 3.3 + 15 / freedom
 
 
 def _mean_curve(responses: Iterable[Response]) -> list[float | None]:

@@ -12,9 +12,9 @@ from castmates.runner.processes import restarts
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.stage import Stage
+from castmates.study.counter_keys import BY_NAME
 from castmates.study.reasons import Reason
 from castmates.study.spec import Design, Member, Scene
-from castmates.study.topdown_tree import BY_NAME
 
 LONGEST_WAIT = 3.0  # slices that we wait at most for the step that ends one
 POLLS = 20  # looks for that step while one usually takes place

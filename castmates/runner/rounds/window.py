@@ -10,9 +10,9 @@ from castmates.protocols import Count, Sample
 from castmates.results.columns.launch import OF_SERVICES
 from castmates.runner.processes import restarts
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.slices import Progress, Slice
+from castmates.runner.rounds.stage import Emptied
 from castmates.study.reasons import Reason
 from castmates.study.spec import Scene
 

@@ -14,7 +14,7 @@ from castmates.runner.tracing.programs import (
 )
 from castmates.runner.tracing.recorded import Events, Recorded, Span, Traced
 from castmates.runner.tracing.recorders import PERF, series
-from castmates.study.tracing_design import LATENCIES
+from castmates.study.spec import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.latencies import add_latencies
 from castmates.timeline.model import Making, Registry

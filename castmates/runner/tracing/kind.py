@@ -7,7 +7,7 @@ from pathlib import Path
 from castmates.protocols import Say
 from castmates.runner.outcome import LaunchKind
 from castmates.runner.processes.launch import Start
-from castmates.runner.profiles import asking
+from castmates.runner.profiles import rounds
 from castmates.runner.staging import LiveStage
 from castmates.runner.tracing import record, recorders
 from castmates.runner.tracing.recorded import Traced
@@ -33,7 +33,7 @@ class Trace(LaunchKind[Traced]):
     def prepare(self, members: Sequence[Start], channels: Path) -> None:
         """Give the lead its page."""
         if profiled_steps(self.launch):
-            asking.offer(members[0], channels, self.folder / RAW)
+            rounds.offer(members[0], channels, self.folder / RAW)
         for start in members:
             recorders.prepare(start, tracing_of(self.launch).events)
 

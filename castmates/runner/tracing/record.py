@@ -12,8 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
-from castmates.linux.tracing_rights import FAMILIES, Rights, rights
-from castmates.linux.tracing_shown import not_shown
+from castmates.linux.tracing_rights import FAMILIES, Rights, not_shown, rights
 from castmates.protocols import Count, Sample
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.record import member_record, processor_of, versions
@@ -26,8 +25,8 @@ from castmates.runner.tracing.recorders import NO_GHZ, PERF
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
+from castmates.study.spec import SAMPLED
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
-from castmates.study.tracing_design import SAMPLED
 from castmates.timeline import tables
 from castmates.timeline.converting import write_all
 from castmates.timeline.flames.files import write_beside

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from castmates.linux.end_with_parent import end_with_parent
-from castmates.linux.open_files import raise_limit
+from castmates.linux.marks import end_with_parent
+from castmates.linux.processes import raise_limit
 from castmates.protocols import Count, Sample
 from castmates.runner.outcome import Outcome
-from castmates.runner.profiles.asking import Taken
+from castmates.runner.profiles.rounds import Taken
 from castmates.study.spec import Scene
 
 Span = tuple[int, int]  # CLOCK_MONOTONIC, nanoseconds

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from castmates.counters.package.collector import GHZ, BusyClock
 from castmates.counters.proc.frequency import DRIVER, Frequency
 from castmates.english import counted
-from castmates.linux import open_files
+from castmates.linux import processes
 from castmates.linux.host import cpu_ticks
 from castmates.linux.memory_binding import numa_maps
 from castmates.linux.processes import TICK_S, cpu_ns_of_process, resident_bytes, threads_of
@@ -24,12 +24,11 @@ from castmates.machine.quirks import latency_source
 from castmates.machine.topology import NumaNode
 from castmates.protocols import Sample
 from castmates.runner.processes.launch import Start
-from castmates.runner.tracing import latencies, stacks
+from castmates.runner.tracing import stacks
 from castmates.runner.tracing.recorded import Events, PerfRecorder, Recorded
 from castmates.sampler import Sampler
-from castmates.study.spec import Launch
+from castmates.study.spec import LATENCIES, STACKS, Launch, Tracing
 from castmates.study.trace_launches import recorded_members
-from castmates.study.tracing_design import LATENCIES, STACKS, Tracing
 
 PERF = "perf"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
@@ -62,7 +61,7 @@ def begun(
         elif not can_be_had:
             out.events[name] = Events(reason=why_nothing(can))
         elif name == LATENCIES and latency_source(Path("/")) is None:
-            out.events[name] = Events(reason=latencies.NO_SOURCE)
+            out.events[name] = Events(reason=stacks.NO_SOURCE)
         else:
             recorder = _started(name, raw, partial(command_of, tracing, can), members, pids_of)
             if isinstance(recorder, str):
@@ -101,7 +100,7 @@ def _too_many_files(command: Sequence[str], pids: Sequence[int]) -> str:
     """Why perf could not follow these processes, where it would need more open files than it may have."""
     events, cpus = sum(word in ("-e", "--event") for word in command), os.cpu_count() or 1
     threads = sum(len(threads_of(pid)) for pid in pids)
-    needed, most = open_files.needed(events, threads, cpus), open_files.most()
+    needed, most = processes.needed(events, threads, cpus), processes.most()
     if needed <= most:
         return ""
     return (
@@ -159,7 +158,7 @@ def _latencies_command(tracing: Tracing, can: Rights, pids: Sequence[int], file:
     source = latency_source(Path("/"))
     assert source is not None
     largest = min(tracing.most, stacks.LARGEST)
-    _, *words = latencies.arguments(source, pids, file, largest=largest, user_only=not can.kernel)
+    _, *words = stacks.load_arguments(source, pids, file, largest=largest, user_only=not can.kernel)
     return [can.program, *words, "-D", "-1", f"--control={control}"]
 
 

@@ -16,10 +16,9 @@ from castmates.english import by_reason
 from castmates.linux.processes import threads_of, tids_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample, Say
-from castmates.runner import progress
-from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, Taken, page_of, patience
-from castmates.runner.profiles.rounds import first_steps, understood
-from castmates.runner.rounds import eviction
+from castmates.runner import outcome as progress
+from castmates.runner.profiles.rounds import LOOK, SPOILT, NoAnswer, Taken, first_steps, page_of, patience, understood
+from castmates.runner.rounds import stage as eviction
 from castmates.runner.rounds.pace import Steps, first_settle
 from castmates.runner.rounds.round import warm_up
 from castmates.runner.rounds.stage import Stage
@@ -28,10 +27,9 @@ from castmates.runner.tracing.recorded import PerfRecorder, Recorded, Span, Trac
 from castmates.runner.tracing.recorders import Numbers, near_nodes, remote_sample
 from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
-from castmates.study.spec import Launch, Scene
+from castmates.study.spec import Launch, Scene, Tracing
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
-from castmates.study.tracing_design import Tracing
-from castmates.workloads.jobs.clocks import clock_pair
+from castmates.workloads.jobs.tracing import clock_pair
 from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
 
 RAW = "raw"  # the folder of what recorders write

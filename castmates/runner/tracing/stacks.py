@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from castmates.runner.cleanup.leftovers import remove_own_file
-from castmates.study.tracing_design import MOST_SAMPLED
+from castmates.study.spec import MOST_SAMPLED
 
 HZ = 99  # not 100: no step with whatever happens a hundred times a second
 LARGEST = MOST_SAMPLED
@@ -81,3 +81,28 @@ def remove_maps(pids: Iterable[int]) -> None:
     """Remove the maps that members of these ids wrote, after their stacks were read; of others nothing is touched."""
     for pid in pids:
         remove_own_file(map_of(pid))
+
+
+# How a trace launch samples its members' loads: perf's command line. Not tried on real hardware.
+
+NO_SOURCE = "this processor samples no loads: the kernel shows no PEBS, IBS or SPE"
+LOADS_HZ = 997
+PERIOD = 100_000  # SPE takes one of so many instructions
+
+
+def load_arguments(
+    source: Mapping[str, str],
+    pids: Iterable[int],
+    output: Path,
+    hz: int = LOADS_HZ,
+    largest: int = LARGEST,
+    user_only: bool = False,
+) -> list[str]:
+    """perf's command line, which samples until it gets SIGINT; `source` is the fact `latency_source` of the machine."""
+    events = source["events"] + ("u" if user_only else "")
+    how_often = ["--count", str(PERIOD)] if source["source"] == "SPE" else ["--freq", str(hz)]
+    return [
+        "perf", "record", "--quiet", "--clockid", "CLOCK_MONOTONIC", "--sample-cpu", "--data", "--weight",
+        "--event", events, *how_often, "--no-buildid-cache", "--max-size", f"{largest}B",
+        "--pid", ",".join(map(str, pids)), "--output", str(output),
+    ]  # fmt: skip

@@ -8,11 +8,11 @@ from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import masks
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys
+from castmates.study.curves import overlap
+from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, Part, cuts, some_of
 from castmates.study.placement.layout import Layout
-from castmates.study.schemata import overlap
 from castmates.study.spec import REST, Member, Mix, Partition, Plan, Share
 
 _NOT_BOUNDED = "this user may not set the masks of the default group"
@@ -42,21 +42,18 @@ class Partitions:
         tried = [partition for cut in wanted if (partition := partition_of(cut, lead, antagonists)) is not None]
         self.played.update(partition.name for partition in tried)
         if antagonists and len(antagonists_apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
-            tried = self._without_ways(tried, lead, antagonists)
+            # Those that divide no ways: there is no cache that the members share.
+            kept = [made for made in tried if all(share.ways is None for share in made.shares)]
+            if len(kept) < len(tried):
+                names = " beside ".join([lead.workload, *(member.workload for member in antagonists)])
+                self.notes.add("cache", f"no ways are divided for {names}: they share no last-level cache.")
+            tried = kept
         return tried if tried and self._can_be_made([lead, *antagonists]) else []
 
     def note_unplayed(self) -> None:
         """Note which cuts no mix has the members for, once all mixes were asked."""
         if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
             self.notes.add("cache", f"{some_of(unplayed)} left out: no mix has the members that they are for.")
-
-    def _without_ways(self, tried: Sequence[Partition], lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
-        """Those that divide no ways: there is no cache that the members share."""
-        kept = [made for made in tried if all(share.ways is None for share in made.shares)]
-        if len(kept) < len(tried):
-            names = " beside ".join([lead.workload, *(member.workload for member in antagonists)])
-            self.notes.add("cache", f"no ways are divided for {names}: they share no last-level cache.")
-        return kept
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
         """Whether the machine has a group, and a cache that it can share out, for everybody."""

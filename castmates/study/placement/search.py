@@ -55,11 +55,6 @@ def _around_one(mix: Seats, layout: Layout) -> bool:
     return len({layout.by_id[cpu].llc for seat in mix for cpu in seat.cpus}) == 1
 
 
-def _rules(asked: SeatRules, need: Need) -> SeatRules:
-    """The rules for a mix; where it divides a cache, its members do not sit on siblings for the sake of that."""
-    return replace(asked, llc="shared", smt=asked.smt or "avoid") if need.divides else asked
-
-
 def _with_reserve(asked: SeatRules, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     best = _best(asked, group, layout, reserve)
     if best is None and reserve and not must_reserve(asked, layout):
@@ -77,7 +72,8 @@ def _best(asked: SeatRules, group: Sequence[Need], layout: Layout, reserve: int)
     best: tuple[Cost, list[Seats]] | None = None
     # A lead whose neighbours sit on siblings needs cores that have some.
     for_lead = replace(asked, smt="share") if any(need.place == SIBLINGS for need in group) else asked
-    rules = [_rules(asked, need) for need in group]
+    # The rules for a mix; where it divides a cache, its members do not sit on siblings for the sake of that.
+    rules = [(replace(asked, llc="shared", smt=asked.smt or "avoid") if need.divides else asked) for need in group]
     for kept_free in _housekeeping(asked, layout, reserve):
         for lead in lead_places(for_lead, group[0].cores[0], layout, kept_free):
             around = {each: Around(each, lead, layout, kept_free) for each in dict.fromkeys(rules)}

@@ -18,11 +18,19 @@ from castmates.results.looks import as_decided, read_adaptive_looks, read_decisi
 from castmates.results.plans import read_spreads
 from castmates.results.records import record_or_why, useless
 from castmates.study import profile_launches
-from castmates.study.adaptive import as_launched, scenes_measured
 from castmates.study.class_names import workload_of
-from castmates.study.looks import cohort_of, needed
+from castmates.study.curves import as_launched, scenes_measured
 from castmates.study.mitigations import with_place
-from castmates.study.rounds import FIRST_LAUNCHES, UNDECIDED, first_rounds, reasons, undecided, with_decisions
+from castmates.study.rounds import (
+    FIRST_LAUNCHES,
+    UNDECIDED,
+    cohort_of,
+    first_rounds,
+    needed,
+    reasons,
+    undecided,
+    with_decisions,
+)
 from castmates.study.scenes import launch_guess, round_guess
 from castmates.study.schedule import turns_of
 from castmates.study.spec import Cohort, Launch, Mix, Plan

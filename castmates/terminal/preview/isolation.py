@@ -7,13 +7,12 @@ from rich.table import Table
 
 from castmates.study import masks
 from castmates.study.cache import Cache
+from castmates.study.curves import mask_of, schemata_of
 from castmates.study.masks import union
-from castmates.study.partitions.io_ways import cut_by_any
 from castmates.study.partitions.partitions import domains
-from castmates.study.partitions.sweeps import some_of
+from castmates.study.partitions.sweeps import cut_by_any, some_of
 from castmates.study.placement.layout import Layout
 from castmates.study.remarks import on_mixes, on_partitions
-from castmates.study.schemata import mask_of, schemata_of
 from castmates.study.spec import REST, UNMANAGED, Cohort, Plan, Scene, Share
 
 

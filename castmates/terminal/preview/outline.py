@@ -10,13 +10,12 @@ from castmates.project import ENVIRONMENTS, Project
 from castmates.results.looks import precision_words, read_adaptive_looks
 from castmates.results.records import torn_words
 from castmates.study import mitigations
-from castmates.study.adaptive import summary
 from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
-from castmates.study.place_domains import domains_of
-from castmates.study.place_keys import FEWEST_PAIRS
+from castmates.study.curves import summary
+from castmates.study.placement_keys import FEWEST_PAIRS, domains_of
 from castmates.study.remarks import Remark
-from castmates.study.services import load_of, service_members
+from castmates.study.scenes import load_of, service_members
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
 from castmates.terminal.preview import duration
 from castmates.terminal.preview.duration import (

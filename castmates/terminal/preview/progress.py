@@ -12,8 +12,8 @@ from castmates.project import Project
 from castmates.results.looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
 from castmates.results.records import torn_words
-from castmates.study.adaptive import sentences, summary
 from castmates.study.changed_design import changed_words
+from castmates.study.curves import sentences, summary
 from castmates.terminal.preview import duration
 from castmates.terminal.preview.duration import (
     Amount,

@@ -192,14 +192,11 @@ class Known:
         except BrokenPipeError:
             raise CastmatesError(f"known ended with status {self._process.wait()} before its task was done") from None
         own = account_of(self.line())
-        self._await_rest()
-        return own
-
-    def _await_rest(self) -> None:
-        """Wait until it waits for its next line: what it did until then would count in the next portion."""
+        # Wait until it waits for its next line: what it did until then would count in the next portion.
         deadline = time.monotonic() + PATIENCE_S
         while (process := read_process(self.pid)) and process.state != "S" and time.monotonic() < deadline:
             time.sleep(REST_S)
+        return own
 
     def line(self) -> str:
         """Wait for its next line."""

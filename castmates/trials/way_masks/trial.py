@@ -30,27 +30,25 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.staging import moved_aside, on_stage
 from castmates.study.cache import Cache
 from castmates.study.spec import Share
-from castmates.trials.way_masks.io_ways import (
+from castmates.trials.way_masks.verdict import (
+    NO_ALLOCATION,
     SEPARATE,
     TIED,
     UNDECIDED,
     IoMasks,
+    fewest,
+    figures,
+    follows,
+    in_words,
     io_figures,
     io_masks,
     io_occupancy,
     io_times,
     io_words,
+    judge,
     judge_all,
     judge_occupancy,
     judge_times,
-)
-from castmates.trials.way_masks.verdict import (
-    NO_ALLOCATION,
-    fewest,
-    figures,
-    follows,
-    in_words,
-    judge,
     plateaus,
     slowdown,
     times,

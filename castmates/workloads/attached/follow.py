@@ -2,15 +2,16 @@
 
 import atexit
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from castmates.workloads import heartbeat
-from castmates.workloads.attached import functions, keras, tracing
-from castmates.workloads.attached.pulse import Pulse, writer_of
-from castmates.workloads.attached.status import Status, say
-from castmates.workloads.attached.watch import after_imports
+from castmates.workloads.attached import keras, tracing
+from castmates.workloads.attached.pulse import Pulse, Status, say, writer_of
 
 KERAS = ("keras", "tf_keras")
 
@@ -22,13 +23,13 @@ def begin() -> None:
     status = Status()
     graphs = tracing.Graphs()
     pulse = Pulse(status, partial(tracing.chosen, status, graphs), graphs.begin)
-    followed, wanted = keras.Followed(pulse, status), os.environ.get(functions.VARIABLE, "")
+    followed, wanted = keras.Followed(pulse, status), os.environ.get(keras.VARIABLE, "")
 
     def tensorflow_is_here(tf: ModuleType) -> None:
         status.note(tensorflow=str(getattr(tf, "__version__", "")))
         atexit.register(_last_words, pulse, status, wanted)
         if wanted or status.wanted:
-            functions.patch(tf, wanted, pulse, status)
+            keras.patch(tf, wanted, pulse, status)
 
     actions = {"tensorflow": _safely(tensorflow_is_here)}
     if not wanted:
@@ -54,3 +55,47 @@ def _last_words(pulse: Pulse, status: Status, wanted: str) -> None:
     status.note()
     what = f"calls of {wanted}" if wanted else "training steps of Keras"
     say(f"the program has ended after {pulse.steps} {what}; a launch needs one that goes on, as with more epochs.")
+
+
+# Has something done right after a module was imported, by whomever and whenever that is; standard library only.
+
+Action = Callable[[ModuleType], None]
+
+
+class _Finder(MetaPathFinder):
+    """Lets Python's own finders find a module, and adds the action to the end of its import."""
+
+    def __init__(self, actions: Mapping[str, Action]) -> None:
+        self._actions = dict(actions)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Give the module's own specification."""
+        action = self._actions.get(fullname)
+        spec = None if action is None else self._others(fullname, path, target)
+        if action is not None and spec is not None and spec.loader is not None:
+            _add(action, spec.loader)
+        return spec
+
+    def _others(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        finders = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+        found = (finder.find_spec(fullname, path, target) for finder in finders)
+        return next((spec for spec in found if spec is not None), None)
+
+
+def _add(action: Action, loader: object) -> None:
+    """Have the action done once; the loader stays what it is, because some packages look at theirs."""
+    run = loader.exec_module  # type: ignore[attr-defined]
+
+    def exec_module(module: ModuleType) -> None:
+        del loader.exec_module  # type: ignore[attr-defined]
+        run(module)
+        action(module)
+
+    loader.exec_module = exec_module  # type: ignore[attr-defined]
+
+
+def after_imports(actions: Mapping[str, Action]) -> None:
+    """Do each of these after the import of the module of its name; an action must not raise."""
+    sys.meta_path.insert(0, _Finder(actions))

@@ -4,8 +4,7 @@ import os
 import sys
 from typing import Any
 
-from castmates.workloads.attached.pulse import Tracer
-from castmates.workloads.attached.status import Status, say
+from castmates.workloads.attached.pulse import Status, Tracer, say
 from castmates.workloads.tfmodels.profile_page import PageError
 from castmates.workloads.tfmodels.profiling import Profiler, graph_wanted
 from castmates.workloads.tfmodels.step_graph import StepGraph

@@ -12,8 +12,25 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels.profile_page import FOLDER, Page
+
+# Reads two clocks at one moment (standard library).
+
+TRIES = 5
+
+
+def clock_pair() -> tuple[int, int, int]:
+    """The steady and the real clock at one moment, and how far apart they may have been read: all in nanoseconds.
+
+    Of a few tries the closest one; the first may have been interrupted.
+    """
+    tries = []
+    for _ in range(TRIES):
+        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        tries.append((after - before, (before + after) // 2, real))
+    bracket, steady, real = min(tries)
+    return steady, real, bracket
+
 
 STEP = "castmates_step"  # the mark around each step, as in TensorFlow's traces
 INPUT = "castmates_input"  # the mark around the wait for a batch

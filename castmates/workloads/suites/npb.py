@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from castmates.workloads.suites.job import Step, SuiteError, digest_of, last_words
-from castmates.workloads.suites.private_copy import PrivateCopy
+from castmates.workloads.suites.job import PrivateCopy, Step, SuiteError, digest_of, last_words
 
 PROGRAM = re.compile(r"(bt|cg|dc|ep|ft|is|lu|mg|sp|ua)\.([SWABCDEF])(?:\.x)?")
 VERDICT = re.compile(r"^\s*Verification\s*=\s*(\S.*?)\s*$", re.MULTILINE)

@@ -5,8 +5,7 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
-from castmates.workloads.suites.job import Step, SuiteError, digest_of
-from castmates.workloads.suites.private_copy import PrivateCopy
+from castmates.workloads.suites.job import PrivateCopy, Step, SuiteError, digest_of
 
 RUN_EXEC = re.compile(r"^\s*run_exec=[\"']?([^\"'\s]+)", re.MULTILINE)
 # A run configuration is a piece of bash; parsecmgmt sources it, and so do we. $1: the file, $2: the installed build.

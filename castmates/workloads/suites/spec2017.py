@@ -5,11 +5,114 @@ import resource
 import shlex
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from castmates.workloads.suites import private_copy, speccmds
+from castmates.workloads.suites import job
 from castmates.workloads.suites.job import Step, SuiteError, digest_of, last_words, run
+
+# The language of SPEC's command files, speccmds.cmd and compare.cmd, as its own `specinvoke` reads them.
+#
+# A line is a comment (`#`), an option that holds for all (`-E NAME VALUE`, `-C FOLDER`, `-b BIND`, `-N HOW`, `-r`, `-S
+# MILLISECONDS`), or a command for /bin/sh with its own options before it (`-i -o -e FILE`, `-c FOLDER`, `-k`). With
+# `-r` the commands hold their redirections already. Of several copies (`-C`, one for each) the first is taken.
+
+NO_INPUT = {"n": "< /dev/null", "z": "< /dev/null", "f": "< /dev/null", "c": "0<&-"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line for the shell."""
+
+    line: str
+    output: str = ""  # the file its standard output goes to
+    errors: str = ""
+    may_fail: bool = False
+
+
+@dataclass
+class CommandFile:
+    """What a file of SPEC's commands holds."""
+
+    folder: str = ""  # in which the first copy was to run
+    environment: dict[str, str] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)
+
+
+class NotUnderstood(ValueError):
+    """A line that specinvoke would refuse; the message names it."""
+
+
+def parse(text: str) -> CommandFile:
+    """Read a command file."""
+    found, raw = CommandFile(), []
+    bind, redirects, no_input = "", True, NO_INPUT["c"]
+    for number, written in enumerate(text.splitlines(), start=1):
+        line = written.strip()
+        if line == "__END__":
+            break
+        if not line or line.startswith("#"):
+            continue
+        option, rest = line[:2], line[2:].strip()
+        if option in ("-C", "-u"):
+            found.folder = found.folder or rest
+        elif option == "-E":
+            name, _, value = rest.partition(" ")
+            found.environment[name] = value.strip()
+        elif option == "-b":
+            bind = bind or rest
+        elif option == "-r":
+            redirects = False
+        elif option == "-N":
+            no_input = NO_INPUT.get(rest[:1].lower(), no_input)
+        elif option != "-S":
+            raw.append(_options(line, number))
+    for options, command in raw:
+        line = command.replace("$BIND", bind).replace("$SPECCOPYNUM", "0")
+        if redirects:
+            line += _redirections(options, no_input)
+        folder = options.get("c")
+        line = f"cd {folder} && {line}" if folder and not found.folder else line
+        found.commands.append(Command(line, options.get("o", ""), options.get("e", ""), "k" in options))
+    if not found.commands:
+        raise NotUnderstood("it has no command")
+    return found
+
+
+def _options(line: str, number: int) -> tuple[dict[str, str], str]:
+    """Take the options off the front of a command."""
+    options: dict[str, str] = {}
+    rest = line
+    while rest.startswith("-"):
+        letter, rest = rest[1:2], rest[2:]
+        if letter == "k":
+            options["k"] = ""
+        elif letter in ("c", "i", "o", "e") and rest[:1].isspace():
+            value, *more = rest.split(None, 1)
+            options[letter], rest = value, more[0] if more else ""
+        else:
+            raise NotUnderstood(f"line {number}: '-{letter}' is no option of specinvoke")
+        rest = rest.strip()
+    if not rest:
+        raise NotUnderstood(f"line {number}: there is no command")
+    return options, rest
+
+
+def _redirections(options: dict[str, str], no_input: str) -> str:
+    words = [f"< {options['i']}" if "i" in options else no_input]
+    words += [f"> {options['o']}"] if "o" in options else []
+    words += [f"2>> {options['e']}"] if "e" in options else []
+    return " " + " ".join(words)
+
+
+def from_dry_run(output: str) -> list[str]:
+    """The commands in what `specinvoke -n` prints: the line after each `# Starting run`; none where more is needed."""
+    lines = output.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith("# Starting run for copy #0")]
+    found = [lines[number + 1] for number in starts if number + 1 < len(lines)]
+    return [] if any("spec_empty_file" in line for line in found) else found
+
 
 COMMANDS, COMPARISONS = "speccmds.cmd", "compare.cmd"
 BENCHMARKS = Path("benchspec") / "CPU"
@@ -30,7 +133,7 @@ class Benchmark:
         return digest_of([self.source / COMMANDS, *self._programs()])
 
     @cached_property
-    def _file(self) -> speccmds.CommandFile:
+    def _file(self) -> CommandFile:
         return _parsed(self.source / COMMANDS)
 
     def _programs(self) -> list[Path]:
@@ -62,7 +165,7 @@ class Benchmark:
         for program in self._programs():
             if program.parent != self.source:
                 (self._place / program.name).symlink_to(program)
-        self._copy = private_copy.copy_tree(self.source, self._place, self._left_over())
+        self._copy = job.copy_tree(self.source, self._place, self._left_over())
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # some need more than the usual 8 MiB
 
@@ -102,10 +205,10 @@ class Benchmark:
             )
         except (OSError, subprocess.TimeoutExpired):
             return []
-        lines = speccmds.from_dry_run(done.stdout) if done.returncode == 0 else []
+        lines = from_dry_run(done.stdout) if done.returncode == 0 else []
         return lines if len(lines) == len(self._file.commands) else []
 
-    def _step(self, line: str, may_fail: bool, file: speccmds.CommandFile) -> Step:
+    def _step(self, line: str, may_fail: bool, file: CommandFile) -> Step:
         for old in {file.folder, str(self.source)}:
             if old.startswith("/"):
                 line = line.replace(old, str(self._place))
@@ -145,12 +248,12 @@ class Benchmark:
         return ""
 
 
-def _parsed(file: Path) -> speccmds.CommandFile:
+def _parsed(file: Path) -> CommandFile:
     try:
-        return speccmds.parse(file.read_text(encoding="utf-8", errors="surrogateescape"))
+        return parse(file.read_text(encoding="utf-8", errors="surrogateescape"))
     except OSError as problem:
         raise SuiteError(
             f"{file} cannot be read ({problem.strerror}); runcpu --action=setup, or a run, writes it"
         ) from None
-    except speccmds.NotUnderstood as problem:
+    except NotUnderstood as problem:
         raise SuiteError(f"{file}: {problem}") from None

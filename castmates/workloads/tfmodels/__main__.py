@@ -10,7 +10,7 @@ from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.phases import PhasesError, open_writer
-from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, sparing, wish
+from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, wish
 from castmates.workloads.tfmodels.anew import Records
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
@@ -42,9 +42,9 @@ def _run(wanted: Wish, beats: Writer) -> int:
     clock = [STARTED]
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     try:
-        sparing.spare(one_job=True)
+        runtime.spare(one_job=True)
         tf = runtime.tensorflow(wanted.threads, wanted.inter_threads)
-        from castmates.workloads.tfmodels import feeding, job, lite, steps
+        from castmates.workloads.tfmodels import job, lite, steps
     except ModuleNotFoundError as error:
         return _fail(beats, runtime.where_to_run(error))
     if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
@@ -57,7 +57,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     built = job.build(wanted)
     clock.append(time.monotonic())
     try:
-        source = feeding.batches(built, wanted)
+        source = steps.batches(built, wanted)
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":
             raise

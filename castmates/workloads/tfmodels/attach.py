@@ -16,7 +16,7 @@ from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.phases import PhasesError, open_writer
-from castmates.workloads.tfmodels import phases, profiling, runtime, sparing, step_graph, wish
+from castmates.workloads.tfmodels import phases, profiling, runtime, step_graph, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
 
@@ -60,7 +60,7 @@ def main() -> int:
     threads = given.threads or len(os.sched_getaffinity(0))
     runtime.prepare(threads, onednn=given.onednn == "on", device=given.device)
     try:
-        sparing.spare(one_job=False)
+        runtime.spare(one_job=False)
         tf = runtime.tensorflow(threads, given.inter_threads or threads)
         import orbit
     except ModuleNotFoundError as error:

@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from castmates.workloads.jobs.clocks import clock_pair
+from castmates.workloads.jobs.tracing import clock_pair
 from castmates.workloads.tfmodels import step_graph, xspace
 from castmates.workloads.tfmodels.anew import Records, StorageBytes
-from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
-from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page, PrimitiveLog
 from castmates.workloads.tfmodels.step_graph import StepGraph
 
 

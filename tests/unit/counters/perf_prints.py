@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from castmates.study.topdown_tree import category
+from castmates.study.counter_keys import category
 
 PRINTS = Path(__file__).resolve().parents[2] / "data" / "perf"
 TOPLEV_NAMES = {  # of a version of before they were settled

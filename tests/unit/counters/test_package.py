@@ -12,7 +12,7 @@ from castmates.counters.package import sources
 from castmates.counters.package.collector import BusyClock, Packages
 from castmates.counters.package.sources import package_of, package_units, parse_terms, zones
 from castmates.errors import CastmatesError
-from castmates.linux import uncore_frequency
+from castmates.linux import kernel_files
 from castmates.linux.perf_event import PERF_DEVICES, Attr
 from tests.unit import sysfs
 from tests.unit.snapshots import assert_as_before
@@ -50,7 +50,7 @@ def xeon(tmp_path):
     rapl = {"energy-pkg": ("event=0x02", JOULES), "energy-ram": ("event=0x03", JOULES)}
     unit(root, "power", 21, "0,2", {"event": "config:0-7"}, rapl)
     for number, folder in enumerate(("package_00_die_00", "package_01_die_00")):
-        sysfs.write(root / uncore_frequency.FOLDER / folder / "current_freq_khz", 2_400_000 - 800_000 * number)
+        sysfs.write(root / kernel_files.FOLDER / folder / "current_freq_khz", 2_400_000 - 800_000 * number)
     return root
 
 
@@ -252,11 +252,11 @@ def test_energy_comes_from_power_capping_where_perf_is_refused(xeon):
 def test_newer_processors_have_a_clock_for_each_domain(tmp_path):
     root = sysfs.build(tmp_path, sysfs.xeon())
     for name, package, khz in (("uncore00", 0, 2_000_000), ("uncore01", 0, 1_000_000), ("uncore02", 1, 800_000)):
-        sysfs.write(root / uncore_frequency.FOLDER / name / "package_id", package)
-        sysfs.write(root / uncore_frequency.FOLDER / name / "current_freq_khz", khz)
-    sysfs.write(root / uncore_frequency.FOLDER / "package_00_die_00/current_freq_khz", 5)
+        sysfs.write(root / kernel_files.FOLDER / name / "package_id", package)
+        sysfs.write(root / kernel_files.FOLDER / name / "current_freq_khz", khz)
+    sysfs.write(root / kernel_files.FOLDER / "package_00_die_00/current_freq_khz", 5)
     assert uncore_clock.UncoreClock([0], root).read() == {0: [2.0, 1.0]}
-    (root / uncore_frequency.FOLDER / "uncore01/current_freq_khz").unlink()
+    (root / kernel_files.FOLDER / "uncore01/current_freq_khz").unlink()
     assert uncore_clock.UncoreClock([0, 1], root).read() == {1: [0.8]}  # what lacks a domain has no mean
 
 

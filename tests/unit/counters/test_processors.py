@@ -6,8 +6,19 @@ from castmates.counters.events.budget import Tried, probe
 from castmates.counters.events.counting import _instead
 from castmates.counters.events.resolving import NO_PERF, NONE_LISTED, choose, list_names, names_in, resolve
 from castmates.counters.topdown.probe import Known, wanted_groups
-from castmates.study.counter_keys import KERNEL_SETS, LAST_LEVEL, PROCESSOR_SETS, SETS, is_miss, is_stall, names_of
-from castmates.study.topdown_tree import MEMORY_PART, TREE, category, children
+from castmates.study.counter_keys import (
+    KERNEL_SETS,
+    LAST_LEVEL,
+    MEMORY_PART,
+    PROCESSOR_SETS,
+    SETS,
+    TREE,
+    category,
+    children,
+    is_miss,
+    is_stall,
+    names_of,
+)
 from tests.unit.counters.processors import NAMES, processor
 from tests.unit.snapshots import assert_as_before
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from castmates.counters.topdown.perf_csv import Metric
 from castmates.counters.topdown.perf_reading import parse
 from castmates.counters.topdown.process import shares, whole_shares
-from castmates.study.topdown_tree import BY_NAME, TREE, category, children, of_level, remainders
+from castmates.study.counter_keys import BY_NAME, TREE, category, children, of_level, remainders
 from tests.unit.counters.perf_prints import read, shares_for_people
 
 JSON_L2, CSV = 0.0001, 0.0011  # JSON has six decimals of a per cent; CSV and people get one

@@ -11,7 +11,7 @@ from castmates.cli.main import app
 from castmates.counters.topdown.toplev import read_toplev, rows
 from castmates.errors import CastmatesError
 from castmates.results.columns.launch import TOPDOWN
-from castmates.study.topdown_tree import remainders
+from castmates.study.counter_keys import remainders
 from tests.unit.counters.perf_prints import PRINTS, read
 
 

@@ -44,13 +44,13 @@ def granting():
 def test_groups_are_made_once_and_removed_again(root):
     mine = root / "sys/fs/resctrl" / f"castmates-{ME.uid}-1"
     giver, said = granting()
-    resctrl.give(giver, 2, False, root)
+    resctrl.give_groups(giver, 2, False, root)
     assert mine.is_dir()
     assert not giver.refused
     assert [line for line in said if f"undo: rmdir {mine}" in line]
     before = record().path.read_bytes()
     again, said = granting()
-    resctrl.give(again, 2, False, root)
+    resctrl.give_groups(again, 2, False, root)
     assert record().path.read_bytes() == before
     assert all("already" in line for line in said)
     assert len(lines_of(granted())) == 2
@@ -64,7 +64,7 @@ def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
     monkeypatch.setattr(Granting, "give", lambda _, step, *_more: asked.append((step.kind, step.target)) or True)
     for default in (False, True):
         asked.clear()
-        resctrl.give(granting()[0], 1, default, root)
+        resctrl.give_groups(granting()[0], 1, default, root)
         assert (("owner", root / "sys/fs/resctrl/schemata") in asked) == default
 
 
@@ -73,7 +73,7 @@ def test_masks_of_the_default_group_that_cannot_be_read_are_a_refusal(root):
     schemata.unlink()
     schemata.mkdir()
     giver, _ = granting()
-    resctrl.give(giver, 1, True, root)
+    resctrl.give_groups(giver, 1, True, root)
     assert "Is a directory" in giver.refused[0]
 
 
@@ -87,7 +87,7 @@ def test_files_of_a_group_change_hands_and_come_back(root):
     group.rename(group.with_name("castmates-65534-0"))
     group = group.with_name("castmates-65534-0")
     giver = Granting(other, record(), print)
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     owned = {file.name for file in group.iterdir() if file.stat().st_uid == other.uid}
     assert owned == {"tasks", "schemata"}
     assert group.stat().st_uid == os.geteuid()
@@ -106,7 +106,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
     group = journal.KINDS["group"]
     monkeypatch.setitem(journal.KINDS, "group", replace(group, write=full))
     giver, said = granting()
-    resctrl.give(giver, 6, False, root)
+    resctrl.give_groups(giver, 6, False, root)
     assert not giver.refused
     assert "  no more than 3 groups: the processor has no class for another one" in said
     assert len(granted()) == 3
@@ -115,7 +115,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
 def test_a_refusal_is_told_and_leaves_no_entry(root):
     (root / "sys/fs/resctrl" / f"castmates-{ME.uid}-0").write_text("in the way")
     giver, _ = granting()
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     assert "File exists" in giver.refused[0]
     assert granted() == []
 
@@ -123,7 +123,7 @@ def test_a_refusal_is_told_and_leaves_no_entry(root):
 def test_without_resctrl_nothing_is_given(root):
     sysfs.write(root / "proc/filesystems", "nodev\tsysfs")
     giver, said = granting()
-    resctrl.give(giver, 1, False, root)
+    resctrl.give_groups(giver, 1, False, root)
     assert "no resctrl" in said[0]
     assert granted() == []
 
@@ -131,21 +131,21 @@ def test_without_resctrl_nothing_is_given(root):
 @pytest.mark.parametrize(("before", "after"), [("4", "1"), ("2", "1"), ("1", "1"), ("-1", "-1")])
 def test_perf_gets_the_least(root, before, after):
     sysfs.write(root / PARANOID, before)
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     assert (root / PARANOID).read_text().strip() == after
     take_back()
     assert (root / PARANOID).read_text().strip() == before
 
 
 def test_what_somebody_else_has_set_since_is_left(root):
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     sysfs.write(root / PARANOID, "0")
     assert [one.how for one in take_back()] == ["foreign"]
     assert (root / PARANOID).read_text().strip() == "0"
 
 
 def test_a_restart_undoes_everything_by_itself(root):
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     journal = record().path
     journal.write_text(journal.read_text().replace(boot_id(), "an earlier boot"))
     assert granted() == []
@@ -156,7 +156,7 @@ def test_a_restart_undoes_everything_by_itself(root):
 def test_a_grant_outlives_the_command_and_restore(root):
     from castmates.machine.journal import journals
 
-    perf.give(granting()[0], root)
+    perf.give_counting(granting()[0], root)
     assert not granted()[0].stale
     assert not [entry for journal in journals() for entry in journal.entries()]
 
@@ -187,7 +187,7 @@ def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
     other = replace(ME, uid=65534, gid=65534)
     assert "grant --default-group" in resctrl.not_given(other, root)
     for _ in range(2):
-        resctrl.give(Granting(other, record(), print), 1, True, root)
+        resctrl.give_groups(Granting(other, record(), print), 1, True, root)
         schemata.write_text("L3:0=00f\n")  # a run that was killed with its warden; its journal is the user's
     assert resctrl.not_given(other, root) == ""
     assert [one.how for one in take_back()].count("restored") == len(record().entries()) + 3

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
 from castmates.inside.events import event_of
-from castmates.inside.readings import Reading, difference
-from castmates.inside.threads import MISSED, TRIES, for_every_thread
+from castmates.inside.readings import MISSED, TRIES, Reading, difference, for_every_thread
 from castmates.linux import event_names, perf_event
 
 ORIGIN = Reading(1000, 5_000_000, 5_000_000)

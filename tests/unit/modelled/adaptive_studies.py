@@ -12,8 +12,7 @@ import pandas as pd
 
 from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide, halves
 from castmates.analysis.statistics.intervals import estimate
-from castmates.study.adaptive import questions
-from castmates.study.curves import curves, measured_later
+from castmates.study.curves import curves, measured_later, questions
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of, under

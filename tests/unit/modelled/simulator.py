@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from castmates.runner.modelled.sharing import User
+from castmates.runner.modelled.power import User
 
 WARM_UP = 0.5  # of all steps
 

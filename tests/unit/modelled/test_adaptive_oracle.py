@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from castmates.analysis.design.adaptive import CLEARLY, halves
-from castmates.analysis.partitions.curve_table import Measured, interpolate
+from castmates.analysis.partitions.sensitivity import Measured, interpolate
 from castmates.analysis.statistics.intervals import quantile
-from castmates.study.adaptive import questions
 from castmates.study.budget_keys import FRESH
-from castmates.study.curves import curves
+from castmates.study.curves import curves, questions
 from tests.unit.modelled.adaptive_studies import TOGETHER, Came, Setting, play, printed
 from tests.unit.printed_intervals import assert_told
 

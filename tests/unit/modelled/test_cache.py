@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.runner.modelled.sharing import Reuse, User, share_out, spread
+from castmates.runner.modelled.power import Reuse, User, share_out, spread
 from tests.unit.modelled.simulator import simulate
 
 SETS, WAYS, STEPS = 1024, 12, 3000

@@ -14,10 +14,10 @@ from castmates.report.results import read_results
 from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study import capabilities
+from castmates.study.counter_keys import BY_NAME
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.reading import read_keys
-from castmates.study.topdown_tree import BY_NAME
 from tests.unit.phases.test_phase_figures import FORWARD, PARTS, texts
 from tests.unit.phases.test_phase_figures import results as with_phases
 from tests.unit.topdown_maker import shares

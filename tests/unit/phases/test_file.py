@@ -7,9 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.runner.processes.member_log import PhaseLog
-from castmates.workloads import phase_file, phase_layout
-from castmates.workloads.phase_file import PhasesError, Reader, wanted_counters
-from castmates.workloads.phase_layout import COUNTER_SLOT, COUNTER_TABLE, record_bytes
+from castmates.workloads import phase_file
+from castmates.workloads.phase_file import (
+    COUNTER_SLOT,
+    COUNTER_TABLE,
+    PhasesError,
+    Reader,
+    record_bytes,
+    wanted_counters,
+)
 from castmates.workloads.phase_writer import Writer
 from tests.unit.phases.written_ranges import phases_of
 from tests.unit.snapshots import assert_as_before
@@ -62,7 +68,7 @@ def test_a_record_that_is_not_published_yet_is_not_read(tmp_path):
     writer, reader = Writer(path), Reader(path)
     writer.record("a", 1, 2)
     with path.open("r+b") as file:  # half of a second one, as a writer leaves it that is stopped in the middle
-        file.seek(phase_layout.RECORDS + record_bytes(0))
+        file.seek(phase_file.RECORDS + record_bytes(0))
         file.write(struct.pack("q", 77))
     assert read(reader) == [("a", 1, 2, None)]
 

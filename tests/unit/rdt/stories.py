@@ -3,7 +3,7 @@
 from random import Random
 
 from castmates.rdt.fake import FakeResctrl, Shape
-from castmates.rdt.fake.texts import show_cpu_list
+from castmates.rdt.fake.kernel import show_cpu_list
 
 CONTROLS = ["", "a", "b", "c"]
 GROUPS = [*CONTROLS, "mon_groups/x", "a/mon_groups/x", "a/mon_groups/y", "b/mon_groups/x", "c/mon_groups/z"]

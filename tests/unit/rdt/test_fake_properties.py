@@ -21,7 +21,7 @@ from castmates.rdt.fake import (
     Group,
     Shape,
 )
-from castmates.rdt.fake.texts import parse_cpu_list, parse_cpu_mask, show_cpu_list, show_cpu_mask
+from castmates.rdt.fake.kernel import parse_cpu_list, parse_cpu_mask, show_cpu_list, show_cpu_mask
 from tests.unit.rdt.stories import GROUPS, Story, below, take
 
 GAPS = Shape(domains={0: (0, 1), 3: (2,), 17: (3, 4, 5)}, ways=8, shareable=0, sparse=True, rmids=6, closids=5)

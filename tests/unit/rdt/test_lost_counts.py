@@ -5,7 +5,7 @@ import pytest
 from castmates.rdt.fake import AMD_CHIPLETS, V6_1_90, V7_2, SetNumbers
 from castmates.rdt.resctrl import tree
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.tree import MOST, EventFile, Reading, Series
+from castmates.rdt.resctrl.tree import MOST_BYTES_A_SECOND, EventFile, Reading, Series
 from tests.unit.rdt.fakes import Bench
 
 LEAD = "lead@0"
@@ -52,7 +52,7 @@ def watched(request):
 def test_while_the_hardware_does_not_count_there_is_no_value(watched):
     watched.bench.fake.lose(watched.path, 0)
     watched.move()
-    assert watched.look() == (None, tree.WORDS["Unavailable"])
+    assert watched.look() == (None, tree.NO_COUNT_WORDS["Unavailable"])
     watched.bench.fake.track(watched.path, 0)
     watched.move()
     assert watched.look() is None  # the first count of a new series
@@ -100,7 +100,7 @@ def test_a_kernel_that_forgets_counts_on_where_somebody_else_saw_the_mark():
 @pytest.mark.parametrize(("share", "refused"), [(0.99, False), (1.01, True)])
 def test_the_bound_of_a_rate(share, refused, monkeypatch):
     clock = iter([0, 0, 10**9, 10**9])
-    counts = iter([Reading(0), Reading(int(MOST * share))])
+    counts = iter([Reading(0), Reading(int(MOST_BYTES_A_SECOND * share))])
     monkeypatch.setattr(EventFile, "read", lambda _: next(counts))
     one = Series(LEAD, "mbm_total_bytes", 0, EventFile(None, ""), lambda: next(clock))
     assert one.look() is None

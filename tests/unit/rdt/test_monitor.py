@@ -145,7 +145,7 @@ def test_what_the_kernel_cannot_tell_is_missing_with_its_reason(how):
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", how)
     samples = series(watching(bench))
     told = {(one.value, one.note) for one in samples if (one.subject, one.metric) == (LEAD, "llc_occupancy")}
-    assert told == {(None, event_file.WORDS[how])}
+    assert told == {(None, event_file.NO_COUNT_WORDS[how])}
     assert None not in values(samples, OTHER, "llc_occupancy")
 
 
@@ -334,7 +334,7 @@ def test_a_rate_on_two_caches_is_no_total_while_one_of_them_begins_again():
     monitor = watching(bench)
     assert not [one for one in monitor._look() if one.metric == "mbm_total"]
     bench.fake.fail(allocator.groups[LEAD], "mbm_total_bytes", "Unavailable", domain=1, reads=2)
-    for note in (event_file.WORDS["Unavailable"], "no rate yet", ""):
+    for note in (event_file.NO_COUNT_WORDS["Unavailable"], "no rate yet", ""):
         looked = {one.subject: one for one in monitor._look() if one.metric == "mbm_total"}
         assert (looked[LEAD].value is None) == bool(note)
         assert note in looked[LEAD].note

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.rdt.fake import AMD_CHIPLETS, V6_12, V7_2, FakeResctrl
-from castmates.rdt.resctrl.tree import WORDS, TrafficCounters
+from castmates.rdt.resctrl.tree import NO_COUNT_WORDS, TrafficCounters
 from tests.unit.rdt.fakes import Bench
 from tests.unit.rdt.refused import refused
 from tests.unit.rdt.test_monitor import LEAD, OTHER, Steady, series, values, watching
@@ -37,7 +37,9 @@ def test_a_group_without_counters_is_reported_and_the_others_go_on():
     assert "0 of 4 are free" in said
     assert OTHER in monitor.about()["traffic not counted"]
     samples = series(monitor)
-    assert {one.note for one in samples if (one.subject, one.metric) == (OTHER, "mbm_total")} == {WORDS["Unassigned"]}
+    assert {one.note for one in samples if (one.subject, one.metric) == (OTHER, "mbm_total")} == {
+        NO_COUNT_WORDS["Unassigned"]
+    }
     assert None not in values(samples, LEAD, "mbm_total")
     assert None not in values(samples, OTHER, "llc_occupancy")
 

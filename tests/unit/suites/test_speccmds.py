@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.workloads.suites.speccmds import NotUnderstood, from_dry_run, parse
+from castmates.workloads.suites.spec2017 import NotUnderstood, from_dry_run, parse
 
 WRITTEN = (Path(__file__).parents[2] / "data/suites/speccmds.cmd").read_text()
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from castmates.machine.topology import CacheDomain, Topology
 from castmates.trials.counters import methods
-from castmates.trials.counters.check import Outcome, record_of, wrong
 from castmates.trials.counters.program import BEYOND, SOFTWARE, Judged, Portion, combined, judge, too_large, trials
-from castmates.trials.counters.table import summary
+from castmates.trials.counters.table import Outcome, record_of, summary, wrong
 
 MIB = 1 << 20
 TOPOLOGY = Topology(cpus=(), llcs=(CacheDomain(0, 3, 32 * MIB, 16, (0, 1)),), nodes=(), allowed=(0, 1))

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from castmates.trials.way_masks.io_ways import (
+from castmates.trials.way_masks.verdict import (
     IO_RULE,
     SEPARATE,
     TIED,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
+from castmates.analysis.effects.stamps import UNVERIFIED, VERIFIED, masks_stamp
 from castmates.machine import trial_records
 from castmates.machine.facts import topology_summary
 from castmates.machine.topology import read_topology

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.effects.mask_stamp import WORKS
+from castmates.analysis.effects.stamps import WORKS
 from castmates.study.cache import Cache
 from castmates.trials.way_masks.verdict import (
     NO_EFFECT,
