@@ -46,7 +46,7 @@ NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io",
 FLAT = {"english", "errors", "extras", "files", "protocols", "sampler", "parallel", "project", "plugins", "shipped"}
 FLAT |= {"__init__", "__main__"}
 ELSEWHERE = {  # what other interpreters import: the standard library, and these
-    "": ["heartbeat", "phases", "phase_writer", "phase_file", "phase_layout", "phase_names"],
+    "": ["heartbeat", "phases", "phase_writer", "phase_file", "phase_names"],
     "attached.": ["follow"],
     "jaxjobs.": ["__main__", "job", "models"],
     "jobs.": ["asked", "data", "loop"],

@@ -317,7 +317,7 @@ def test_the_sentences():
     """Each is read once, in tests/data/words/recommendation.txt; numbers in them are those of the rows."""
     fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, launches=6)
     unknown = dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
-    nan, few, loses = (math.nan,) * 3, (5.0, math.nan, math.nan), (17.2, 16.2, 18.2)
+    nan, few, loses, wins = lost(math.nan), lost(5.0), lost(17.2, 16.2, 18.2), lost(-2.0, -3.0, -1.0)
     gains, other = row("split-2", 2, -0.3, 0.4), fresh | {"design": "4 rounds, not 3"}
     of_two = row("split-2", 2, 1.0, 2.0, stage=CONFIRMED) | unknown
     advice = {
@@ -326,12 +326,12 @@ def test_the_sentences():
         "more launches may help": (advised(*splits(9, 9, 3.2)),),
         "larger masks fail too": (advised(*splits(9, 3.2, 9, 9)),),
         "kept": (advised(*splits(9, 2.9)),),
-        "confirmed": (advised(*splits(9, 2.9), fresh) | WITHOUT, [Paid("b", loses, (10.9, 10.2, 11.5))]),
+        "confirmed": (advised(*splits(9, 2.9), fresh) | WITHOUT, [Paid("b", loses, lost(10.9, 10.2, 11.5))]),
         "refuted": (advised(*splits(9, 2.9), row("split-4", 4, 5.0, 6.0, stage=CONFIRMED)),),
         "unclear": (advised(*splits(9, 2.9), row("split-4", 4, 2.5, 3.5, stage=CONFIRMED)),),
         "two fresh launches": (advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, CONFIRMED, launches=2)),),
-        "gains": (advised(gains, row("split-4", 4, -0.3, 0.4, stage=CONFIRMED)), [Paid("b", (-2, -3, -1), loses),
-                                                                                  Paid("c", loses, (-2, -3, -1))]),
+        "gains": (advised(gains, row("split-4", 4, -0.3, 0.4, stage=CONFIRMED)), [Paid("b", wins, loses),
+                                                                                  Paid("c", loses, wins)]),
         "a confirmed gain": (advised(row("split-2", 2, 1.0, 2.0), gains | {"stage": CONFIRMED, "source": "fresh"}),),
         "unknown prices": (advised(*splits(2.5)), [Paid("b", nan, few), Paid("c", few, nan)]),
         "nothing of the others": (advised(*splits(2.5), of_two | {"kept_pct": math.nan, "stp": math.nan}),),

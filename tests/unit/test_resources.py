@@ -95,7 +95,9 @@ def test_tables_of_counts_slots_and_occupancy_and_what_the_page_says():
         text = ("member", "metric", "scene", "baseline", "scale", "unit", "launches", "rounds")
         rows = [[*(str(row[at]) for at in text), *(f"{row[at]:.6g}" for at in ("value", "baseline_value", "change"))]
                 for row in table.to_dict("records")]  # fmt: skip
-        shown = [f"page: {row['value_text']} {row['value_ends']} {row['change_text']}" for row in on_page.rows(whole)]
+        shown = [
+            f"page: {row['value_shown']} {row['times']}{row['change_shown'].amount}" for row in on_page.rows(whole)
+        ]
         told[kind] = [*map(" | ".join, rows), *shown, on_page.lacking(whole)]
     assert_as_before("resources", told)
 

@@ -55,7 +55,10 @@ def kept_answer(named: Path) -> Kept | None:
 
     An error says that the one there is not of the study, launches and tables that are there now.
     """
-    name = named.resolve().name if named.is_dir() else _name_in(named.read_text(errors="replace"))
+    try:
+        name = named.resolve().name if named.is_dir() else _name_in(named.read_text(errors="replace"))
+    except OSError:  # who reads the study says what is wrong with it
+        return None
     folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(name)
     if not name or not (file := folder.kept_answer_file).is_file():
         return None

@@ -3,7 +3,8 @@
 import pandas as pd
 from matplotlib import figure
 
-from castmates.report.figures.marks import user_first, with_value
+from castmates.report.figures.antagonists import user_first
+from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, rows_of
 from castmates.report.figures.style import COLUMN, INK, squeezed
 from castmates.report.results import Results
