@@ -8,8 +8,8 @@ import argparse
 import numpy as np
 
 from benchmarks.common import Report, run
-from castmates.analysis.statistics import censored
-from castmates.analysis.statistics.censored import Floats
+from castmates.analysis.statistics import change_points
+from castmates.analysis.statistics.change_points import Floats
 
 KINDS = ("white", "heavy tails (t, 3)", "memory 0.3", "memory 0.6", "memory 0.8", "windows with their own levels")
 SIZES = ((60, 60), (60, 12), (120, 24), (400, 40))  # points, windows
@@ -46,7 +46,7 @@ def share(rng: np.random.Generator, kind: str, n: int, windows: int, series: int
     for _ in range(series):
         values = noise(rng, kind, groups)
         values[place:] += height
-        found = censored.find(1 + 0.01 * values, groups.tolist())
+        found = change_points.find(1 + 0.01 * values, groups.tolist())
         hits += any(abs(one - place) <= max(1, NEAR * n) for one in found) if height else bool(found)
     return hits / series
 

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.linux.marks import end_with_parent
+from castmates.linux.end_with_parent import end_with_parent
 
 _TASKS: dict[str, Callable[[], Any]] = {}  # as a process finds them when it is forked
 

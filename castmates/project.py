@@ -17,12 +17,12 @@ from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.choose import OURS, Elsewhere, captured_machine, driver
 from castmates.rdt.pqos.classes import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
+from castmates.results.asked import asked_launches
 from castmates.results.bundles import Found, found_launches
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import decided_rounds
 from castmates.results.named import default_study
-from castmates.results.of_nodes import asked_launches
 from castmates.results.plans import remembered_cache, remembered_draw, with_rounds_of_pilot
 from castmates.study import catalogue, mixes, modelled, node_classes, planning, scenes
 from castmates.study.cache import Cache
@@ -30,9 +30,9 @@ from castmates.study.changed_design import changed_words
 from castmates.study.machine_keys import difference
 from castmates.study.made_mixes import MadeMixes as MadeMixes
 from castmates.study.made_mixes import make_mixes, variants_of, with_made, with_variants
+from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.named_for import Peak, at_peak
 from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read_keys

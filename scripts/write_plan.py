@@ -6,7 +6,7 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import replace_text
-from castmates.results.of_nodes import remember_look
+from castmates.results.asked import remember_look
 from castmates.results.plans import last_plan
 from castmates.study.plan_text import plan_text
 from castmates.study.rounds import without_decisions

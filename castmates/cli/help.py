@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from castmates import shipped
-from castmates.cli.command import DECLARED, LEARN, Cores, Quiet, Runner, Verbose, command, loudness
+from castmates.cli.command import DECLARED, LEARN, command
 from castmates.errors import CastmatesError
 
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -61,22 +60,3 @@ def _show(text: str) -> None:
 
     with where.pager(styles=True, links=False):
         where.print(Markdown(text, hyperlinks=False))
-
-
-# The command `castmates demo`: a first report in two minutes, on a simulated processor.
-
-
-@command("demo", "castmates demo", group=LEARN, order=1, kind=Runner)
-def demo(cores: Cores = "all", quiet: Quiet = False, verbose: Verbose = False) -> None:
-    """Make a first report in two minutes, on a simulated processor.
-
-    It measures nothing, and writes into results/demo of this folder.
-    """
-    from castmates import shipped
-    from castmates.cli.show import show_in_browser
-    from castmates.pipeline import snakemake
-    from castmates.results.folder import StudyFolder
-
-    study = shipped.studies() / "demo.yaml"
-    snakemake.sweep(study, cores, partial(typer.echo, err=True), options=loudness(quiet, verbose))
-    show_in_browser(StudyFolder.of("demo").page_file.resolve().as_uri())

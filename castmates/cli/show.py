@@ -1,12 +1,11 @@
 """The command `castmates show`: what came out of a study, in the terminal or for other programs."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from castmates.cli.command import INSTEAD, LIMIT, RESULTS, Studied, StudiedOrDefault, command, limit_of, option
+from castmates.cli.command import INSTEAD, LIMIT, RESULTS, StudiedOrDefault, command, limit_of, option
 from castmates.cli.screen import console, rows_of, show, show_json
 from castmates.errors import CastmatesError
 
@@ -178,57 +177,3 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
         return
     refused = refusals(tables.read(PARETO))
     typer.echo(texts(advice, effects, command, refused), nl=False)
-
-
-# The command `castmates open`: the report of a study in a browser.
-
-DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-
-
-@command("open", "castmates open results/first-look", group=RESULTS, order=2)
-def open_report(study: StudiedOrDefault) -> None:
-    """Open the report of a study in the browser, or print its address."""
-    from castmates.results.find import find
-
-    folder, _ = find(study)
-    page = folder.page_file
-    if not page.is_file():
-        raise CastmatesError(f"{page}: there is no report yet; run `castmates sweep {study}`.")
-    typer.echo(page.resolve().as_uri())
-    show_in_browser(page.resolve().as_uri())
-
-
-def show_in_browser(address: str) -> None:
-    """Open a page where there is a desktop."""
-    # Without a desktop a browser for the terminal may be found, which would take the terminal and show no figure.
-    if any(os.environ.get(name) for name in DISPLAYS):
-        import webbrowser
-
-        webbrowser.open(address)
-
-
-# The command `castmates paper`: what a paper needs of a study.
-
-
-@command("paper", "castmates paper results/first-look --licence CC-BY-4.0", group=RESULTS, order=6)
-def paper(
-    study: Studied,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="The folder to write; results/<study>/paper if left out."
-        ),
-    ] = None,
-    licence: Annotated[str, typer.Option(help="Licence of the data: an SPDX identifier, or an address.")] = "",
-    author: Annotated[list[str] | None, typer.Option(help="Author of the data; may be given several times.")] = None,
-) -> None:
-    """Write figures, LaTeX tables, methods and an RO-Crate of a study."""
-    from castmates.report.paper.paper import write_paper
-    from castmates.results.published import METADATA
-
-    folder, no_replay = write_paper(study, output, licence, author or [])
-    typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")
-    if not licence:
-        typer.echo("No licence was stated for the data (--licence CC-BY-4.0, for example); the crate records that.")
-    if no_replay:
-        typer.echo(f"`castmates sweep --replay` cannot measure the study again from this folder: {no_replay}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from castmates.cli.command import RESULTS, Runner, Studied, StudyFile, TracedMix, command, family
-from castmates.cli.show import show_in_browser
+from castmates.cli.open import show_in_browser
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Everything that root gives or takes back in one go."""
 
 from castmates.errors import CastmatesError
-from castmates.grant import perf, resctrl
+from castmates.grant import group_rights, perf
 from castmates.grant.perf import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
@@ -17,20 +17,20 @@ def give(
     must_be_root("doctor --grant")
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), say)
-    shell = shell or (None if resctrl.has_scopes(grantee) else resctrl.calling_shell(grantee))
+    shell = shell or (None if group_rights.has_scopes(grantee) else group_rights.calling_shell(grantee))
     with repair_lock("castmates doctor --grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
-        resctrl.give_groups(granting, groups, default_group)
+        group_rights.give_groups(granting, groups, default_group)
         say(f"control groups, for {grantee.name}:")
-        resctrl.give_control_groups(granting, shell)
+        group_rights.give_control_groups(granting, shell)
         say("perf events, for everybody:")
         perf.give_counting(granting)
         say(f"traces, for {grantee.name}:")
         perf.give_tracing(granting, everything_traced)
     if granted():
         say(LASTS)
-    if lacking := resctrl.not_given(grantee):
+    if lacking := group_rights.not_given(grantee):
         say(lacking)
     if granting.refused:
         raise CastmatesError("; ".join(granting.refused))

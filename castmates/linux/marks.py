@@ -6,7 +6,6 @@ number of file locks since 2.4, so its soft value names the runner, and its hard
 """
 
 import contextlib
-import ctypes
 import os
 import re
 import resource
@@ -16,6 +15,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from castmates.linux.end_with_parent import adopt_orphans, end_with_parent
 from castmates.linux.kernel_files import read_kernel
 from castmates.linux.owner import maker_of_folder
 from castmates.linux.processes import Family, Process, children_of, name_of, read_process, read_table, send, threads_of
@@ -141,36 +141,3 @@ class Adoption:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(process.pid, os.WNOHANG)
         return left
-
-
-# Ends a child process with the process that started it, also when that one is killed: nothing else would end it.
-#
-# And lets this process adopt what its descendants leave behind, which otherwise becomes a child of process 1.
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def end_with_parent(number: int = signal.SIGKILL) -> Callable[[], None]:
-    """Prepare what a child of this process calls first, before exec: it gets this signal when its parent ends.
-
-    A parent that ends between fork and prctl sends no signal any more; the child then ends by itself. The parent is
-    the thread that forks. The child may have been forked beside other threads: it imports nothing and takes no lock.
-    """
-    parent = os.getpid()
-
-    def prepare() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return prepare
-
-
-def adopt_orphans(wanted: bool) -> bool:
-    """Adopt descendants whose parents end, or no longer; return whether this process did before."""
-    before = ctypes.c_int()
-    _libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before))
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
-    return bool(before.value)

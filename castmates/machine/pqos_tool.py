@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux.marks import end_with_parent
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.machine.lock import open_own_lock
 
 Interface = Literal["msr", "os"]

@@ -36,18 +36,19 @@ from castmates.report.figures.drawing import draw_figures
 from castmates.report.page.page import shown, write_page
 from castmates.report.results import read_results
 from castmates.results import launch_tables
+from castmates.results.asked import looks_before
 from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import facts_of_nodes, looks_before
+from castmates.results.known_nodes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of
 from castmates.study.masks import popcount
+from castmates.study.memory_peak import Peak
 from castmates.study.model import Study
-from castmates.study.named_for import Peak
 from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 

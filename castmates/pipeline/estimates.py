@@ -23,11 +23,11 @@ from castmates.analysis.operations.primitives import Roofs, estimated_work, know
 from castmates.analysis.timeline.seen import Trace
 from castmates.errors import CastmatesError
 from castmates.parallel import side_by_side
+from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.profiles import (
     Profile,
     first_epoch_profiles,

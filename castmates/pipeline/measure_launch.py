@@ -18,7 +18,7 @@ from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import node_here, note_attempt, note_refusal
+from castmates.results.known_nodes import node_here, note_attempt, note_refusal
 from castmates.results.records import record_or_why, too_busy
 from castmates.runner import outcome as progress
 from castmates.runner.launch import kind_of

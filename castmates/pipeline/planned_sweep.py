@@ -15,7 +15,7 @@ from castmates import plugins, project
 from castmates.errors import CastmatesError
 from castmates.linux.ownership import refuse_strangers
 from castmates.project import Project
-from castmates.results import for_jobs, of_nodes, profiles, traces
+from castmates.results import for_jobs, known_nodes, profiles, traces
 from castmates.results.bundles import Found as FoundLaunches
 from castmates.results.folder import StudyFolder
 from castmates.results.for_jobs import Found, LaunchTerms, Terms
@@ -222,8 +222,8 @@ class PlannedSweep:
     def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
         """What an attempt at a launch asks of Slurm besides constraint and partition, which `keys` has as in effect."""
         folder, machine = self.project.results, self._class_of(path)
-        refused = [*left_out, *(of_nodes.refused_by(folder, machine) if machine else [])]
-        failed = of_nodes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
+        refused = [*left_out, *(known_nodes.refused_by(folder, machine) if machine else [])]
+        failed = known_nodes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
         return self._cluster.options(keys, refused, failed)
 
     def _class_of(self, path: str) -> str:
@@ -234,7 +234,7 @@ class PlannedSweep:
         """Leave for jobs on other machines what they need, from now on."""
         for name, machine in self.project.study.machines.items():
             self._cluster.refuse_unknown(name, machine.slurm.nodelist)
-        of_nodes.forget(self.project.results)
+        known_nodes.forget(self.project.results)
         for_jobs.write_sweep(
             self.terms, {path: self.launch(path) for path in (*self.paths, *self.profiles, *self.traces)}
         )

@@ -21,17 +21,17 @@ import castmates
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.extras import SWEEP, refuse_lacking
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.host import flock_holder
-from castmates.linux.marks import end_with_parent
 from castmates.pipeline import outliving_command
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.project import Project
 from castmates.protocols import Say
+from castmates.results.asked import remember_launches
 from castmates.results.bundle_names import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import precision_words, read_adaptive_looks
 from castmates.results.named import retry_command
-from castmates.results.of_nodes import remember_launches
 from castmates.results.records import record_or_why, refuse_links, useless
 from castmates.study.curves import saved, summary
 from castmates.study.spec import Plan

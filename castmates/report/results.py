@@ -18,6 +18,7 @@ from castmates.report.figure_files import FigureFiles, drawn_figures, restricted
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.results import launch_tables
+from castmates.results.asked import looks_before
 from castmates.results.bundle_names import RecordReader
 from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.contract import Table
@@ -26,9 +27,9 @@ from castmates.results.columns.registry import TABLES, table_of
 from castmates.results.columns.study import frame
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
+from castmates.results.known_nodes import facts_of_nodes
 from castmates.results.looks import Look, read_adaptive_looks, read_decisions, read_looks
 from castmates.results.looks import Look as AdaptiveLook
-from castmates.results.of_nodes import facts_of_nodes, looks_before
 from castmates.results.plans import analysed, read_plan
 from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json

@@ -24,7 +24,7 @@ from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
 from castmates.runner.outcome import LaunchKind, Measured, Outcome
-from castmates.runner.processes import quotas, starts
+from castmates.runner.processes import isolation, starts
 from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.profiles import rounds
@@ -76,11 +76,11 @@ def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callab
     outcome, launch = kind.outcome, kind.launch
     refuse_hopeless(_cache_request(launch))
     if launch.design.prepare.cpuset:
-        quotas.refuse_several_cpus(launch.cohort)
+        isolation.refuse_several_cpus(launch.cohort)
     with (
         guarded() as warden,
         _knobs(launch, warden, say) as outcome.prepared,
-        quotas.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
+        isolation.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
         _aside(launch) as outcome.runner_cpus,
         on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
         kind.guarded(stage),
@@ -95,7 +95,7 @@ def _run(kind: LaunchKind[Any], logs: Path, cache: Path, say: Say, check: Callab
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
-                outcome.prepared |= {quotas.KNOB: partition} if partition else {}
+                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
                 kind.observe(stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
@@ -136,7 +136,7 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (launch.number - 1) * launch.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
-    if quotas.wanted(launch.cohort):
+    if isolation.wanted(launch.cohort):
         hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
     if any(share.quota for scene in launch.cohort.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])

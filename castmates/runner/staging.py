@@ -24,11 +24,12 @@ from castmates.protocols import Say
 from castmates.rdt.choose import facts_here
 from castmates.runner.cleanup.leftovers import LONGEST_S
 from castmates.runner.cleanup.warden import Warden
-from castmates.runner.processes import quotas
+from castmates.runner.processes import isolation
 from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import CgroupFreezer, Freezer, choose_freezer
+from castmates.runner.processes.isolation import Prefetchers
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
-from castmates.runner.processes.quotas import Prefetchers, Quotas, even_out, room_for
+from castmates.runner.processes.quotas import Quotas, even_out, room_for
 from castmates.runner.processes.starts import pages_of
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
@@ -90,14 +91,14 @@ class LiveStage(Stage):
         self.quotas.take_in(cohort, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     @contextmanager
-    def isolated(self, wish: str | None, purpose: str, say: Say) -> Iterator[quotas.Record]:
+    def isolated(self, wish: str | None, purpose: str, say: Say) -> Iterator[isolation.Record]:
         """Give everybody's CPUs to nobody else, if that is wished; what was set is yielded."""
         if wish is None:
             yield {}
             return
         group = self.freezer.groups()[0] if self.freezer.kind == CgroupFreezer.kind else None
         cpus = {cpu for process in self.cast.values() for cpu in process.start.cpus}
-        with quotas.isolated(group, cpus, Journal(), purpose, say) as record:
+        with isolation.isolated(group, cpus, Journal(), purpose, say) as record:
             yield record
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from castmates.study.last_level import NATIVE
 from castmates.study.modelled import LINE, WorkloadModel
-from castmates.study.named_for import asked_of
+from castmates.study.sizes import asked_of
 from castmates.study.spec import Member, Plan
 from castmates.study.written import bytes_of
 

@@ -11,6 +11,7 @@ from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
 from castmates.study.last_level import CachePlace, last_level, shortened, sized_workload
+from castmates.study.memory_peak import Peak
 from castmates.study.mitigations import (
     Ground,
     Tried,
@@ -22,7 +23,6 @@ from castmates.study.mitigations import (
     without_prefetching,
 )
 from castmates.study.model import Prepare, Study, Workload
-from castmates.study.named_for import Peak, cautions
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, antagonists_apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout
@@ -30,6 +30,7 @@ from castmates.study.placement.refusals import Why, no_such_place, place, refuse
 from castmates.study.placement.search import Need, Seat, can_share
 from castmates.study.placement.seats import SeatRules, rules_of
 from castmates.study.remarks import MIXES, Remark
+from castmates.study.sizes import cautions
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 
 

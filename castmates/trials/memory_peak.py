@@ -18,8 +18,8 @@ from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.processes.launch import Start, WorkloadFailed, clean_environment
 from castmates.study.cpus import format_cpu_list
 from castmates.study.last_level import NATIVE, CachePlace, last_level, sized_workload
+from castmates.study.memory_peak import COMMAND, MODES, Peak
 from castmates.study.model import Workload
-from castmates.study.named_for import COMMAND, MODES, Peak
 from castmates.study.placement.layout import Layout
 from castmates.trials.workloads.promises import launched
 from castmates.workloads import environments

@@ -13,7 +13,7 @@ from castmates.linux import cgroups
 from castmates.linux.cgroups import HANDED_DOWN, ISOLATED, PARTITION, lacking
 from castmates.linux.owner import myself
 from castmates.machine.journal import Journal
-from castmates.runner.processes.quotas import isolated
+from castmates.runner.processes.isolation import isolated
 
 pytestmark = pytest.mark.machines("linux-6.1", "linux-6.12")
 ROOT = Path("/sys/fs/cgroup")

@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.grant import perf, resctrl
+from castmates.grant import group_rights, perf
 from castmates.grant.perf import Grantee, Granting, granted, record, take_back
 from castmates.machine.journal import journals
 from castmates.protocols import Held
@@ -96,7 +96,7 @@ def refusal(attempt):
 def test_a_plain_user_partitions_and_can_do_nothing_else(state, default_group):
     assert not guest.is_mounted()
     giver = Granting(NOBODY, record(), print)
-    resctrl.give_groups(giver, 3, default_group)
+    group_rights.give_groups(giver, 3, default_group)
     perf.give_counting(giver)
     assert not giver.refused
     (ROOT / "COS1").mkdir()
@@ -124,12 +124,12 @@ def test_a_plain_user_partitions_and_can_do_nothing_else(state, default_group):
 def test_no_more_groups_than_there_are_classes(state):
     said = []
     giver = Granting(NOBODY, record(), said.append)
-    resctrl.give_groups(giver, 6, False)
+    group_rights.give_groups(giver, 6, False)
     assert not giver.refused
     assert any("no more than 3 groups" in line for line in said)
     before = guest.groups()
     again = Granting(NOBODY, record(), said.append)
-    resctrl.give_groups(again, 6, False)
+    group_rights.give_groups(again, 6, False)
     assert guest.groups() == before
     take_back()
     assert not guest.is_mounted()
@@ -137,7 +137,7 @@ def test_no_more_groups_than_there_are_classes(state):
 
 @pytest.mark.machines("linux-6.1")
 def test_resctrl_stays_mounted_while_others_use_it(state):
-    resctrl.give_groups(Granting(NOBODY, record(), print), 1, False)
+    group_rights.give_groups(Granting(NOBODY, record(), print), 1, False)
     (ROOT / "COS1").mkdir()
     assert [one.how for one in take_back()].count("failed") == 1
     assert guest.is_mounted()

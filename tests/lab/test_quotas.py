@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.grant import resctrl
+from castmates.grant import group_rights
 from castmates.grant.perf import Grantee, Granting, record, take_back
 from castmates.linux import cgroups, cpu_quota
 from castmates.linux.marks import in_child
@@ -150,7 +150,7 @@ def test_a_plain_user_hears_what_lacks_and_keeps_the_grant():
     assert "take the quotas out of the study" in said["refused"]
     with shell(hold_back, NOBODY.uid) as (pid, ask):
         giver = Granting(NOBODY, record(), print)
-        resctrl.give_control_groups(giver, pid)
+        group_rights.give_control_groups(giver, pid)
         assert not giver.refused
         said = ask()
     assert said["lacking"].startswith(f"the controller 'cpu' is not in {TOP}/cgroup.subtree_control, which this user")

@@ -19,7 +19,7 @@ import pytest
 from uv import find_uv_bin
 
 from castmates.errors import CastmatesError
-from castmates.grant import grant, perf, resctrl
+from castmates.grant import grant, group_rights, perf
 from castmates.grant.perf import Grantee, Granting, Step, record, take_back
 from castmates.linux import cgroups, tracing_rights
 from castmates.linux.owner import myself
@@ -168,10 +168,10 @@ def test_a_granted_user_moves_freezes_and_pins_no_process_of_others(state):
         signal.pause()
         os._exit(0)
     try:
-        while resctrl.uid_of(shell) != NOBODY.uid:
+        while group_rights.uid_of(shell) != NOBODY.uid:
             pass
         home = cgroups.group_of(shell, cgroups.unified)
-        resctrl.give_control_groups(Granting(NOBODY, record(), print), shell)
+        group_rights.give_control_groups(Granting(NOBODY, record(), print), shell)
         mine = home / "castmates-65534"
         cpus = os.sched_getaffinity(0)
         with sleeper() as foreign:

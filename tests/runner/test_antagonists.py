@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from castmates.study.catalogue import gather_catalogue
+from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study
-from castmates.study.named_for import Peak, at_peak
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import read_keys
 from castmates.workloads.heartbeat import Reader, State

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.runner.processes import quotas
+from castmates.runner.processes import isolation
 from castmates.study.model import Prepare
 from tests.runner.stage import counter, measured, plan_of, with_cohort
 
@@ -27,7 +27,7 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
         yield {"set": {"cpuset.cpus.partition": "isolated"}}
         seen.append((tmp_path / "launch.json").exists())
 
-    monkeypatch.setattr(quotas, "isolated", partition)
+    monkeypatch.setattr(isolation, "isolated", partition)
     record = measured(plan, tmp_path, cache)
     (cohort,) = plan.cohorts
     assert seen == [(True, {cpu for member in cohort.members for cpu in member.cpus}), False]

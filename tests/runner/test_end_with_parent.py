@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from castmates.linux.marks import end_with_parent
+from castmates.linux.end_with_parent import end_with_parent
 
 # Each starts PROGRAM, a script that writes a file, in its own way.
 STARTERS = {

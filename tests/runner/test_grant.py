@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.grant import resctrl
+from castmates.grant import group_rights
 from castmates.grant.perf import Grantee, Granting, granted, record, take_back
 from castmates.linux import cgroups
 from tests.needs import lacks
@@ -78,7 +78,7 @@ def test_a_user_freezes_bounds_and_kills_in_what_was_given_and_nowhere_before_or
     assert shell.homes()[0] == ""
     said = []
     giver = Granting(NOBODY, record(), said.append)
-    resctrl.give_control_groups(giver, shell.pid)
+    group_rights.give_control_groups(giver, shell.pid)
     assert not giver.refused
     mine = before / "castmates-65534"
     assert group_of(shell.pid) == mine
@@ -90,7 +90,7 @@ def test_a_user_freezes_bounds_and_kills_in_what_was_given_and_nowhere_before_or
 
     again = Granting(NOBODY, record(), said.append)
     entries = len(granted())
-    resctrl.give_control_groups(again, shell.pid)
+    group_rights.give_control_groups(again, shell.pid)
     assert len(granted()) == entries
 
     assert {one.how for one in take_back()} == {"restored"}
@@ -101,7 +101,7 @@ def test_a_user_freezes_bounds_and_kills_in_what_was_given_and_nowhere_before_or
 
 def test_what_is_still_inside_when_it_is_taken_back_goes_up(shell):
     before = group_of(shell.pid)
-    resctrl.give_control_groups(Granting(NOBODY, record(), print), shell.pid)
+    group_rights.give_control_groups(Granting(NOBODY, record(), print), shell.pid)
     inner = before / "castmates-65534" / "castmates.left"
     inner.mkdir()
     sleeper = subprocess.Popen(["sleep", "60"])
@@ -117,11 +117,11 @@ def test_what_is_still_inside_when_it_is_taken_back_goes_up(shell):
 
 def test_another_users_shell_is_refused():
     with pytest.raises(CastmatesError, match="this is not a process of nobody"):
-        resctrl.give_control_groups(Granting(NOBODY, record(), print), os.getpid())
+        group_rights.give_control_groups(Granting(NOBODY, record(), print), os.getpid())
 
 
 def test_without_a_shell_it_says_how_to_name_one():
     said = []
-    resctrl.give_control_groups(Granting(NOBODY, record(), said.append), None)
+    group_rights.give_control_groups(Granting(NOBODY, record(), said.append), None)
     assert "--shell PID" in said[0]
     assert Path("/run/user/65534").exists() or "systemd" not in said[0]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from castmates.machine import trial_records
-from castmates.study.named_for import Peak
+from castmates.study.memory_peak import Peak
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.trials.memory_peak import measure
 from tests.runner.test_contract import PLACES

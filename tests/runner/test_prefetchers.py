@@ -7,7 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.knobs import PREFETCH_CONTROL
-from castmates.runner.processes import quotas
+from castmates.runner.processes import isolation
 from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, WERE_OFF
 from castmates.study.mitigations import PREFETCHERS_OFF, without_prefetching
 from tests.runner.stage import counter, measured, plan_of, tables, under
@@ -39,7 +39,7 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
     (out := tmp_path / "out").mkdir()
     registers = build(root, plan)
     before = [file.read_bytes() for file in registers]
-    monkeypatch.setattr(quotas, "switched", partial(quotas.switched, root=root))
+    monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
     record = measured(plan, out, cache)
     windows, samples = tables(out, "windows", "samples")
     assert record["status"] == "measured"
@@ -54,7 +54,7 @@ def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp
 def test_nothing_is_launched_where_registers_cannot_be_switched(cache, tmp_path, monkeypatch, plan):
     (root := tmp_path / "root").mkdir()
     build(root, plan)[0].unlink()
-    monkeypatch.setattr(quotas, "switched", partial(quotas.switched, root=root))
+    monkeypatch.setattr(isolation, "switched", partial(isolation.switched, root=root))
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match=r"prefetchers cannot be read: .*modprobe msr.*'cache.prefetchers'"):
         measured(plan, tmp_path, cache)

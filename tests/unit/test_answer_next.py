@@ -16,8 +16,7 @@ from castmates.report.answer.answer import answer
 from castmates.report.answer.cards import cards
 from castmates.report.answer.parts import answer_lines
 from castmates.report.results import read_results
-from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import (
+from castmates.results.asked import (
     asked_launches,
     looks_before,
     profile_looks_before,
@@ -25,6 +24,7 @@ from castmates.results.of_nodes import (
     remember_look,
     remember_profile_look,
 )
+from castmates.results.folder import StudyFolder
 from castmates.study.rounds import checked_launches
 from tests.unit.makers import plan
 from tests.unit.makers import study as written

@@ -10,7 +10,7 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import Results
 from castmates.report.text.memory import bandwidth, pages
-from castmates.study.named_for import Peak
+from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 from tests.unit.snapshots import assert_as_before
 from tests.unit.test_memory_peak import SMALL, record

@@ -10,7 +10,7 @@ from castmates.linux.cgroups import CPUS, EFFECTIVE, HANDED_DOWN, PARTITION
 from castmates.machine.doctor.tools import cpuset_partition as row
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
-from castmates.runner.processes.quotas import isolated, refuse_several_cpus
+from castmates.runner.processes.isolation import isolated, refuse_several_cpus
 from castmates.study.model import Prepare
 
 ELSEWHERE = [9998, 9999]  # CPUs that this process does not have

@@ -8,7 +8,7 @@ from castmates.analysis.effects.stamps import UNVERIFIED, VERIFIED, as_one, mask
 from castmates.report.results import Results
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import facts_of_nodes
+from castmates.results.known_nodes import facts_of_nodes
 from castmates.runner.modelled.launch import facts_of_classes
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share

@@ -5,8 +5,8 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.machine.facts import machine_facts
 from castmates.machine.trial_records import MEMORY_PEAK
+from castmates.study.memory_peak import Peak, at_peak, free_cores
 from castmates.study.model import Workload
-from castmates.study.named_for import Peak, at_peak, free_cores
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.trials.memory_peak import cores_of_a_package, in_words, ladder, rate
 from tests.unit import sysfs

@@ -3,8 +3,8 @@
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.results.asked import asked_launches, remember_launches
 from castmates.results.folder import StudyFolder
-from castmates.results.of_nodes import asked_launches, remember_launches
 from castmates.study.rounds import checked_launches, with_launches
 from tests.unit.makers import plan, study
 

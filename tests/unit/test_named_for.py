@@ -6,9 +6,9 @@ from castmates.study.catalogue import gather_catalogue
 from castmates.study.last_level import CachePlace, LastLevel, sized_workload
 from castmates.study.mixes import member_of
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.named_for import RULES, cautions
 from castmates.study.placement.search import Seat
 from castmates.study.reading import read_keys
+from castmates.study.sizes import RULES, cautions
 from castmates.study.spec import Member, Prepared
 from tests.unit.snapshots import assert_as_before
 from tests.unit.test_memory_peak import SERVER, SMALL

@@ -13,7 +13,7 @@ from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.knobs import AMD_CONTROL, PREFETCH_CONTROL
 from castmates.runner.modelled.launch import run_launch
-from castmates.runner.processes.quotas import switched
+from castmates.runner.processes.isolation import switched
 from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, WERE_OFF, PrefetchWitness
 from castmates.study.mitigations import PREFETCHERS_OFF
 from castmates.study.mixes import Host, Programs, resolve

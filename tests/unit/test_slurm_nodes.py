@@ -5,7 +5,7 @@ from snakemake.resources import Resource
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.planned_sweep import PAUSE, Cluster, in_effect, nodes
-from castmates.results import of_nodes
+from castmates.results import known_nodes
 from castmates.results.folder import StudyFolder
 from castmates.study.machine_keys import SlurmKeys
 
@@ -91,11 +91,11 @@ def test_what_the_profile_sets_for_launches_wins_and_what_it_has_for_all_jobs_co
 
 def test_notes_are_of_one_sweep(tmp_path):
     folder = StudyFolder(tmp_path)
-    assert of_nodes.begun_on(folder, "chase-1/2") == of_nodes.refused_by(folder, "milan") == []
+    assert known_nodes.begun_on(folder, "chase-1/2") == known_nodes.refused_by(folder, "milan") == []
     for node in ("n2", "n1"):
-        of_nodes.note_attempt(folder, "chase-1/2", node)
-        of_nodes.note_refusal(folder, "milan", node)
-    assert of_nodes.begun_on(folder, "chase-1/2") == ["n2", "n1"]
-    assert of_nodes.refused_by(folder, "milan") == ["n1", "n2"]
-    of_nodes.forget(folder)
-    assert of_nodes.begun_on(folder, "chase-1/2") == of_nodes.refused_by(folder, "milan") == []
+        known_nodes.note_attempt(folder, "chase-1/2", node)
+        known_nodes.note_refusal(folder, "milan", node)
+    assert known_nodes.begun_on(folder, "chase-1/2") == ["n2", "n1"]
+    assert known_nodes.refused_by(folder, "milan") == ["n1", "n2"]
+    known_nodes.forget(folder)
+    assert known_nodes.begun_on(folder, "chase-1/2") == known_nodes.refused_by(folder, "milan") == []

@@ -56,7 +56,7 @@ from castmates.analysis.statistics.welch import cohort_means, summed
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.study import CONTROLS, EFFECTS, MARGINS, frame
 from castmates.study.last_level import NATIVE
-from castmates.study.named_for import MODES, Peak
+from castmates.study.memory_peak import MODES, Peak
 from castmates.study.scenes import service_members
 from castmates.study.spec import UNMANAGED, Member, Plan
 

@@ -15,7 +15,7 @@ import pandas as pd
 from castmates.analysis.core import declared, of_counts, of_numbers, of_texts
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.keys import LAUNCH, MIX, WINDOW
-from castmates.analysis.statistics import censored
+from castmates.analysis.statistics import change_points
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.window_values import Integers, WindowPlaces, coded
 from castmates.results.columns.contract import Columns
@@ -107,14 +107,16 @@ def points(launch: pd.DataFrame) -> pd.DataFrame:
 
 
 def _evolution(cohort: str, launch: int, member: str, steps: pd.DataFrame) -> Evolution:
-    if not censored.available():
-        return Evolution(cohort, launch, member, [], None, censored.MISSING)
+    if not change_points.available():
+        return Evolution(cohort, launch, member, [], None, change_points.MISSING)
     binned = points(steps[steps["valid"]])
-    if len(binned) < censored.FEWEST:
-        note = f"too few steps to look for changes: they make {len(binned)} points of the {censored.FEWEST} it takes"
+    if len(binned) < change_points.FEWEST:
+        note = (
+            f"too few steps to look for changes: they make {len(binned)} points of the {change_points.FEWEST} it takes"
+        )
         return Evolution(cohort, launch, member, [], None, note)
     relative = binned["relative"].to_numpy(dtype=float)
-    edges = [0, *censored.find(relative, binned["slice"].tolist()), len(binned)]
+    edges = [0, *change_points.find(relative, binned["slice"].tolist()), len(binned)]
     levels = [
         Level(
             int(binned["first"].iloc[begin]),
@@ -126,7 +128,7 @@ def _evolution(cohort: str, launch: int, member: str, steps: pd.DataFrame) -> Ev
     return Evolution(cohort, launch, member, levels, warm_from(levels, relative))
 
 
-def warm_from(levels: list[Level], relative: censored.Floats) -> int | None:
+def warm_from(levels: list[Level], relative: change_points.Floats) -> int | None:
     """The first iteration of a level that is as the launch's second half; None where its first half has none."""
     steady = float(np.median(relative[len(relative) // 2 :]))
     halfway = levels[0].first + (levels[-1].last - levels[0].first) / 2

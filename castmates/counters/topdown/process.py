@@ -19,7 +19,7 @@ from typing import IO
 from castmates.counters.topdown.perf_csv import WHOLE, Line, Metric, Report, pmu_of
 from castmates.counters.topdown.perf_reading import parse
 from castmates.errors import CastmatesError
-from castmates.linux.marks import end_with_parent
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.protocols import Count, Sample, Status
 from castmates.study.counter_keys import BY_NAME, category, remainders
 

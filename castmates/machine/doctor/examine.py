@@ -21,7 +21,7 @@ from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, bandw
 from castmates.machine.resctrl_state import settings
 from castmates.machine.topology import Topology
 from castmates.study.last_level import MEMORY_SHARE
-from castmates.study.named_for import COMMAND, Peak
+from castmates.study.memory_peak import COMMAND, Peak
 
 LARGER = 4  # times the cache: the size of what streams through memory (4llc)
 SWITCH = "/sys/kernel/mm/transparent_hugepage/enabled"

@@ -8,16 +8,12 @@ traffic, and that of the machine's daemons, is in it.
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from castmates.errors import CastmatesError
 from castmates.protocols import Monitor, Sample
-from castmates.rdt.resctrl import groups
-from castmates.rdt.resctrl.capabilities import find_mount, monitored_domains
+from castmates.rdt.resctrl.capabilities import monitored_domains
 from castmates.rdt.resctrl.foreign import control_groups
-from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
-from castmates.rdt.resctrl.tree import MOST_BYTES_A_SECOND, EventFile, KernelTree, Tree
+from castmates.rdt.resctrl.tree import MOST_BYTES_A_SECOND, EventFile
 
 SOURCE, METRIC = "foreign traffic", "foreign_traffic"
 EVENT = "mbm_total_bytes"
@@ -123,30 +119,3 @@ def foreign_traffic(monitor: Monitor, caches: Collection[int]) -> ForeignTraffic
 def _control(path: str) -> str:
     """Return the control group that a monitoring group lies in."""
     return path.partition("mon_groups/")[0].rstrip("/")
-
-
-# Removes the groups of resctrl that killed runs have left and no journal names.
-
-
-def remove_leftovers() -> tuple[list[str], list[str]]:
-    """Remove them from the mounted resctrl; return in sentences what was removed and what could not be."""
-    mount = find_mount()
-    if mount is None:
-        return [], []
-    return remove_from(KernelTree(Path(mount.point)), Path(mount.point))
-
-
-def remove_from(tree: Tree, point: Path) -> tuple[list[str], list[str]]:
-    """Remove them from one resctrl."""
-    done, left = [], []
-    try:
-        stale = groups.stale(tree)
-    except OSError as error:
-        return [], [f"{point}: cannot be searched for groups of killed runs ({error.strerror})"]
-    for path in stale:
-        try:
-            groups.remove(tree, ResctrlJournal(None, point, ""), path)
-            done.append(f"{point / path}: left by a killed run, removed")
-        except CastmatesError as error:
-            left.append(str(error))
-    return done, left

@@ -17,7 +17,7 @@ from castmates.analysis.core import once
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics import censored
+from castmates.analysis.statistics import change_points
 from castmates.report.figures.antagonists import looks_of_scenes
 from castmates.report.figures.marks import legend_key
 from castmates.report.figures.sheet import UNDER, Sheet, drawing, evenly
@@ -90,9 +90,9 @@ def caption(results: Results) -> str:
     _, seen = evolution(results)
     shown, launches = shown_launches(results)
     which = f"{len(shown)} of {counted(launches, 'launch')} of the study's leads" if launches else "no launches"
-    looked = "" if censored.available() else " No changes of level were looked for."
+    looked = "" if change_points.available() else " No changes of level were looked for."
     few = [launch for launch in seen if launch.note]
-    if few and censored.available():
+    if few and change_points.available():
         looked = f" In {counted(len(few), 'launch')} too few steps were seen to look for changes of level."
     return (
         f"How long each step took, by its number since the program's start ({which}). Points: steps; lines: the "
@@ -104,7 +104,7 @@ def alternative(results: Results) -> str:
     source, launches = evolution(results)
     if source.empty:
         return lacking(results)
-    if not censored.available():
+    if not change_points.available():
         return f"Step times of {counted(len(launches), 'launch')}; no changes of level were looked for."
     parts = []
     for launch in launches:
@@ -145,7 +145,7 @@ def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -
     lines += [("under a partition", GREY, DASHES)] if source["what"].str.endswith(PARTITIONED).any() else []
     sheet.legend([*keys, *(legend_key(what, (colour, ""), line=line, width=0.9) for what, colour, line in lines)])
     hidden = "the slowest and the fastest half per cent of the steps may lie beyond the axis"
-    if not censored.available():
+    if not change_points.available():
         return sheet.finish(hidden)
     return sheet.finish(
         "dashed: the level changes, as a search for change points finds (one launch in twenty has a false alarm, at "
@@ -191,7 +191,7 @@ def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame, colours: Mapping[
     axes.set_ylabel(f"{unit} of a step")
     axes.set_xlabel("iteration", labelpad=1)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    note = textwrap.shorten(launch.note, 70) if censored.available() else ""
+    note = textwrap.shorten(launch.note, 70) if change_points.available() else ""
     axes.set_title(note, loc="right", pad=3, fontsize=6.5, color=GREY)
 
 

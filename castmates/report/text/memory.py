@@ -8,7 +8,7 @@ from castmates.analysis.effects.verdicts import NO_LOSS
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.results import Results, records
 from castmates.report.text.words import listed, number, plain
-from castmates.study.named_for import COMMAND, Peak
+from castmates.study.memory_peak import COMMAND, Peak
 from castmates.study.spec import UNMANAGED
 
 BUSY = 50.0  # per cent of the peak

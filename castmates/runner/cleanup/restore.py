@@ -8,7 +8,7 @@ from castmates.linux import cgroups
 from castmates.machine.journal import journals
 from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
-from castmates.rdt.resctrl.foreign_traffic import remove_leftovers
+from castmates.rdt.resctrl.leftovers import remove_leftovers
 from castmates.runner.cleanup.leftovers import Kind, clean_up, stale_folders, stale_groups
 
 

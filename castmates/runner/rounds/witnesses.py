@@ -6,7 +6,8 @@ from time import monotonic_ns
 from castmates.counters.edges import BetweenEdges
 from castmates.linux.cpu_quota import Throttling
 from castmates.protocols import Sample
-from castmates.runner.processes.quotas import Prefetchers, Quotas
+from castmates.runner.processes.isolation import Prefetchers
+from castmates.runner.processes.quotas import Quotas
 
 QUOTAS = "quotas"
 IN_FORCE, QUOTA_CHANGED = "cpu_quota", "cpu_quota_changed"  # metrics; the kernel's words stand in the note

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from castmates.linux.marks import end_with_parent
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import raise_limit
 from castmates.protocols import Count, Sample
 from castmates.runner.outcome import Outcome

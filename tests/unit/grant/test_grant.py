@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.grant import grant, perf, resctrl
+from castmates.grant import grant, group_rights, perf
 from castmates.grant.perf import Grantee, Granting, find_grantee, granted, lines_of, record, take_back
 from castmates.linux.owner import boot_id
 from castmates.runner.cleanup.restore import Restored
@@ -44,13 +44,13 @@ def granting():
 def test_groups_are_made_once_and_removed_again(root):
     mine = root / "sys/fs/resctrl" / f"castmates-{ME.uid}-1"
     giver, said = granting()
-    resctrl.give_groups(giver, 2, False, root)
+    group_rights.give_groups(giver, 2, False, root)
     assert mine.is_dir()
     assert not giver.refused
     assert [line for line in said if f"undo: rmdir {mine}" in line]
     before = record().path.read_bytes()
     again, said = granting()
-    resctrl.give_groups(again, 2, False, root)
+    group_rights.give_groups(again, 2, False, root)
     assert record().path.read_bytes() == before
     assert all("already" in line for line in said)
     assert len(lines_of(granted())) == 2
@@ -64,7 +64,7 @@ def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
     monkeypatch.setattr(Granting, "give", lambda _, step, *_more: asked.append((step.kind, step.target)) or True)
     for default in (False, True):
         asked.clear()
-        resctrl.give_groups(granting()[0], 1, default, root)
+        group_rights.give_groups(granting()[0], 1, default, root)
         assert (("owner", root / "sys/fs/resctrl/schemata") in asked) == default
 
 
@@ -73,7 +73,7 @@ def test_masks_of_the_default_group_that_cannot_be_read_are_a_refusal(root):
     schemata.unlink()
     schemata.mkdir()
     giver, _ = granting()
-    resctrl.give_groups(giver, 1, True, root)
+    group_rights.give_groups(giver, 1, True, root)
     assert "Is a directory" in giver.refused[0]
 
 
@@ -87,7 +87,7 @@ def test_files_of_a_group_change_hands_and_come_back(root):
     group.rename(group.with_name("castmates-65534-0"))
     group = group.with_name("castmates-65534-0")
     giver = Granting(other, record(), print)
-    resctrl.give_groups(giver, 1, False, root)
+    group_rights.give_groups(giver, 1, False, root)
     owned = {file.name for file in group.iterdir() if file.stat().st_uid == other.uid}
     assert owned == {"tasks", "schemata"}
     assert group.stat().st_uid == os.geteuid()
@@ -106,7 +106,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
     group = journal.KINDS["group"]
     monkeypatch.setitem(journal.KINDS, "group", replace(group, write=full))
     giver, said = granting()
-    resctrl.give_groups(giver, 6, False, root)
+    group_rights.give_groups(giver, 6, False, root)
     assert not giver.refused
     assert "  no more than 3 groups: the processor has no class for another one" in said
     assert len(granted()) == 3
@@ -115,7 +115,7 @@ def test_no_class_for_another_group_is_told_and_is_no_error(root, monkeypatch):
 def test_a_refusal_is_told_and_leaves_no_entry(root):
     (root / "sys/fs/resctrl" / f"castmates-{ME.uid}-0").write_text("in the way")
     giver, _ = granting()
-    resctrl.give_groups(giver, 1, False, root)
+    group_rights.give_groups(giver, 1, False, root)
     assert "File exists" in giver.refused[0]
     assert granted() == []
 
@@ -123,7 +123,7 @@ def test_a_refusal_is_told_and_leaves_no_entry(root):
 def test_without_resctrl_nothing_is_given(root):
     sysfs.write(root / "proc/filesystems", "nodev\tsysfs")
     giver, said = granting()
-    resctrl.give_groups(giver, 1, False, root)
+    group_rights.give_groups(giver, 1, False, root)
     assert "no resctrl" in said[0]
     assert granted() == []
 
@@ -185,11 +185,11 @@ def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
         lacks("root", "only root gives files away")
     schemata = root / "sys/fs/resctrl/schemata"
     other = replace(ME, uid=65534, gid=65534)
-    assert "grant --default-group" in resctrl.not_given(other, root)
+    assert "grant --default-group" in group_rights.not_given(other, root)
     for _ in range(2):
-        resctrl.give_groups(Granting(other, record(), print), 1, True, root)
+        group_rights.give_groups(Granting(other, record(), print), 1, True, root)
         schemata.write_text("L3:0=00f\n")  # a run that was killed with its warden; its journal is the user's
-    assert resctrl.not_given(other, root) == ""
+    assert group_rights.not_given(other, root) == ""
     assert [one.how for one in take_back()].count("restored") == len(record().entries()) + 3
     assert schemata.read_text().strip() == "L3:0=fff"
     assert schemata.stat().st_uid == 0

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.evolution import Level, evolutions, points, step_times, warm_from
-from castmates.analysis.statistics import censored
+from castmates.analysis.statistics import change_points
 from castmates.results.columns.launch import STEPS, WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
@@ -30,7 +30,7 @@ def noise(rng: np.random.Generator, kind: str, groups: np.ndarray) -> np.ndarray
 @pytest.mark.parametrize(("n", "windows"), [(60, 12), (240, 24)])
 def test_false_alarms_stay_below_one_series_in_twenty(kind, n, windows):
     rng, groups = np.random.default_rng(7), np.arange(n) * windows // n
-    alarms = sum(bool(censored.find(noise(rng, kind, groups), groups)) for _ in range(SERIES))
+    alarms = sum(bool(change_points.find(noise(rng, kind, groups), groups)) for _ in range(SERIES))
     assert alarms <= 0.05 * SERIES
 
 
@@ -42,7 +42,7 @@ def test_a_large_change_is_found_where_it_is(kind):
     for _ in range(50):
         values = noise(rng, kind, groups)
         values[80:] *= 1.06
-        found = censored.find(values, groups)
+        found = change_points.find(values, groups)
         hits += any(abs(place - 80) <= 5 for place in found)
     assert hits >= 45
 
@@ -51,13 +51,13 @@ def test_a_large_change_is_found_where_it_is(kind):
 def test_one_slow_point_is_no_level():
     values = 1 + 0.01 * np.random.default_rng(3).standard_normal(100)
     values[50] = 3.0
-    assert censored.find(values, list(range(100))) == []
+    assert change_points.find(values, list(range(100))) == []
 
 
 @needs_ruptures
 def test_a_series_that_stands_still_has_a_change_only_where_it_moves():
-    assert censored.find(np.ones(100), list(range(100))) == []
-    assert censored.find(np.repeat([1.0, 2.0], 50), list(range(100))) == [50]
+    assert change_points.find(np.ones(100), list(range(100))) == []
+    assert change_points.find(np.repeat([1.0, 2.0], 50), list(range(100))) == [50]
 
 
 def launch(
@@ -137,7 +137,7 @@ def test_a_launch_that_never_comes_to_rest_says_so():
 
 
 def test_without_ruptures_one_sentence_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(censored, "find_spec", lambda _: None)
+    monkeypatch.setattr(change_points, "find_spec", lambda _: None)
     (one,) = evolutions(step_times(*launch([("alone", [0.1] * 300)])))
-    assert (one.levels, one.warm_from, one.note) == ([], None, censored.MISSING)
-    assert "ruptures" in censored.MISSING
+    assert (one.levels, one.warm_from, one.note) == ([], None, change_points.MISSING)
+    assert "ruptures" in change_points.MISSING

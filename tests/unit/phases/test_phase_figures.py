@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.statistics import censored
+from castmates.analysis.statistics import change_points
 from castmates.report.figures import evolution, phases
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results, read_results
@@ -117,7 +117,7 @@ def test_what_others_cost_is_no_change(usual):
 
 
 def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(censored, "find_spec", lambda _: None)
+    monkeypatch.setattr(change_points, "find_spec", lambda _: None)
     told = results(tmp_path / "study", launches=1, warm_up=1.3)
     figure, source = evolution.draw(told)
     assert not source["change"].any()

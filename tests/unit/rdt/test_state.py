@@ -10,7 +10,7 @@ from castmates.linux.owner import delegated_to, maker_of_resctrl_group, myself, 
 from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
-from castmates.rdt.resctrl import foreign_traffic, mounting
+from castmates.rdt.resctrl import leftovers, mounting
 from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.runner.cleanup import restore
@@ -149,7 +149,7 @@ def test_leftovers_of_the_dead_go_and_nobody_elses(tmp_path):
     for path in (dead, f"mon_groups/{dead}"):  # a real group's files vanish with it
         (here / path / "tasks").unlink()
         (here / path / "tasks").symlink_to("/dev/null")
-    done, left = foreign_traffic.remove_from(_Emptying(here), here)
+    done, left = leftovers.remove_from(_Emptying(here), here)
     assert left == []
     assert [said.split(":")[0] for said in done] == [str(here / "mon_groups" / dead), str(here / dead)]
     assert sorted(groups_at(here)) == sorted([resctrl_group_name(1), "COS1", "castmates-1000-0"])

@@ -1,0 +1,27 @@
+"""The command `castmates init`: a study file to begin with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from castmates.cli.command import BEGIN, command
+
+
+@command("init", "castmates init", "castmates init my-study", group=BEGIN, order=1)
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write it.", show_default="here")] = Path(),
+) -> None:
+    """Write a commented study of your own, study.yaml, into a folder.
+
+    Nothing is asked, nothing is overwritten.
+    """
+    from castmates.pipeline.own_study import write_starter
+    from castmates.results.named import DEFAULT_STUDY
+
+    file = write_starter(folder)
+    where = "" if folder == Path() else f"cd {folder} && "
+    study = f" {file.name}" if (folder / DEFAULT_STUDY).is_file() else ""
+    typer.echo(f"written: {file}")
+    typer.echo("         it measures gzip beside two antagonists; name your own program under 'workloads'")
+    typer.echo(f"Next     {where}castmates plan{study}")
