@@ -175,16 +175,18 @@ class _Outlines(TextToPath):
         self.get_text_width_height_descent = cache(super().get_text_width_height_descent)  # type: ignore[method-assign]
         self._laid_out = cache(super().get_glyphs_with_font)
 
-    def get_glyphs_with_font(  # type: ignore[override]
+    def get_glyphs_with_font(
         self,
-        *given: Any,  # noqa: ANN401 (matplotlib's)
-        glyph_map: Any,  # noqa: ANN401
+        font: Any,
+        s: str,
+        glyph_map: Any = None,
+        return_new_glyphs_only: bool = False,
         **more: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 (matplotlib's)
         """Where the letters stand, and the outlines of those that the figure has not had before."""
-        del more["return_new_glyphs_only"]
-        places, outlines, rectangles = self._laid_out(*given, **more)
-        return places, {name: path for name, path in outlines.items() if name not in glyph_map}, rectangles
+        places, outlines, rectangles = self._laid_out(font, s, **more)
+        known = glyph_map if return_new_glyphs_only else ()
+        return places, {name: path for name, path in outlines.items() if name not in (known or ())}, rectangles
 
 
 _OUTLINES = _Outlines()
