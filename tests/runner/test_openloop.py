@@ -167,6 +167,7 @@ def staged(server, kernels, tmp_path, load, freezer):
     return Stage([running], freezer, Hardware.none(), lambda: None), running
 
 
+@pytest.mark.quiet  # a member that got no CPU just before it was frozen takes a part of that time for its own
 @pytest.mark.needs("servers")
 @pytest.mark.parametrize("kind", ["signals", "whatever there is"])
 def test_time_for_which_it_is_frozen_is_no_latency_and_makes_no_flood(kind, server, kernels, tmp_path):

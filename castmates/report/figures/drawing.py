@@ -177,9 +177,9 @@ class _Outlines(TextToPath):
 
     def get_glyphs_with_font(
         self,
-        font: Any,
+        font: Any,  # noqa: ANN401 (matplotlib's)
         s: str,
-        glyph_map: Any = None,
+        glyph_map: Any = None,  # noqa: ANN401
         return_new_glyphs_only: bool = False,
         **more: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401 (matplotlib's)
