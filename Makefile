@@ -48,7 +48,7 @@ doctor: $(VENV)/run.stamp ## show what this machine can and cannot measure
 dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 minute)
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
-check: $(VENV)/dev.stamp $(VENV)/docs.stamp ## while you work: format, lint, types and the pure tests (6 minutes)
+check: $(VENV)/dev.stamp $(VENV)/docs.stamp ## while you work: format, lint, types and the pure tests (7 minutes)
 	@python -m tests.tiers check
 
 test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (11 minutes)
