@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The name of a study, where it is written as nearly everybody does: YAML takes longer to read than all else here.
 NAME = re.compile(r"^name: *([\w.-]+) *(?:#.*)?$", re.MULTILINE)
-ANEW = "it is worked out anew from the tables"
+AGAIN = "it is worked out again from the tables"
 Part = TypeVar("Part", Pair, Point, Curve, Card)
 
 
@@ -62,7 +62,7 @@ def kept_answer(named: Path) -> Kept | None:
     folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(name)
     if not name or not (file := folder.kept_answer_file).is_file():
         return None
-    with understanding(file, "the answer of these results", ANEW):
+    with understanding(file, "the answer of these results", AGAIN):
         kept = mapping_of(file)
         if not _is_of(named, name, Path(kept["study_file"])):
             return None

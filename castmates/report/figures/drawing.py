@@ -185,8 +185,9 @@ class _Outlines(TextToPath):
     ) -> Any:  # noqa: ANN401 (matplotlib's)
         """Where the letters stand, and the outlines of those that the figure has not had before."""
         places, outlines, rectangles = self._laid_out(font, s, **more)
-        known = glyph_map if return_new_glyphs_only else ()
-        return places, {name: path for name, path in outlines.items() if name not in (known or ())}, rectangles
+        if return_new_glyphs_only and glyph_map:
+            outlines = {name: path for name, path in outlines.items() if name not in glyph_map}
+        return places, outlines, rectangles
 
 
 _OUTLINES = _Outlines()
