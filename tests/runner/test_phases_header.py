@@ -57,8 +57,9 @@ def test_it_writes_what_the_writer_in_python_writes(driver, tmp_path_factory, ca
     assert all(one.begin_ns <= one.end_ns for one in heard(there))
 
 
-def test_a_thread_that_ends_what_it_has_not_begun_is_not_the_first(driver, tmp_path):
-    calls: list[Call] = [("begin", "input", "a", 0, ""), ("end", "", "", 0, ""), ("other", "", "b", 0, "")]
+@pytest.mark.parametrize("what", ["end", "unmark"])
+def test_a_thread_that_ends_what_it_has_not_begun_is_not_the_first(driver, tmp_path, what):
+    calls: list[Call] = [("begin", "input", "a", 0, ""), (what, "", "", 0, ""), ("other", "", "b", 0, "")]
     here, there = create(tmp_path / "python"), create(tmp_path / "c")
     make(Writer(tmp_path / "python"), calls)
     run(driver, calls, CASTMATES_PHASES=str(tmp_path / "c"))
