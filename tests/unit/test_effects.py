@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.effects.contrasts import rejection_columns
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.statistics.pairs import log_rates, whole_alone
 from castmates.errors import CastmatesError
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import EFFECTS, frame
@@ -72,11 +73,30 @@ def test_headline_interval_by_hand():
     assert found["within_low"] == pytest.approx(math.exp(0.2)), "rounds agree, so nothing is uncertain within launch"
 
 
-def test_the_second_alone_is_no_baseline():
+@pytest.mark.parametrize(("lost", "alone"), [("", 100 * 2**0.25), ("alone-again", 100.0), ("alone", 200.0)])
+def test_both_scenes_alone_are_the_baseline_each_by_how_long_it_was_open(lost, alone):
     def rate(launch, number, scene, member):
-        return 999.0 if scene == "alone-again" else simple(launch, number, scene, member)
+        if scene == lost:
+            return None
+        return 200.0 if scene == "alone-again" else simple(launch, number, scene, member)
 
-    assert row(effects(written(ONE, rate)), "alone")["slowdown"] == pytest.approx(2.0)
+    windows = written(ONE, rate).assign(open_s=1.0)
+    windows.loc[windows["scene"] == "alone", "open_s"] = 3.0
+    assert row(effects(windows), "alone")["slowdown"] == pytest.approx(alone / 50)
+
+
+def test_the_baseline_has_nothing_in_common_with_the_control_that_is_its_noise():
+    """`alone` has two slices where its twin has one, so half its variance: independent noise then shows no relation."""
+    many = plan([cohort("dlrm-1", mix(LEAD, STREAM))], launches=2000)
+    noise = np.random.default_rng(20261130)
+    rates = {"alone": math.sqrt(0.5), "alone-again": 1.0}
+    windows = written(many, lambda _launch, _round, scene, _: math.exp(0.01 * rates.get(scene, 0) * noise.normal()), 1)
+    windows["open_s"] = windows["scene"].map({"alone": 2.0}).fillna(1.0)
+    logs = log_rates(windows[windows["member"] == LEAD])
+    baseline = whole_alone(logs).query("scene == 'alone'").set_index("launch")["log_rate"]
+    first, again = (logs[logs["scene"] == scene].set_index("launch")["log_rate"] for scene in rates)
+    assert abs(np.corrcoef(baseline, first - again)[0, 1]) < 0.08
+    assert baseline.var() == pytest.approx(first.var() * 2 / 3, rel=0.1)
 
 
 def test_each_mix_has_the_placebo_of_its_own_cpus():
@@ -97,7 +117,7 @@ def test_rejected_windows_break_their_pair_and_are_counted():
     def rate(launch, number, scene, member):
         if (launch.number, number) == (1, 2) and scene.startswith("corun"):
             return None
-        if (launch.number, number) == (2, 1) and scene == "alone":
+        if (launch.number, number) == (2, 1) and scene in ("alone", "alone-again"):
             return None
         return simple(launch, number, scene, member)
 
@@ -322,6 +342,7 @@ def test_unmoved_by_order_scale_and_rejected_windows(seed, factors):
 @settings(max_examples=8, deadline=None)
 def test_swapping_scene_and_baseline_gives_the_reciprocal(seed):
     windows = written(ONE, uneven(seed))
+    windows = windows[windows["scene"] != "alone-again"]
     swap = {"alone": "corun:dlrm+stream", "corun:dlrm+stream": "alone"}
     swapped = windows.assign(scene=windows["scene"].replace(swap))
     there, back = row(effects(windows), "alone"), row(effects(swapped), "alone")

@@ -15,7 +15,7 @@ from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTIT
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, MEMBER, ROUND
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, lost
-from castmates.analysis.statistics.pairs import log_rates
+from castmates.analysis.statistics.pairs import log_rates, whole_alone
 from castmates.study.partitions.partitions import isolates
 from castmates.study.spec import UNMANAGED, Launch, Plan
 
@@ -64,7 +64,7 @@ def _scenes_of(rows: pd.DataFrame, scene: str, link: str, partition: str | None 
 def rounds(windows: pd.DataFrame, linked: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """By round the log rates of the lead: at the links without a partition, and at those under each partition."""
     leads = windows[windows["member"].isin(linked["member"].unique())]
-    rates = log_rates(leads).merge(linked, on=MEMBER)
+    rates = whole_alone(log_rates(leads)).merge(linked, on=MEMBER)
     bare = rates["partition"] == ""
     return (
         _wide(rates[bare], [*GROUP, *ROUND], (ALONE, PLACEBO, TOGETHER)),

@@ -16,7 +16,7 @@ from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROW
 from castmates.analysis.partitions.attribution_parts import CHOSEN, ONLY, best_of, choosing
 from castmates.analysis.statistics.intervals import estimate, gained, lost
-from castmates.analysis.statistics.pairs import log_rates, planned
+from castmates.analysis.statistics.pairs import log_rates, planned, whole_alone
 from castmates.results.columns.study import MITIGATIONS, frame
 from castmates.study.class_names import workload_of
 from castmates.study.mitigations import with_place
@@ -64,7 +64,7 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
     if not rows:
         return frame([], MITIGATIONS)
     own = planned(windows, plan)
-    rounds = _rounds(rows, plan, log_rates(own))
+    rounds = _rounds(rows, plan, whole_alone(log_rates(own)))
     found, how = _chosen(rows, rounds, plan)
     table = pd.DataFrame({"row": range(len(rows))}).merge(how, on="row", how="left")
     for quantity in QUANTITIES:

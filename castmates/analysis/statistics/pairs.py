@@ -1,7 +1,5 @@
 """Windows -> differences between two scenes inside a round, and how many windows there were."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -13,6 +11,7 @@ from castmates.study.spec import Plan
 
 Marks = npt.NDArray[np.bool_]
 
+ALONE, AGAIN = "alone", "alone-again"  # scenes: the lead runs by itself, twice
 _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
 
 # One value of one member: there can be only one window for it.
@@ -33,11 +32,14 @@ def are_planned(windows: pd.DataFrame, plan: Plan) -> Marks:
 def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate.
 
-    The baseline's own logarithm stands beside it, for readers who need the rate and not only the slowdown.
+    The baseline's own logarithm stands beside it, for readers who need the rate and not only the slowdown. `alone` is
+    both of its scenes (`whole_alone`), but where these two are compared.
     """
     rates = log_rates(windows)
     scenes = rates.merge(contrasts[["row", *MEMBER]], on=MEMBER)
-    baselines = rates.merge(_baseline_side(contrasts), on=MEMBER)
+    apart = contrasts["scene"] == AGAIN
+    sides = ((whole_alone(rates), contrasts[~apart]), (rates, contrasts[apart]))
+    baselines = pd.concat([known.merge(_baseline_side(own), on=MEMBER) for known, own in sides if len(own)] or [scenes])
     place = [*ROW, *ROUND]
     both = scenes[[*place, "log_rate"]].merge(baselines[[*place, "log_rate"]], on=place, suffixes=("", "_baseline"))
     both["difference"] = both["log_rate_baseline"] - both["log_rate"]
@@ -77,11 +79,26 @@ def _baseline_side(contrasts: pd.DataFrame) -> pd.DataFrame:
     return contrasts[["row", "cohort", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
 
 
-def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
-    """The windows that are valid and have a rate: their place (and these columns too) with the rate's logarithm."""
+def whole_alone(rates: pd.DataFrame) -> pd.DataFrame:
+    """The rates of `log_rates`, with one `alone` a round: the mean of both of its scenes, each by how long it was open.
+
+    Weighted like this, it has nothing in common with their difference, which is the A/A control.
+    """
+    here = rates["scene"].isin([ALONE, AGAIN])
+    both = rates[here].assign(scene=ALONE)
+    if both.empty:
+        return rates
+    both["log_rate"] *= both["open_s"]
+    sums = both.groupby(CELL, observed=True)[["log_rate", "open_s"]].sum().reset_index()
+    sums["log_rate"] /= sums["open_s"]
+    return pd.concat([rates[~here], sums], ignore_index=True)
+
+
+def log_rates(windows: pd.DataFrame) -> pd.DataFrame:
+    """The windows that are valid and have a rate: their place, how long they were open, and the rate's logarithm."""
     rate = windows["rate"].to_numpy(dtype=float)
     usable = windows["valid"].to_numpy(dtype=bool) & np.isfinite(rate) & (rate > 0)
-    rates = pd.DataFrame(windows.loc[usable, [*CELL, *also]]).assign(log_rate=np.log(rate[usable]))
+    rates = pd.DataFrame(windows.loc[usable, [*CELL, "open_s"]]).assign(log_rate=np.log(rate[usable]))
     twice = rates.duplicated(CELL)
     if twice.any():
         first = rates[twice].iloc[0]
