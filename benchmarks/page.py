@@ -13,6 +13,7 @@ from benchmarks.machine import ROOT, RUNS
 from benchmarks.runs import FOLDER, Run, kept, markdown_table
 from benchmarks.verdicts import Finding, Verdict
 from castmates.files import replace_text
+from castmates.study.spec import PROTOCOL
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 INTRO = f"""# What the instrument itself can do
@@ -26,7 +27,14 @@ A verdict needs a 95 % interval over launches, rounds or repetitions. An aim is 
 inside it, *missed* if the whole interval lies outside, and *unresolved* otherwise. Without an interval it is *one
 run, no verdict*. A claim holds if every repetition shows it.
 """
+FIRST = "truth"  # whether losses are true comes before how narrow their intervals are
 DIFFER = "repetitions differ"
+NOW, MODELLED, OTHERWISE = "On real machines", "On the modelled machine", "In another way of measuring"
+ABOUT = {
+    NOW: "",
+    MODELLED: "The truth is a model's, and so are the machine's faults: these aims say nothing of a real one.\n",
+    OTHERWISE: f"These runs are of another protocol than the present one, {PROTOCOL}, and are to be repeated.\n",
+}
 GROUPS = (Verdict.MET, Verdict.MISSED, Verdict.UNRESOLVED, DIFFER, Verdict.NONE)
 
 
@@ -37,6 +45,7 @@ class Claim:
     title: str
     finding: Finding
     verdicts: tuple[Verdict, ...]  # by run, the oldest first
+    kind: str = NOW
 
     @property
     def standing(self) -> str:
@@ -79,7 +88,9 @@ def page(
     measured = [(command, repetitions(runs[command.name])) for command in commands if runs.get(command.name)]
     absent = [command for command in commands if not runs.get(command.name)]
     parts = [INTRO, *_aims([claim for _, one in measured for claim in claims(one)]), *_absent(absent)]
-    return "\n".join([*parts, *sweeps.section(swept), *(_section(command, one) for command, one in measured)])
+    sections = {command: _section(command, one) for command, one in measured}
+    first = [sections.pop(command) for command in list(sections) if command.module == FIRST]
+    return "\n".join([*parts, *first, *sweeps.section(swept), *sections.values()])
 
 
 def repetitions(runs: Sequence[Run]) -> list[Run]:
@@ -95,8 +106,15 @@ def claims(runs: Sequence[Run]) -> list[Claim]:
         same = [one for run in runs for one in run.findings if (one.what, one.aim) == (finding.what, finding.aim)]
         verdicts = tuple(one.verdict for one in same if one.verdict is not None)
         if verdicts:
-            found.append(Claim(runs[-1].title, finding, verdicts))
+            found.append(Claim(runs[-1].title, finding, verdicts, _kind(runs[-1], finding)))
     return found
+
+
+def _kind(newest: Run, finding: Finding) -> str:
+    """Of which machine, and of which way of measuring, a finding is."""
+    if newest.protocol != PROTOCOL:
+        return OTHERWISE
+    return MODELLED if "modelled" in f"{newest.title} {finding.what}".lower() else NOW
 
 
 def anchor(title: str) -> str:
@@ -108,14 +126,19 @@ def _aims(found: Sequence[Claim]) -> Iterable[str]:
     if not found:
         return
     yield "## Aims and results\n"
-    for group in GROUPS:
-        members = [claim for claim in found if claim.standing == group]
-        if members:
-            yield f"**{group.capitalize()}**: {len(members)} of {len(found)}.\n"
-            for title in dict.fromkeys(claim.title for claim in members):
-                lines = [claim.line() for claim in members if claim.title == title]
-                yield "\n".join([f"- [{title}](#{anchor(title)})", *lines])
-            yield ""
+    for kind, about in ABOUT.items():
+        own = [claim for claim in found if claim.kind == kind]
+        if own:
+            yield f"### {kind}\n"
+            yield from filter(None, [about])
+        for group in GROUPS:
+            members = [claim for claim in own if claim.standing == group]
+            if members:
+                yield f"**{group.capitalize()}**: {len(members)} of {len(own)}.\n"
+                for title in dict.fromkeys(claim.title for claim in members):
+                    lines = [claim.line() for claim in members if claim.title == title]
+                    yield "\n".join([f"- [{title}](#{anchor(title)})", *lines])
+                yield ""
 
 
 def _absent(commands: Sequence[Command]) -> Iterable[str]:

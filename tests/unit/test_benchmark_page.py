@@ -13,6 +13,7 @@ from benchmarks.machine import ROOT, Moment, machine
 from benchmarks.runs import Run
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
+from castmates.study.spec import PROTOCOL
 from tests.unit.snapshots import assert_as_before
 
 BEGUN = datetime(2026, 11, 22, 17, 0, tzinfo=timezone(timedelta(hours=1)))
@@ -30,7 +31,7 @@ def finding(value=1.0, low=0.5, high=1.5, what="a loss", most=2.0):
 def run_of(ran, *findings, hour=0, code="now", **changes):
     known = {
         "title": f"What {ran.name.split('_')[-1]} gives", "command": ran.line, "begun": BEGUN + timedelta(hours=hour),
-        "minutes": 1.5, "commit": f"commit abc{hour}", "protocol": 6, "machine": "a processor (avx2)", "cpus": 2,
+        "minutes": 1.5, "commit": f"commit abc{hour}", "protocol": PROTOCOL, "machine": "a processor (avx2)", "cpus": 2,
         "load": (0.1, 0.2), "steal": 0.01, "findings": findings or (finding(),),
         "section": ("", f"Text of hour {hour}."), "code": code,
     }  # fmt: skip
@@ -55,7 +56,7 @@ def test_a_claim_stands_when_every_repetition_shows_it():
         for highs in ([1.5, 1.6, 1.7], [1.5, 2.5, 1.7], [2.5, 2.5, 2.5], [1.5])
     }
     kept["no interval, no aim"] = [run_of(GAP, bare, aimless)]
-    for changes in ({"command": "python -m benchmarks.restart_gap --seed 2"}, {"protocol": 5}):
+    for changes in ({"command": "python -m benchmarks.restart_gap --seed 2"}, {"protocol": 99}):
         kept[str(changes)] = [run_of(GAP, finding(high=9.0), **changes), run_of(GAP, hour=1)]
     said = {}
     for name, runs_ in kept.items():
@@ -66,6 +67,20 @@ def test_a_claim_stands_when_every_repetition_shows_it():
     said["due"] = section_of(page.page({"share": [run_of(SHARE)]}, [SHARE]), "Aims and results").split("\n")
     said["nothing was measured"] = page.page({}, [GAP, DIAL]).split("\n")
     assert_as_before("benchmark-page", said)
+
+
+def test_aims_of_a_model_and_of_another_protocol_are_counted_apart():
+    kept = {
+        "restart_gap": [run_of(GAP)],
+        "dial": [run_of(DIAL, finding(what="modelled, pairs"), title="A dial")],
+        "share": [run_of(SHARE, finding(high=9.0), protocol=99)],
+    }
+    aims = section_of(page.page(kept, [GAP, DIAL, SHARE]), "Aims and results")
+    real, modelled, otherwise = (aims.index(f"### {kind}") for kind in (page.NOW, page.MODELLED, page.OTHERWISE))
+    assert real < modelled < otherwise
+    assert "**Met**: 1 of 1." in aims[real:modelled]
+    assert "**Met**: 1 of 1." in aims[modelled:otherwise]
+    assert "**Unresolved**: 1 of 1." in aims[otherwise:]
 
 
 def test_another_aim_is_another_claim():
