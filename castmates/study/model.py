@@ -193,11 +193,11 @@ class Controls(Written):
     """Mixes whose outcome is known beforehand: they show whether the study can be trusted, and are not results."""
 
     positive: MixRule | None = Field(
-        default=MixRule(lead="tree-in-cache", antagonists=["stream"]),
+        default=MixRule(lead="taxed", antagonists=["tax"]),
         description="a mix that must lose more than the margin; without one, no sensitivity is shown",
     )
     negative: MixRule | None = Field(
-        default=MixRule(lead="compute", antagonists=["compute"]),
+        default=MixRule(lead="taxed", antagonists=["compute"]),
         description="a mix that must show none",
     )
 

@@ -30,7 +30,8 @@ from castmates.study.spec import (
 )
 from castmates.study.trace_launches import trace_launches
 
-CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
+# What a control has to show is known, and shown by a program that is steady: it needs no more.
+CONTROL_ROUNDS, CONTROL_LAUNCHES = 3, 5
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ class _Request:
         return not any(mix.identity in self.results for mix in cohort.mixes)
 
     def most(self, identities: Iterable[str]) -> int:
-        """How many launches these mixes may have; controls alone never need more than the first look."""
-        return self.study.budget.looks[-1 if any(identity in self.results for identity in identities) else 0]
+        """How many launches these mixes may have."""
+        looks = self.study.budget.looks
+        is_asked = any(identity in self.results for identity in identities)
+        return looks[-1] if is_asked else min(looks[0], CONTROL_LAUNCHES)
 
     def before(self, cohort: Cohort) -> int:
         """How many launches fewer a cohort has than others: one of later mixes alone has none at the first look."""

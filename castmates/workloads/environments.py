@@ -50,7 +50,7 @@ def content(
     What a command of the user's reads besides (its own script, its data) is not seen.
     """
     parts = [native_build.content(KEEPERS[progress])] if progress in KEEPERS else []
-    if name == NATIVE and command[0] in (*native_build.KERNELS, *native_build.SERVICES):
+    if name == NATIVE and command[0] in native_build.OF_WORKLOADS:
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:
         parts.append(content_key)

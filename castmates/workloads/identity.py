@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from castmates.workloads.native.build import KERNELS, SERVICES
+from castmates.workloads.native.build import CONTROLS, KERNELS, SERVICES
 
 PATIENCE = 30.0  # seconds: a machine may be busy, but the wait must end
 
@@ -143,7 +143,7 @@ def _foreign(program: str, package: str, path: str) -> str:
 
 def is_kernel(program: str) -> bool:
     """Whether this is one of our own native programs, which are compiled where they are wanted."""
-    return program in KERNELS
+    return program in (*KERNELS, *CONTROLS)
 
 
 def _knows(whom: str, what: str) -> bool:

@@ -17,9 +17,11 @@ from castmates.errors import CastmatesError
 SOURCES = Path(__file__).parent
 TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 KEEPERS = ("loop", "lines")  # of programs without a heartbeat
+CONTROLS = ("tax", "taxed")  # a pair with a known loss
 SERVICES = ("openloop",)  # load generators, which start servers of other people
 # A C file is a program; these are what a workload's command may begin with.
-KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES)))
+KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES, CONTROLS)))
+OF_WORKLOADS = (*KERNELS, *SERVICES, *CONTROLS)
 AT_ONCE = 2  # compilers
 
 # pipe2 and the clocks need the GNU dialect; a multiplication and an addition stay two instructions unless a kernel asks
@@ -87,9 +89,10 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = (*KERNELS, *SERVICES, *TRIALS)) -> None:
-    """Compile these programs into this directory, a few at a time."""
+def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = ()) -> None:
+    """Compile these programs, or all, into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
+    programs = programs or (*OF_WORKLOADS, *TRIALS)
     flags = compile_flags(compiler)
     print(f"Compiling {len(programs)} programs with {shlex.join(compiler)}", file=sys.stderr)
     with ThreadPoolExecutor(AT_ONCE) as at_once:
