@@ -9,7 +9,6 @@ import argparse
 import math
 import os
 import signal
-import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,17 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 from scipy import stats
 
 from benchmarks import launches, verdicts
 from benchmarks.common import ROOT, Report, TimeBox, arguments_of, compiled, run, scratch
 from benchmarks.precision import Mean, mean_of, points
-from benchmarks.sweeps import of_leads
 from benchmarks.verdicts import Aim
-from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
 from castmates.study.spec import Plan
+from castmates.trials.known_losses import LEAD, SLEEPER, losses, name, page, study_file, truth_flags, workload
 from castmates.workloads.native import build
 
 LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
@@ -45,15 +42,13 @@ WAYS: Mapping[str, Mapping[str, float]] = {
 }
 PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
 BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points, per cent
-MARGIN = 0.02
-PAGE = struct.Struct("QdQQQ")  # benchmarks/truth.h
 
 
 def main() -> None:
     """Measure, and print what is known beside what was found."""
     given = _options()
     report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}", "truth")
-    with scratch(in_memory=True) as folder, page(folder, given.pay == "stops") as variables:
+    with scratch(in_memory=True) as folder, shared_page(folder, given.pay == "stops") as variables:
         plan = _plan(given, folder, variables)
         measured = []
         for number in TimeBox(given.minutes).portions():
@@ -78,15 +73,13 @@ def _options() -> argparse.Namespace:
 
 
 @contextmanager
-def page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
+def shared_page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
     """The page that lead and neighbours share, and who stops the lead, if that is how it pays."""
-    file = folder / "truth"
-    file.write_bytes(PAGE.pack(0, 0.0, 0, 0, stops))
-    variables = {"CASTMATES_TRUTH": str(file)}
+    variables = page(folder, stops)
     if not stops:
         yield variables
         return
-    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *_with("STOPS"))
+    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *truth_flags("STOPS"))
     with subprocess.Popen([program], env=os.environ | variables) as stopper:
         try:
             yield variables
@@ -94,30 +87,15 @@ def page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
             stopper.send_signal(signal.SIGTERM)
 
 
-def _with(role: str) -> tuple[str, ...]:
-    return (f"-I{build.SOURCES}", "-include", str(ROOT / "benchmarks" / "truth.h"), f"-DTRUTH_{role}")
-
-
 def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str]) -> Plan:
     """One launch of the lead beside a neighbour of each loss."""
     own = folder / "study"
     own.mkdir()
-    lead = _lead(given.lead, folder, variables)
-    neighbours = {
-        name(given.kind, loss): _neighbour(given.kind, folder, {**variables, "CASTMATES_TRUTH_LOSS": repr(loss)})
-        for loss in LOSSES
-    }
+    command = _neighbour(given.kind, folder)
+    neighbours = {name(given.kind, loss): workload(command, variables, loss) for loss in LOSSES}
     budget = {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}
-    study = {
-        "name": "known-losses",
-        "leads": ["known-lead"],
-        "antagonists": [*neighbours],
-        "workloads": {"known-lead": lead, **neighbours},
-        "budget": budget,
-    }
-    file = own / "known.yaml"
-    file.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
-    return launches.cohort_plan(launches.study_of(file, given.seed), "known-lead", [*neighbours], own)
+    file = study_file(own, _lead(given.lead, folder, variables), neighbours, {"budget": budget})
+    return launches.cohort_plan(launches.study_of(file, given.seed), LEAD, [*neighbours], own)
 
 
 def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
@@ -125,38 +103,20 @@ def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, An
         wrapped = f"python -P {ROOT / 'benchmarks' / 'truth_job.py'} castmates.workloads.tfmodels"
         return {"like": lead, "command": wrapped, "options": JOBS[lead], "variables": dict(variables)}
     program, *options = NATIVE[lead].split()
-    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *_with("LEAD"))
-    return _workload([str(made), *options], variables)
+    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *truth_flags("LEAD"))
+    return workload([str(made), *options], variables)
 
 
-def _neighbour(kind: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
-    source = ROOT / "benchmarks" / "truth_sleeper.c" if kind == "sleeper" else build.SOURCES / f"{kind}.c"
-    program = _folder(folder, "neighbours") / source.stem
-    if not program.is_file():
-        compiled(source, program.parent, *_with("NEIGHBOUR"))
-    options = ["--bytes", "256M"] if kind == "stream" else []
-    return _workload([str(program), *options], variables)
-
-
-def _workload(command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "command": [*command],
-        "progress": "heartbeat",
-        "environment": "native",
-        "memory": "0.3 GB",
-        "variables": dict(variables),
-    }
+def _neighbour(kind: str, folder: Path) -> list[str]:
+    source = SLEEPER if kind == "sleeper" else build.SOURCES / f"{kind}.c"
+    program = compiled(source, _folder(folder, "neighbours"), *truth_flags("NEIGHBOUR"))
+    return [str(program), *(["--bytes", "256M"] if kind == "stream" else [])]
 
 
 def _folder(folder: Path, own: str) -> Path:
     made = folder / own
-    made.mkdir(exist_ok=True)
+    made.mkdir()
     return made
-
-
-def name(kind: str, loss: float) -> str:
-    """A neighbour's, for example sleeper-0.5."""
-    return f"{kind}-{100 * loss:g}"
 
 
 @dataclass(frozen=True)
@@ -178,7 +138,13 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
             "machine that does nothing else."
         )
     parts = [measured[begin : begin + size] for begin in range(0, len(measured) - size + 1, size)]
-    studies = [_effects(plan, part) for part in parts]
+    studies = [
+        losses(
+            launches.only(plan, *(one.launch for one in part)),
+            pd.concat([one.windows for one in part], ignore_index=True),
+        )
+        for part in parts
+    ]
     result = []
     for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
         own = table[:, column] if absolute else table[:, column] - table[:, 0]
@@ -188,13 +154,6 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
         covered = sum(low <= 100 * loss <= high for low, high in known)
         result.append(Found(100 * loss, replace(bias, value=bias.value - 100 * loss), covered, len(known)))
     return result
-
-
-def _effects(plan: Plan, measured: Sequence[launches.Measured]) -> pd.DataFrame:
-    """The losses that a study of these launches prints, by mix."""
-    windows = pd.concat([one.windows for one in measured], ignore_index=True)
-    part = launches.only(plan, *(one.launch for one in measured))
-    return of_leads(estimate_effects(part, windows, margin=MARGIN)).set_index("mix")
 
 
 def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
