@@ -2,12 +2,14 @@
 
 Neighbours that sleep, spin, compute and stream say how much each costs the lead while it runs. The lead pays by extra
 work before each heartbeat, or a third process stops it for that share of the time. All is measured by the command of a
-sweep and estimated by the functions that write the tables, in studies of a few launches each.
+sweep and estimated by the functions that write the tables, in studies of a few launches each. With --usual the same
+losses are measured by fresh processes too, in turns with launches, and both ways are compared.
 """
 
 import argparse
 import math
 import os
+import random
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +18,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks import launches, verdicts
+from benchmarks import launches, usual, verdicts
 from benchmarks.common import ROOT, Report, TimeBox, arguments_of, compiled, run, scratch
-from benchmarks.precision import Mean, mean_of, points
+from benchmarks.precision import Floats, Mean, equivalence, mean_of, minus, points
 from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
-from castmates.study.spec import Plan
+from castmates.study.spec import Cohort, Plan
 from castmates.trials.known_losses import LEAD, SLEEPER, losses, name, page, study_file, truth_flags, workload
 from castmates.workloads.native import build
 
@@ -41,6 +44,8 @@ WAYS: Mapping[str, Mapping[str, float]] = {
     "of 8 s": {"slice": 8.0, "window": 8.0},
 }
 PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
+FRESH = usual.Windows((usual.Choice(warm_up=0.5, length=1.0),), steps=2, longest=10.0)
+ALIKE = 1.0  # points within which two ways agree
 BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points, per cent
 
 
@@ -50,12 +55,16 @@ def main() -> None:
     report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}", "truth")
     with scratch(in_memory=True) as folder, shared_page(folder, given.pay == "stops") as variables:
         plan = _plan(given, folder, variables)
-        measured = []
+        measured, cycles = [], []
         for number in TimeBox(given.minutes).portions():
             measured.append(launches.measure(plan, number + 1, folder))
+            if given.usual:
+                cycles.append(_usual_cycle(plan.launches[0].cohort, random.Random(f"{given.seed}/{number}")))
             if number + 1 == given.most:
                 break
         tell(report, given, plan, measured)
+        if given.usual:
+            _compare(report, plan, measured, np.array(cycles))
     report.print()
 
 
@@ -69,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--alone", action="store_true", help="measure the antagonists alone too, as large studies do")
+    parser.add_argument("--usual", action="store_true", help="measure these losses by fresh processes as well")
     return parser.parse_args()
 
 
@@ -156,6 +166,36 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
     return result
 
 
+def _usual_cycle(cohort: Cohort, order: random.Random) -> list[float]:
+    """The loss beside each neighbour, as log ratio, from a fresh run of each and one of the lead alone."""
+    mixes = [None, *cohort.mixes]
+    shuffled = order.sample(range(len(mixes)), len(mixes))
+    logs = {place: math.log(usual.measure(cohort, mixes[place], FRESH).rates[0]) for place in shuffled}
+    return [logs[0] - logs[place] for place in range(1, len(mixes))]
+
+
+def _compare(report: Report, plan: Plan, measured: Sequence[launches.Measured], cycles: Floats) -> None:
+    """Whether fresh processes show the same losses: two one-sided tests of the difference."""
+    ours, _ = launches.losses(plan, measured)
+    if len(cycles) < verdicts.FEWEST:
+        raise CastmatesError(f"only {len(cycles)} cycles of fresh processes: give more --minutes.")
+    rows, said = [], []
+    for column, loss in enumerate(LOSSES):
+        both = points(mean_of(ours[:, column])), points(mean_of(cycles[:, column]))
+        test = equivalence(minus(both[1], both[0]), ALIKE)
+        said.append(test.verdict)
+        found = [f"{one.value - 100 * loss:+.2f} ± {one.half_width:.2f}" for one in both]
+        rows.append([f"{100 * loss:g} %", *found, f"{test.low:+.2f} to {test.high:+.2f}", test.verdict])
+    counts = ", ".join(f"{said.count(word)} {word}" for word in dict.fromkeys(said))
+    report.text(
+        f"The same losses by the usual way: {len(cycles)} cycles, each of a fresh run alone and one beside each "
+        f"neighbour, in random order, in turns with the {len(measured)} launches. Within ±{ALIKE:g} point (two "
+        f"one-sided tests at 5 %): {counts}."
+    )
+    header = ["known loss", "launches less known, points", "fresh processes less known", "fresh less launches, 90 %"]
+    report.table([*header, f"within ±{ALIKE:g} point"], rows)
+
+
 def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
     """The table and the key figures."""
     absolute = given.kind == "sleeper"
@@ -163,7 +203,8 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}"
     report.text(
         f"{len(measured)} launches of {given.lead} beside {given.kind} that costs a known share of its rate, which the "
-        f"lead pays by {PAYS[given.pay]}; slices {given.way}; studies of {given.study} launches each. "
+        f"lead pays by {PAYS[given.pay]}; slices {given.way}. Studies: {len(measured) // given.study}, each of "
+        f"{given.study} launches, none in two of them. "
         + ("" if absolute else f"What {given.kind} takes by itself is the loss at 0, which is taken away.")
     )
     rows = []
