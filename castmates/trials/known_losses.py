@@ -6,7 +6,6 @@ both are kernels compiled with `truth.h`, which no study does. They are measured
 
 import math
 import struct
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,14 +21,15 @@ from castmates import project
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
 from castmates.files import memory_folder
-from castmates.linux.owner import folder_prefix
 from castmates.machine.lock import machine_lock
 from castmates.machine.probes import platform_here
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.results.launch_tables import read_windows
+from castmates.runner.cleanup.warden import guarded
 from castmates.runner.launch import Measure, run_launch
 from castmates.runner.outcome import Measured, summary
+from castmates.runner.staging import scratch_folder
 from castmates.study.spec import UNMANAGED, Plan
 from castmates.workloads import environments
 from castmates.workloads.native import build
@@ -83,11 +83,8 @@ def verify(envs: Path, cache: Path, minutes: float, say: Say) -> dict[str, Any]:
         raise CastmatesError(f"{WHAT} needs two cores, one of them for the neighbour, and only one may be used here.")
     environments.build(environments.NATIVE, envs, cache)
     compiler = build.find_compiler() or environments.wheel_compiler(envs, cache)
-    with (
-        tempfile.TemporaryDirectory(prefix=folder_prefix()) as files,
-        tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=memory_folder()) as shared,
-    ):
-        folder, variables = Path(files), page(Path(shared))
+    with guarded() as warden, scratch_folder(warden) as folder, scratch_folder(warden, memory_folder()) as shared:
+        variables = page(shared)
         programs = {"LEAD": build.SOURCES / "compute.c", "NEIGHBOUR": SLEEPER}
         for role, source in programs.items():
             flags = (*build.compile_flags(compiler), *truth_flags(role))
