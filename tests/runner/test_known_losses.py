@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import psutil
 import pytest
@@ -27,6 +28,8 @@ def test_a_tax_of_a_fifth_is_found_and_the_exit_status_says_so(cache, mark, tmp_
         known_losses, "SHORT", {"budget": budget, "limits": NOTHING_REJECTED, "counters": {"cost_pairs": 0}}
     )
 
+    seen: list[float] = []
+
     def tried():
         done = ask("doctor", "--truth", "--minutes", "0", "--format", "json")
         assert done.stdout, done.exception
@@ -37,9 +40,10 @@ def test_a_tax_of_a_fifth_is_found_and_the_exit_status_says_so(cache, mark, tmp_
             (0, "") if record["verdict"] == "found" else (1, record["said"])
         )
         none, fifth = (row["loss"] for row in record["losses"])
-        return abs(fifth - none - 20) < 5 or None  # others may run beside it
+        seen.append(fifth - none)
+        return abs(median(seen) - 20) < 5  # where others run beside it, not at once
 
-    assert wait_for(tried, "a tax of 20 % is found")
+    wait_for(tried, "a tax of 20 % is found", lambda: seen)
     assert not list(Path(tmp_path).glob("castmates-*"))
 
 
@@ -48,7 +52,7 @@ def test_it_leaves_nothing_however_it_is_ended(number, cache, mark, tmp_path):
     words = [sys.executable, "-m", "castmates", "doctor", "--truth"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
         try:
-            wait_for(lambda: any("/compute" in " ".join(one) for one in members(mark)), "the lead runs")
+            wait_for(lambda: any(one[0].endswith("/compute") for one in members(mark)), "the lead runs")
             running.send_signal(number)
             _, said = running.communicate(timeout=PATIENCE)
         finally:
