@@ -27,6 +27,7 @@ SIX = "--antagonists stream chase compute gups stencil hashjoin --sharing-every 
 COMMANDS = (
     Command("truth-native", "truth --lead tree --minutes 30", 31, hours=3),
     Command("truth-stops", "truth --lead compute --pay stops --minutes 20", 21, hours=3),
+    Command("truth-usual", "truth --usual --minutes 30", 31, hours=3),
     Command("truth-job", "truth --lead dlrm-train --minutes 60", 61, hours=3),
     Command("heartbeat_cost", "heartbeat_cost", 0.5),
     Command("phase_cost", "phase_cost", 0.5),

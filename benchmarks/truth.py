@@ -2,14 +2,15 @@
 
 Neighbours that sleep, spin, compute and stream say how much each costs the lead while it runs. The lead pays by extra
 work before each heartbeat, or a third process stops it for that share of the time. All is measured by the command of a
-sweep and estimated by the functions that write the tables, in studies of a few launches each.
+sweep and estimated by the functions that write the tables, in studies of a few launches each. With --usual the same
+losses are measured by fresh processes too, in turns with launches, and both ways are compared.
 """
 
 import argparse
 import math
 import os
+import random
 import signal
-import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,18 +18,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import yaml
 from scipy import stats
 
-from benchmarks import launches, verdicts
+from benchmarks import launches, usual, verdicts
 from benchmarks.common import ROOT, Report, TimeBox, arguments_of, compiled, run, scratch
-from benchmarks.precision import Mean, mean_of, points
-from benchmarks.sweeps import of_leads
+from benchmarks.precision import Floats, Mean, equivalence, mean_of, minus, points
 from benchmarks.verdicts import Aim
-from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
-from castmates.study.spec import Plan
+from castmates.study.spec import Cohort, Plan
+from castmates.trials.known_losses import LEAD, SLEEPER, losses, name, page, study_file, truth_flags, workload
 from castmates.workloads.native import build
 
 LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
@@ -44,23 +44,27 @@ WAYS: Mapping[str, Mapping[str, float]] = {
     "of 8 s": {"slice": 8.0, "window": 8.0},
 }
 PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
+FRESH = usual.Windows((usual.Choice(warm_up=0.5, length=1.0),), steps=2, longest=10.0)
+ALIKE = 1.0  # points within which two ways agree
 BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points, per cent
-MARGIN = 0.02
-PAGE = struct.Struct("QdQQQ")  # benchmarks/truth.h
 
 
 def main() -> None:
     """Measure, and print what is known beside what was found."""
     given = _options()
     report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}", "truth")
-    with scratch(in_memory=True) as folder, page(folder, given.pay == "stops") as variables:
+    with scratch(in_memory=True) as folder, shared_page(folder, given.pay == "stops") as variables:
         plan = _plan(given, folder, variables)
-        measured = []
+        measured, cycles = [], []
         for number in TimeBox(given.minutes).portions():
             measured.append(launches.measure(plan, number + 1, folder))
+            if given.usual:
+                cycles.append(_usual_cycle(plan.launches[0].cohort, random.Random(f"{given.seed}/{number}")))
             if number + 1 == given.most:
                 break
         tell(report, given, plan, measured)
+        if given.usual:
+            _compare(report, plan, measured, np.array(cycles))
     report.print()
 
 
@@ -74,19 +78,18 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--alone", action="store_true", help="measure the antagonists alone too, as large studies do")
+    parser.add_argument("--usual", action="store_true", help="measure these losses by fresh processes as well")
     return parser.parse_args()
 
 
 @contextmanager
-def page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
+def shared_page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
     """The page that lead and neighbours share, and who stops the lead, if that is how it pays."""
-    file = folder / "truth"
-    file.write_bytes(PAGE.pack(0, 0.0, 0, 0, stops))
-    variables = {"CASTMATES_TRUTH": str(file)}
+    variables = page(folder, stops)
     if not stops:
         yield variables
         return
-    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *_with("STOPS"))
+    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *truth_flags("STOPS"))
     with subprocess.Popen([program], env=os.environ | variables) as stopper:
         try:
             yield variables
@@ -94,30 +97,15 @@ def page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
             stopper.send_signal(signal.SIGTERM)
 
 
-def _with(role: str) -> tuple[str, ...]:
-    return (f"-I{build.SOURCES}", "-include", str(ROOT / "benchmarks" / "truth.h"), f"-DTRUTH_{role}")
-
-
 def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str]) -> Plan:
     """One launch of the lead beside a neighbour of each loss."""
     own = folder / "study"
     own.mkdir()
-    lead = _lead(given.lead, folder, variables)
-    neighbours = {
-        name(given.kind, loss): _neighbour(given.kind, folder, {**variables, "CASTMATES_TRUTH_LOSS": repr(loss)})
-        for loss in LOSSES
-    }
+    command = _neighbour(given.kind, folder)
+    neighbours = {name(given.kind, loss): workload(command, variables, loss) for loss in LOSSES}
     budget = {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}
-    study = {
-        "name": "known-losses",
-        "leads": ["known-lead"],
-        "antagonists": [*neighbours],
-        "workloads": {"known-lead": lead, **neighbours},
-        "budget": budget,
-    }
-    file = own / "known.yaml"
-    file.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
-    return launches.cohort_plan(launches.study_of(file, given.seed), "known-lead", [*neighbours], own)
+    file = study_file(own, _lead(given.lead, folder, variables), neighbours, {"budget": budget})
+    return launches.cohort_plan(launches.study_of(file, given.seed), LEAD, [*neighbours], own)
 
 
 def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
@@ -125,38 +113,20 @@ def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, An
         wrapped = f"python -P {ROOT / 'benchmarks' / 'truth_job.py'} castmates.workloads.tfmodels"
         return {"like": lead, "command": wrapped, "options": JOBS[lead], "variables": dict(variables)}
     program, *options = NATIVE[lead].split()
-    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *_with("LEAD"))
-    return _workload([str(made), *options], variables)
+    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *truth_flags("LEAD"))
+    return workload([str(made), *options], variables)
 
 
-def _neighbour(kind: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
-    source = ROOT / "benchmarks" / "truth_sleeper.c" if kind == "sleeper" else build.SOURCES / f"{kind}.c"
-    program = _folder(folder, "neighbours") / source.stem
-    if not program.is_file():
-        compiled(source, program.parent, *_with("NEIGHBOUR"))
-    options = ["--bytes", "256M"] if kind == "stream" else []
-    return _workload([str(program), *options], variables)
-
-
-def _workload(command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "command": [*command],
-        "progress": "heartbeat",
-        "environment": "native",
-        "memory": "0.3 GB",
-        "variables": dict(variables),
-    }
+def _neighbour(kind: str, folder: Path) -> list[str]:
+    source = SLEEPER if kind == "sleeper" else build.SOURCES / f"{kind}.c"
+    program = compiled(source, _folder(folder, "neighbours"), *truth_flags("NEIGHBOUR"))
+    return [str(program), *(["--bytes", "256M"] if kind == "stream" else [])]
 
 
 def _folder(folder: Path, own: str) -> Path:
     made = folder / own
-    made.mkdir(exist_ok=True)
+    made.mkdir()
     return made
-
-
-def name(kind: str, loss: float) -> str:
-    """A neighbour's, for example sleeper-0.5."""
-    return f"{kind}-{100 * loss:g}"
 
 
 @dataclass(frozen=True)
@@ -178,7 +148,13 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
             "machine that does nothing else."
         )
     parts = [measured[begin : begin + size] for begin in range(0, len(measured) - size + 1, size)]
-    studies = [_effects(plan, part) for part in parts]
+    studies = [
+        losses(
+            launches.only(plan, *(one.launch for one in part)),
+            pd.concat([one.windows for one in part], ignore_index=True),
+        )
+        for part in parts
+    ]
     result = []
     for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
         own = table[:, column] if absolute else table[:, column] - table[:, 0]
@@ -190,11 +166,34 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
     return result
 
 
-def _effects(plan: Plan, measured: Sequence[launches.Measured]) -> pd.DataFrame:
-    """The losses that a study of these launches prints, by mix."""
-    windows = pd.concat([one.windows for one in measured], ignore_index=True)
-    part = launches.only(plan, *(one.launch for one in measured))
-    return of_leads(estimate_effects(part, windows, margin=MARGIN)).set_index("mix")
+def _usual_cycle(cohort: Cohort, order: random.Random) -> list[float]:
+    """The loss beside each neighbour, as log ratio, from a fresh run of each and one of the lead alone."""
+    mixes = [None, *cohort.mixes]
+    shuffled = order.sample(range(len(mixes)), len(mixes))
+    logs = {place: math.log(usual.measure(cohort, mixes[place], FRESH).rates[0]) for place in shuffled}
+    return [logs[0] - logs[place] for place in range(1, len(mixes))]
+
+
+def _compare(report: Report, plan: Plan, measured: Sequence[launches.Measured], cycles: Floats) -> None:
+    """Whether fresh processes show the same losses: two one-sided tests of the difference."""
+    ours, _ = launches.losses(plan, measured)
+    if len(cycles) < verdicts.FEWEST:
+        raise CastmatesError(f"only {len(cycles)} cycles of fresh processes: give more --minutes.")
+    rows, said = [], []
+    for column, loss in enumerate(LOSSES):
+        both = points(mean_of(ours[:, column])), points(mean_of(cycles[:, column]))
+        test = equivalence(minus(both[1], both[0]), ALIKE)
+        said.append(test.verdict)
+        found = [f"{one.value - 100 * loss:+.2f} ± {one.half_width:.2f}" for one in both]
+        rows.append([f"{100 * loss:g} %", *found, f"{test.low:+.2f} to {test.high:+.2f}", test.verdict])
+    counts = ", ".join(f"{said.count(word)} {word}" for word in dict.fromkeys(said))
+    report.text(
+        f"The same losses by the usual way: {len(cycles)} cycles, each of a fresh run alone and one beside each "
+        f"neighbour, in random order, in turns with the {len(measured)} launches. Within ±{ALIKE:g} point (two "
+        f"one-sided tests at 5 %): {counts}."
+    )
+    header = ["known loss", "launches less known, points", "fresh processes less known", "fresh less launches, 90 %"]
+    report.table([*header, f"within ±{ALIKE:g} point"], rows)
 
 
 def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
@@ -204,7 +203,8 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}"
     report.text(
         f"{len(measured)} launches of {given.lead} beside {given.kind} that costs a known share of its rate, which the "
-        f"lead pays by {PAYS[given.pay]}; slices {given.way}; studies of {given.study} launches each. "
+        f"lead pays by {PAYS[given.pay]}; slices {given.way}. Studies: {len(measured) // given.study}, each of "
+        f"{given.study} launches, none in two of them. "
         + ("" if absolute else f"What {given.kind} takes by itself is the loss at 0, which is taken away.")
     )
     rows = []

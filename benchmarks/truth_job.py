@@ -11,7 +11,7 @@ from pathlib import Path
 from castmates.workloads.heartbeat import Writer
 
 FRESH_NS = 4_000_000
-PAGE = struct.Struct("QdQQQ")  # benchmarks/truth.h
+PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/truth/truth.h
 
 
 def main() -> None:

@@ -10,13 +10,14 @@ from castmates.cli.command import BEGIN, CATALOGUE, INSTEAD, Format, command, on
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 
-GRANT = only_with("--grant")
+GRANT, TRUTH = only_with("--grant"), only_with("--truth")
 
 
 @command(
     "doctor",
     "castmates doctor",
     "castmates doctor --all",
+    "castmates doctor --truth",
     "castmates doctor --capture FILE",
     "sudo castmates doctor --grant",
     "sudo castmates doctor --restore",
@@ -39,6 +40,10 @@ def doctor(
     verify_counters: Annotated[
         bool, option("--verify-counters", help="Test whether counters count correctly on this machine.", under=INSTEAD)
     ] = False,
+    truth: Annotated[
+        bool,
+        option("--truth", help="Test whether known losses are found on this machine; status 1 if not.", under=INSTEAD),
+    ] = False,
     grant: Annotated[
         bool,
         option(
@@ -57,6 +62,10 @@ def doctor(
             under=INSTEAD,
         ),
     ] = False,
+    minutes: Annotated[
+        float,
+        option(min=0, max=600, metavar="N", help="How long losses are measured, in at least 3 launches.", under=TRUTH),
+    ] = 4.0,
     user: Annotated[
         str | None, option(metavar="NAME", help="Who runs sweeps; the user who called sudo if left out.", under=GRANT)
     ] = None,
@@ -80,7 +89,7 @@ def doctor(
     ] = False,
 ) -> None:
     """Show what this machine can measure, and what you can change."""
-    if capture is not None or verify_cat or memory_peak or verify_counters:
+    if capture is not None or verify_cat or memory_peak or verify_counters or truth:
         from castmates.linux.ownership import refuse_strangers
 
         refuse_strangers()  # these start what is in the cache
@@ -92,6 +101,8 @@ def doctor(
         _memory_peak()
     elif verify_counters:
         _verify_counters(form == "json")
+    elif truth:
+        _truth(minutes, form == "json")
     elif restore:
         restore_machine()
     elif grant or granted or undo:
@@ -188,3 +199,20 @@ def _verify_counters(as_json: bool) -> None:
     else:
         show(table.as_table(record))
     table.raise_if_wrong(record)
+
+
+def _truth(minutes: float, as_json: bool) -> None:
+    """Inject losses, measure them, print both, and end with an error where they differ."""
+    from castmates.cli.screen import show_json
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS
+    from castmates.trials import known_losses
+
+    record = known_losses.verify(ENVIRONMENTS, cache_folder(), minutes, lambda line: typer.echo(line, err=True))
+    if as_json:
+        show_json(record)
+    else:
+        show(known_losses.as_table(record))
+    known_losses.raise_unless_found(record)
+    if not as_json:
+        typer.echo(record["said"])

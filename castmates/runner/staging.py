@@ -149,7 +149,7 @@ def on_stage(
     Control groups bear the `name`, and are made where CPU time can be bounded if that is wanted. `check` raises an
     error when the result is no longer wanted.
     """
-    with _scratch_folder(warden, memory_folder()) as channels, _scratch_folder(warden) as files:
+    with scratch_folder(warden, memory_folder()) as channels, scratch_folder(warden) as files:
         freezer = choose_freezer(name, for_quotas)
         stage = LiveStage(warden, freezer, Scratch(files, channels), check)
         try:
@@ -176,7 +176,8 @@ def moved_aside(cpus: Collection[int], lead: Collection[int]) -> Iterator[list[i
 
 
 @contextmanager
-def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
+def scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
+    """Make a folder that is removed at the end, or by the warden."""
     try:
         folder = tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place)
     except OSError as error:

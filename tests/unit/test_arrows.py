@@ -24,7 +24,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "results": {COLUMNS, "study"},
     "runner": {"timeline", "traces", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux"}
     | {COLUMNS, "study"},
-    "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
+    "trials": {"project", "runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "results"}
+    | {"linux", "study"},
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "workloads", "machine", "results", "study"},
     "pipeline": {"project", "runner", "timeline", "analysis", "results", COLUMNS}

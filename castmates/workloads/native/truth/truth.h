@@ -1,6 +1,6 @@
 /* A loss that is known: what stands beside a lead says how much, and the lead pays it by extra work or is stopped.
 
-   -include'd into a kernel, as TRUTH_LEAD or TRUTH_NEIGHBOUR. The page is shared by all (benchmarks/truth.py makes it). */
+   -include'd into a kernel, as TRUTH_LEAD or TRUTH_NEIGHBOUR. The page is shared by all (castmates/trials/known_losses.py makes it). */
 #ifndef CASTMATES_TRUTH_H
 #define CASTMATES_TRUTH_H
 
