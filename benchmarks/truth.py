@@ -11,6 +11,7 @@ import math
 import os
 import random
 import signal
+import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,11 @@ from benchmarks.precision import Floats, Mean, equivalence, mean_of, minus, poin
 from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.study.spec import Cohort, Plan
-from castmates.trials.known_losses import LEAD, SLEEPER, losses, name, page, study_file, truth_flags, workload
+from castmates.trials.known_losses import asking, losses, name, study_file
 from castmates.workloads.native import build
 
+LEAD = "known-lead"
+PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/tax.h
 LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
 KINDS = ("sleeper", "spin", "compute", "stream")
 NATIVE = {"compute": "compute", "tree": "tree --bytes 32M", "chase": "chase --bytes 8M --huge"}
@@ -85,11 +88,13 @@ def _options() -> argparse.Namespace:
 @contextmanager
 def shared_page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
     """The page that lead and neighbours share, and who stops the lead, if that is how it pays."""
-    variables = page(folder, stops)
+    page = folder / "tax"
+    page.write_bytes(PAGE.pack(0, 0.0, 0, 0, stops))
+    variables = {"CASTMATES_TAX": str(page)}
     if not stops:
         yield variables
         return
-    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *truth_flags("STOPS"))
+    program = compiled(ROOT / "benchmarks" / "truth_stops.c", folder, *_with())
     with subprocess.Popen([program], env=os.environ | variables) as stopper:
         try:
             yield variables
@@ -97,14 +102,19 @@ def shared_page(folder: Path, stops: bool) -> Iterator[dict[str, str]]:
             stopper.send_signal(signal.SIGTERM)
 
 
+def _with(*roles: str) -> tuple[str, ...]:
+    return (f"-I{build.SOURCES}", "-include", str(build.SOURCES / "tax.h"), *(f"-DTAX_{role}" for role in roles))
+
+
 def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str]) -> Plan:
     """One launch of the lead beside a neighbour of each loss."""
     own = folder / "study"
     own.mkdir()
-    command = _neighbour(given.kind, folder)
-    neighbours = {name(given.kind, loss): workload(command, variables, loss) for loss in LOSSES}
+    command = [] if given.kind == "sleeper" else _neighbour(given.kind, folder)
+    neighbours = {name(given.kind, loss): _asking(loss, command, variables) for loss in LOSSES}
     budget = {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}
-    file = study_file(own, _lead(given.lead, folder, variables), neighbours, {"budget": budget})
+    workloads = {LEAD: _lead(given.lead, folder, variables), **neighbours}
+    file = study_file(own, LEAD, workloads, {"budget": budget})
     return launches.cohort_plan(launches.study_of(file, given.seed), LEAD, [*neighbours], own)
 
 
@@ -113,14 +123,29 @@ def _lead(lead: str, folder: Path, variables: Mapping[str, str]) -> dict[str, An
         wrapped = f"python -P {ROOT / 'benchmarks' / 'truth_job.py'} castmates.workloads.tfmodels"
         return {"like": lead, "command": wrapped, "options": JOBS[lead], "variables": dict(variables)}
     program, *options = NATIVE[lead].split()
-    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *truth_flags("LEAD"))
-    return workload([str(made), *options], variables)
+    made = compiled(build.SOURCES / f"{program}.c", _folder(folder, "lead"), *_with("LEAD"))
+    return _workload([str(made), *options], variables)
 
 
 def _neighbour(kind: str, folder: Path) -> list[str]:
-    source = SLEEPER if kind == "sleeper" else build.SOURCES / f"{kind}.c"
-    program = compiled(source, _folder(folder, "neighbours"), *truth_flags("NEIGHBOUR"))
+    program = compiled(build.SOURCES / f"{kind}.c", _folder(folder, "neighbours"), *_with("NEIGHBOUR"))
     return [str(program), *(["--bytes", "256M"] if kind == "stream" else [])]
+
+
+def _asking(loss: float, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    if not command:
+        return asking(loss) | {"variables": dict(variables)}
+    return _workload(command, {**variables, "CASTMATES_TAX_LOSS": repr(loss)})
+
+
+def _workload(command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "command": [*command],
+        "progress": "heartbeat",
+        "environment": "native",
+        "memory": "0.3 GB",
+        "variables": dict(variables),
+    }
 
 
 def _folder(folder: Path, own: str) -> Path:

@@ -11,12 +11,12 @@ from pathlib import Path
 from castmates.workloads.heartbeat import Writer
 
 FRESH_NS = 4_000_000
-PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/truth/truth.h
+PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/tax.h
 
 
 def main() -> None:
     """Let each heartbeat of the job pay first."""
-    with Path(os.environ["CASTMATES_TRUTH"]).open("r+b") as file:
+    with Path(os.environ["CASTMATES_TAX"]).open("r+b") as file:
         page = memoryview(mmap.mmap(file.fileno(), PAGE.size))
     words, numbers = page.cast("Q"), page.cast("d")
     beat, until, owed = Writer.beat, 0, 0.0

@@ -1,11 +1,10 @@
 """`castmates doctor --truth`: are losses found here that are known, because they are injected?
 
-A neighbour that only sleeps says what it costs while it runs, and the lead pays by extra work before each heartbeat:
-both are kernels compiled with `truth.h`, which no study does. They are measured and estimated as in a study.
+A neighbour that only sleeps asks for a share of the lead's rate while it runs, and the lead pays it by extra work before
+each heartbeat (`tax` and `taxed`). They are measured and estimated as in a study.
 """
 
 import math
-import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +19,6 @@ import castmates
 from castmates import project
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
-from castmates.files import memory_folder
 from castmates.machine.lock import machine_lock
 from castmates.machine.probes import platform_here
 from castmates.machine.topology import read_topology
@@ -32,15 +30,12 @@ from castmates.runner.outcome import Measured, summary
 from castmates.runner.staging import scratch_folder
 from castmates.study.spec import UNMANAGED, Plan
 from castmates.workloads import environments
-from castmates.workloads.native import build
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-SLEEPER = build.SOURCES / "truth" / "sleeper.c"
-PAGE = struct.Struct("QdQQQ")  # of truth.h
 WHAT = "castmates doctor --truth"
-STUDY, LEAD = "doctor-truth", "known-lead"
+STUDY, LEAD = "doctor-truth", "taxed"
 LOSSES = (0.0, 0.01, 0.05)  # as a share of the rate
 SHORT: Mapping[str, object] = {  # launches: those of the trial are the first of so many
     "budget": {"launches": 1000, "rounds": 3, "window": 0.3, "antagonists_alone": False}
@@ -82,63 +77,37 @@ def verify(envs: Path, cache: Path, minutes: float, say: Say) -> dict[str, Any]:
     if len(project.layout_of(read_topology()).cores) < 2:
         raise CastmatesError(f"{WHAT} needs two cores, one of them for the neighbour, and only one may be used here.")
     environments.build(environments.NATIVE, envs, cache)
-    compiler = build.find_compiler() or environments.wheel_compiler(envs, cache)
-    with guarded() as warden, scratch_folder(warden) as folder, scratch_folder(warden, memory_folder()) as shared:
-        variables = page(shared)
-        programs = {"LEAD": build.SOURCES / "compute.c", "NEIGHBOUR": SLEEPER}
-        for role, source in programs.items():
-            flags = (*build.compile_flags(compiler), *truth_flags(role))
-            build.compile_program(source, folder / source.stem, compiler, flags)
-        lead = workload([str(folder / "compute")], variables)
-        neighbours = {name("sleeper", loss): workload([str(folder / "sleeper")], variables, loss) for loss in LOSSES}
-        plan = project.load(study_file(folder, lead, neighbours, SHORT)).plan()
+    with guarded() as warden, scratch_folder(warden) as folder:
+        neighbours = {name("tax", loss): asking(loss) for loss in LOSSES}
+        plan = project.load(study_file(folder, LEAD, neighbours, SHORT)).plan()
         outcomes = measure(plan, cache, folder, minutes, say)
         plan = plan.model_copy(update={"launches": tuple(one.launch for one in outcomes)})
         table = losses(plan, read_windows([folder / launch.path for launch in plan.launches]))
     return record_of(outcomes, table)
 
 
-# What the lead and its neighbours are, here and in benchmarks/truth.py.
-
-
-def truth_flags(role: str) -> tuple[str, ...]:
-    """Further flags for the compiler of a program that pays (LEAD), costs (NEIGHBOUR) or stops the lead (STOPS)."""
-    return f"-I{build.SOURCES}", "-include", str(SLEEPER.with_name("truth.h")), f"-DTRUTH_{role}"
-
-
-def page(folder: Path, stopped: bool = False) -> dict[str, str]:
-    """Make the page that lead and neighbours share, and return the variables that name it."""
-    file = folder / "truth"
-    file.write_bytes(PAGE.pack(0, 0.0, 0, 0, stopped))
-    return {"CASTMATES_TRUTH": str(file)}
+# Studies of known losses, here and in benchmarks/truth.py.
 
 
 def name(kind: str, loss: float) -> str:
-    """A neighbour's, for example sleeper-0.5."""
+    """A neighbour's, for example tax-0.5."""
     return f"{kind}-{100 * loss:g}"
 
 
-def workload(command: Sequence[str], variables: Mapping[str, str], loss: float | None = None) -> dict[str, Any]:
-    """The lead, or a neighbour that costs it so much."""
-    own = {} if loss is None else {"CASTMATES_TRUTH_LOSS": repr(loss)}
-    return {
-        "command": [*command],
-        "progress": "heartbeat",
-        "environment": environments.NATIVE,
-        "memory": "0.3 GB",
-        "variables": {**variables, **own},
-    }
+def asking(loss: float) -> dict[str, Any]:
+    """The neighbour that sleeps, and asks for so much."""
+    return {"like": "tax", "options": {"loss": f"{100 * loss:g}%", "sleep": True}}
 
 
 def study_file(
-    folder: Path, lead: Mapping[str, Any], neighbours: Mapping[str, Mapping[str, Any]], keys: Mapping[str, object]
+    folder: Path, lead: str, workloads: Mapping[str, Mapping[str, Any]], keys: Mapping[str, object]
 ) -> Path:
-    """Write the study of a lead beside each of these, with further keys."""
+    """Write the study of a lead beside all other workloads, with further keys."""
     study = {
         "name": STUDY,
-        "leads": [LEAD],
-        "antagonists": [*neighbours],
-        "workloads": {LEAD: lead, **neighbours},
+        "leads": [lead],
+        "antagonists": [one for one in workloads if one != lead],
+        "workloads": {**workloads},
         "controls": None,
         **keys,
     }

@@ -18,7 +18,7 @@ struct tax_page {
     uint64_t stopped; /* by a third process: the lead does no extra work */
 };
 
-#define TAX_FRESH_NS 4000000u /* a neighbour that has not asked for so long is frozen */
+#define TAX_FRESH_NS 4000000 /* a neighbour that has not asked for so long is frozen */
 
 /* NULL where none is named; the first to come makes it. */
 static inline volatile struct tax_page *tax_page(void)
@@ -49,7 +49,7 @@ static inline uint64_t tax_ns(clockid_t clock)
 /* The share that is asked for now. */
 static inline double tax_asked(volatile struct tax_page *page)
 {
-    return tax_ns(CLOCK_MONOTONIC) - page->asked_ns < TAX_FRESH_NS ? page->loss : 0;
+    return (int64_t)(tax_ns(CLOCK_MONOTONIC) - page->asked_ns) < TAX_FRESH_NS ? page->loss : 0;
 }
 
 /* The lead, before each beat: extra work in proportion to the CPU time since the last one. */
