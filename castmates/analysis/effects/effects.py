@@ -13,10 +13,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import NODES as BY_NODE
 from castmates.analysis.core import (
     Contrast,
     adjusted,
-    between_nodes,
+    between,
     declared,
     losses_of,
     of_each_launch,
@@ -46,6 +47,7 @@ from castmates.analysis.statistics.intervals import (
     columns_of,
     estimate,
     gained,
+    lost,
     more_than,
     more_than_none,
     over_launches,
@@ -179,18 +181,20 @@ def estimate_effects(
     measured as the most of the machine.
     """
     contrast = Contrast.of(plan, windows, mix_contrasts(plan))
-    table = contrast.rows_over_nodes()
+    table = contrast.rows_over_levels()
     table = table.assign(**growth_columns(contrast, table), **bandwidth_columns(plan, contrast, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     family = ("platform", "role", "baseline", table["partition"] != UNMANAGED)
-    table = table.assign(p_holm=adjusted(table, *family), nodes_p_holm=adjusted(table, *family, p="nodes_p"))
+    tests = ("nodes_p", "sessions_p", "drift_p")
+    table = table.assign(p_holm=adjusted(table, *family), **{f"{p}_holm": adjusted(table, *family, p=p) for p in tests})
     known = states(plan) if held is None else held
     table = table.assign(
         verdict=effect_verdicts(table, margin, level),
         held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
         metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
         **losses_of(table),
+        **{f"hour_{end}": lost(table[f"sessions_another_{end}"]) for end in ("low", "high")},
         **within_launch(table),
         **rejection_columns(table),
     )
@@ -275,7 +279,7 @@ def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     of_node["host"] = contrast.hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
     by = [*ROW, "host"]
     table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
-    tested = between_nodes(contrast.launches, contrast.hosts, ROW)[["nodes_p"]].reset_index()
+    tested = between(contrast.launches, contrast.hosts, BY_NODE, ROW)[["nodes_p"]].reset_index()
     table = table.merge(tested.rename(columns={"nodes_p": "p_value"}), on=ROW)
     table = table.merge(contrast.contrasts.drop_duplicates("row"), on="row")
     # One test for all nodes of a row: it counts once in its family.
