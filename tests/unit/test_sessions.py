@@ -1,6 +1,7 @@
 """Sessions: which launches are of one, whether they differ, what another hour would show, and how that is spread."""
 
 import math
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,12 @@ from castmates.analysis.core import APART_S, LAUNCHES, NODES, SESSIONS, between,
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
+from castmates.report.answer.hours import hours
+from castmates.report.answer.pairs import pairs
+from castmates.report.results import Results
+from castmates.results.columns.study import CONTROLS, frame
+from castmates.results.columns.study import LAUNCHES as COLUMNS_OF_LAUNCHES
+from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, written
 
 STUDIES = 2000
@@ -136,3 +143,60 @@ def test_the_interval_over_sessions_covers_and_one_over_launches_does_not(seed):
 def test_alike_sessions_are_rarely_called_different():
     table, _, _ = analysed((2, 2, 2, 2), tau=0.0)
     assert (table["sessions_p"] < 0.05).mean() == pytest.approx(0.05, abs=ERROR)
+
+
+def results(times):
+    """Results of a lead beside stream and of one beside chase, measured then."""
+    mixes = [mix("lead@0", "stream@1"), mix("lead@0", "chase@1")]
+    study = plan([cohort("c", *mixes)], len(times))
+    dice = np.random.default_rng(1)
+    sessions = np.asarray(times) // (2 * HOUR)
+    losses = {name: dice.normal(0.1, 0.002, len(times)) + 0.01 * (sessions % 3) for name in ("stream", "chase")}
+
+    def rate(launch, _, scene, name):
+        beside = scene.removeprefix("corun:lead+")
+        return 1 - losses[beside][launch.number - 1] if beside in losses and name == "lead@0" else 1.0
+
+    windows = written(study, rate)
+    windows["started"] = BEGIN + np.asarray(times, dtype=float)[windows["launch"] - 1]
+    began = [datetime.fromtimestamp(BEGIN + time, UTC).isoformat(timespec="seconds") for time in times]
+    launches = [
+        {"study": "example", "cohort": "c", "launch": number, "lead": "lead", "status": "measured", "started": began_then,
+         "total_seconds": 60.0, "platform": "measured", "rounds": 3, "windows": 9, "windows_rejected": 0}
+        for number, began_then in enumerate(began, start=1)
+    ]  # fmt: skip
+    return Results(
+        "example", plan=study, windows=windows, launches=frame(launches, COLUMNS_OF_LAUNCHES),
+        effects=estimate_effects(study, windows, 0.02), controls=frame([], CONTROLS),
+    )  # fmt: skip
+
+
+def said(times):
+    found = results(times)
+    return hours(found, pairs(found))
+
+
+def test_the_first_screen_says_within_what_time_it_was_measured_or_what_each_session_lost():
+    minute, hour = 60.0, HOUR
+    assert_as_before(
+        "hours",
+        {
+            "one session": said([0.0, 5 * minute, 11 * minute]),
+            "one session of many hours": said([20 * minute * number for number in range(10)]),
+            "two sessions": said([0.0, minute, 4 * hour, 4 * hour + minute]),
+            "four sessions, one of three launches": said(
+                [at + of * minute for at in (0, 4 * hour, 9 * hour) for of in (0, 1)] + [30 * hour + of for of in (0, 1, 2)]
+            ),
+            "eight sessions": said([2 * hour * number for number in range(8)]),
+        },
+    )
+
+
+def test_nothing_is_said_of_hours_where_a_model_was_played_or_the_hours_are_not_known():
+    found = results([0.0, 60.0, 120.0])
+    for name in ("windows", "launches", "effects"):
+        found.tables[name]["platform"] = "modelled"
+    assert hours(found, pairs(found)) == []
+    found = results([0.0, 60.0, 120.0])
+    found.launches["started"] = ""
+    assert hours(found, pairs(found)) == []

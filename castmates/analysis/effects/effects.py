@@ -21,6 +21,8 @@ from castmates.analysis.core import (
     declared,
     losses_of,
     of_each_launch,
+    sessions_of,
+    times_of,
     within_launch,
 )
 from castmates.analysis.effects.contrasts import (
@@ -201,6 +203,28 @@ def estimate_effects(
     return declared(table, EFFECTS, plan)
 
 
+def by_session(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """What each mix's lead loses against alone without a partition, a row per session; `begin` is that of the session.
+
+    Of one class of nodes.
+    """
+    contrasts = mix_contrasts(plan)
+    wanted = (contrasts["role"] == "lead") & (contrasts["baseline"] == "alone") & (contrasts["partition"] == UNMANAGED)
+    contrast = Contrast.of(plan, windows, contrasts[wanted])
+    own = sessions_of(contrast.windows)
+    table = _of_units(contrast, own, "session").merge(contrast.contrasts.drop_duplicates("row"), on="row")
+    begins = times_of(contrast.windows).groupby(own).min()
+    return table.assign(begin=table["session"].map(begins), **losses_of(table))
+
+
+def _of_units(contrast: Contrast, units: pd.Series, name: str) -> pd.DataFrame:
+    """The estimates of each row on each node, or in each session, by itself."""
+    launches = contrast.launches.reset_index()
+    launches[name] = units.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
+    by = [*ROW, name]
+    return over_launches(launches.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
+
+
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per control and platform; all that must not differ on a platform are judged together."""
     table = Contrast.of(plan, windows, control_contrasts(plan)).rows()
@@ -275,10 +299,7 @@ def failing(nodes: pd.DataFrame) -> pd.DataFrame:
 
 def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     contrast = Contrast(own, mix_contrasts(plan))
-    of_node = contrast.launches.reset_index()
-    of_node["host"] = contrast.hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
-    by = [*ROW, "host"]
-    table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
+    table = _of_units(contrast, contrast.hosts, "host")
     tested = between(contrast.launches, contrast.hosts, BY_NODE, ROW)[["nodes_p"]].reset_index()
     table = table.merge(tested.rename(columns={"nodes_p": "p_value"}), on=ROW)
     table = table.merge(contrast.contrasts.drop_duplicates("row"), on="row")
