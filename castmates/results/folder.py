@@ -159,6 +159,11 @@ class StudyFolder:
         return self.path / "asked.json"
 
     @property
+    def sessions_file(self) -> Path:
+        """When the first session of a study began whose launches are spread; `pipeline.sessions` reads it."""
+        return self.path / "sessions.json"
+
+    @property
     def page_file(self) -> Path:
         """The report."""
         return self.path / "report" / "index.html"
