@@ -157,7 +157,7 @@ def sweep(
     if (confirm or replay) and (dry_run or again or retry):
         raise CastmatesError("--confirm and --replay measure studies of their own: not with -n, --retry or another.")
     if sessions and (confirm or replay or dry_run or again or retry):
-        raise CastmatesError("--sessions measures what is missing: not with --confirm, --replay, -n, --retry or another.")
+        raise CastmatesError("--sessions only measures what is missing: not with -n, --retry, --confirm or another.")
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
     if confirm:

@@ -188,7 +188,7 @@ def _next(plan: Plan, wish: Wish, measured: frozenset[str]) -> int:
 
 
 def _apart(project: Project, plan: Plan, wish: Wish, session: int, measured: frozenset[str]) -> datetime:
-    """Before that, its launches would be of the session before; no matter where it was begun already, or nothing was."""
+    """Before that, its launches would be of the session before; long ago where it has launches, or there are none."""
     before = {launch.path for launch in _until(plan, wish, session - 1)}
     own = {launch.path for launch in _until(plan, wish, session)} - before
     long_ago = datetime.min.replace(tzinfo=UTC)
