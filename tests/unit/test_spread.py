@@ -76,6 +76,7 @@ def test_each_session_measures_its_share_of_every_cohort_when_it_is_due():
     assert night.written() == before
     assert len(night.sessions) == 3
     assert night.said[-1] == "all 3 sessions of small are over."
+    assert FOLDER.sessions_file not in FOLDER.analysed_files()  # the answer that was kept stays that of these results
 
 
 def test_what_is_due_is_measured_and_else_nothing():
