@@ -7,6 +7,8 @@ Where several nodes of a class measured, an analysis of variance of the launches
 differ. The interval does not depend on that test: where it sees no difference there may still be one, and intervals
 that rely on it cover too little (docs/methodology.md has the simulations). From three nodes on, nodes are the units, as
 launches are on one node. Two nodes show next to nothing of their class: the interval then covers the mean of these two.
+
+The same is done with the sessions of one node: other hours may differ, above all on machines that are shared.
 """
 
 import weakref
@@ -29,14 +31,17 @@ from castmates.analysis.statistics.intervals import (
     per_launch,
     ratio,
     t_interval,
+    two_sided,
 )
 from castmates.analysis.statistics.pairs import pair, planned, tally
 from castmates.results.columns.contract import Columns
 from castmates.study.spec import Plan
 
-FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
+FEWEST_UNITS = 3  # nodes, or sessions: with two, one degree of freedom is left, as with two launches
+FEWEST_OF_A_LINE = 4  # launches: through three, a line leaves one degree of freedom
 ROUNDING = 1e-24  # of a sum of squares of logarithms
-LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
+APART_S = 30 * 60.0  # a launch that begins later than that after the one before it begins another session
+LAUNCHES, NODES, SESSIONS = "launches", "nodes", "sessions"  # levels: what an interval is over
 
 Made = TypeVar("Made")
 
@@ -60,19 +65,38 @@ def hosts_of(windows: pd.DataFrame) -> pd.Series:
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
 
 
-def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> pd.DataFrame:
-    """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over them."""
+def sessions_of(windows: pd.DataFrame) -> pd.Series:
+    """The session of every launch that has windows: a run of launches, on any node, none of which begins late."""
+    return sessions(times_of(windows))
+
+
+def times_of(windows: pd.DataFrame) -> pd.Series:
+    """When every launch that has windows began: seconds since 1970, NaN where that is not known."""
+    return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
+
+
+def sessions(times: pd.Series) -> pd.Series:
+    """The number of the session of each of these times, from 0; all that are not known are of one."""
+    ordered = times.sort_values(kind="stable")
+    return (ordered.diff() > APART_S).cumsum().where(ordered.notna(), 0).reindex(times.index)
+
+
+def between(values: pd.DataFrame, units: pd.Series, level: str, by: Sequence[str]) -> pd.DataFrame:
+    """A row per group of `per_launch`: how many nodes or sessions it has, whether they differ, and what is over them.
+
+    `units` has the node or the session of each launch.
+    """
     launches = values.reset_index()
-    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
+    launches["unit"] = units.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
     launches["whole"] = launches.groupby(list(by), observed=True)["value"].transform("mean")
-    nodes = launches.groupby([*by, "host"], observed=True).agg(
+    parts = launches.groupby([*by, "unit"], observed=True).agg(
         mean=("value", "mean"), size=("value", "size"), var=("value", "var"), whole=("whole", "first")
     )
-    nodes["within"] = nodes["var"].fillna(0.0) * (nodes["size"] - 1)
-    nodes["between"] = nodes["size"] * (nodes["mean"] - nodes["whole"]) ** 2
-    nodes["inverse"] = 1 / nodes["size"]
-    groups = nodes.groupby(list(by), observed=True).agg(
-        nodes=("size", "size"),
+    parts["within"] = parts["var"].fillna(0.0) * (parts["size"] - 1)
+    parts["between"] = parts["size"] * (parts["mean"] - parts["whole"]) ** 2
+    parts["inverse"] = 1 / parts["size"]
+    groups = parts.groupby(list(by), observed=True).agg(
+        units=("size", "size"),
         launches=("size", "sum"),
         mean=("mean", "mean"),
         spread=("mean", "std"),
@@ -80,28 +104,47 @@ def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> 
         between=("between", "sum"),
         inverse=("inverse", "sum"),
     )
-    return _tested(groups)
+    return _tested(groups, level).add_prefix(f"{level}_").assign(**{level: groups["units"]})
 
 
-def _tested(groups: pd.DataFrame) -> pd.DataFrame:
-    names = ("nodes", "launches", "mean", "spread", "within", "between", "inverse")
+def _tested(groups: pd.DataFrame, level: str) -> pd.DataFrame:
+    names = ("units", "launches", "mean", "spread", "within", "between", "inverse")
     count, launches, mean, spread, within, between, inverse = (groups[name].to_numpy(dtype=float) for name in names)
-    inside = launches - count  # degrees of freedom of launches inside nodes
-    many, two = count >= FEWEST_NODES, (count > 1) & (count < FEWEST_NODES)
+    inside = launches - count  # degrees of freedom of launches inside nodes or sessions
+    many, two = count >= FEWEST_UNITS, (count > 1) & (count < FEWEST_UNITS)
     with np.errstate(divide="ignore", invalid="ignore"):
         of_these = np.sqrt(within / inside * inverse) / count
     freedom = np.where(many, count - 1, np.where(two & (inside > 0), inside, np.nan))
     error = np.where(many, spread / np.sqrt(count), of_these)
-    return (
-        t_interval(mean, error, freedom, groups.index)
-        .add_prefix("nodes_")
-        .assign(
-            nodes=groups["nodes"],
-            nodes_p=_p_of_f(between, count - 1, within, inside),
-            over=np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
-            nodes_freedom=freedom,
-        )
+    of_another = t_interval(mean, spread * np.sqrt(1 + 1 / count), np.where(many, freedom, np.nan), groups.index)
+    return t_interval(mean, error, freedom, groups.index).assign(
+        p=_p_of_f(between, count - 1, within, inside),
+        over=np.select([many, two], [level, these(level)], default=LAUNCHES),
+        freedom=freedom,
+        another_low=of_another["low"],
+        another_high=of_another["high"],
     )
+
+
+def these(level: str) -> str:
+    """What an interval is over where only two nodes or sessions measured."""
+    return f"{LAUNCHES} of these {level}"
+
+
+def drift(values: pd.DataFrame, times: pd.Series, by: Sequence[str]) -> pd.Series:
+    """The p-value of a straight line through the launches' values over time, of each group; NaN below four launches."""
+    launches = values.reset_index()
+    launches["x"] = times.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy(dtype=float)
+    launches["y"] = launches["value"]
+    means = launches.groupby(list(by), observed=True)[["x", "y"]].transform("mean", skipna=False)
+    x, y = launches["x"] - means["x"], launches["y"] - means["y"]
+    sums = launches.assign(xx=x * x, xy=x * y, yy=y * y).groupby(list(by), observed=True)
+    size, xx, xy, yy = (sums.size(), *(sums[name].sum(min_count=1) for name in ("xx", "xy", "yy")))
+    freedom = np.where((size >= FEWEST_OF_A_LINE) & (xx > 0), size - 2.0, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.maximum(yy - xy**2 / xx, 0.0) / freedom / xx)
+        slope = np.where(yy < ROUNDING, 0.0, xy / xx)
+    return pd.Series(two_sided(slope, np.where(yy < ROUNDING, 1.0, error), freedom), index=size.index)
 
 
 def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floats) -> Floats:
@@ -116,28 +159,28 @@ def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floa
     return np.where(known, np.asarray(special.fdtrc(upper, lower, ratio), dtype=float), np.nan)
 
 
-def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The estimates, where there are several nodes over these: the mean of the nodes' means, with its interval."""
-    keys = pd.MultiIndex.from_frame(table[list(by)])
-    known = found.reindex(keys).reset_index(drop=True)
-    several = (known["nodes"] > 1).to_numpy(dtype=bool)
-    columns = {"mean": "nodes_mean", "low": "nodes_low", "high": "nodes_high", "p_value": "nodes_p_value"}
-    launches = table["launches"].to_numpy(dtype=float) - 1
+def over_levels(table: pd.DataFrame, levels: Mapping[str, pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
+    """The estimates over the first of these levels of which there are several units; later ones are only counted."""
+    launches = table["launches"].to_numpy(dtype=float)
+    table = table.assign(over=LAUNCHES, freedom=np.where(launches < FEWEST_LAUNCHES, np.nan, launches - 1))
+    for level, found in levels.items():
+        table = _over_level(table, found, level, by)
+    return table
+
+
+def _over_level(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
+    """The mean of the units' means, with its interval, where there are several."""
+    known = found.reindex(pd.MultiIndex.from_frame(table[list(by)])).reset_index(drop=True)
+    several = (known[level] > 1).to_numpy(dtype=bool) & (table["over"] == LAUNCHES).to_numpy(dtype=bool)
     replaced = {
-        name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
-        for name, own in columns.items()
+        name: np.where(several, known[f"{level}_{name}"].to_numpy(), table[name].to_numpy())
+        for name in ("mean", "low", "high", "p_value", "freedom", "over")
     }
-    return table.assign(
-        **replaced,
-        nodes=known["nodes"].fillna(0).to_numpy(dtype="int64"),
-        nodes_p=known["nodes_p"].to_numpy(dtype=float),
-        over=known["over"].fillna(LAUNCHES).to_numpy(),
-        freedom=np.where(
-            table["launches"] < FEWEST_LAUNCHES,
-            np.nan,
-            np.where(several, known["nodes_freedom"].to_numpy(dtype=float), launches),
-        ),
-    )
+    own = {
+        name: np.where(several, known[name].to_numpy(dtype=float), np.nan)
+        for name in (f"{level}_p", f"{level}_another_low", f"{level}_another_high")
+    }
+    return table.assign(**replaced, **own, **{level: known[level].fillna(0).to_numpy(dtype="int64")})
 
 
 @dataclass(frozen=True)
@@ -182,9 +225,13 @@ class Contrast:
         table = counted.join(self.estimates()).fillna(dict.fromkeys([*counted, "launches", "rounds"], 0))
         return table.reset_index().merge(self.contrasts.drop_duplicates("row"), on="row")
 
-    def rows_over_nodes(self) -> pd.DataFrame:
-        """The same; where several nodes measured, the interval is over them."""
-        return over_nodes(self.rows(), between_nodes(self.launches, self.hosts, ROW), ROW)
+    def rows_over_levels(self) -> pd.DataFrame:
+        """The same; where several nodes measured, the interval is over them, and else over several sessions."""
+        levels = {NODES: self.hosts, SESSIONS: sessions_of(self.windows)}
+        found = {level: between(self.launches, units, level, ROW) for level, units in levels.items()}
+        table = over_levels(self.rows(), found, ROW)
+        drifts = drift(self.launches, times_of(self.windows), ROW).reindex(pd.MultiIndex.from_frame(table[ROW]))
+        return table.assign(drift_p=np.where(table["nodes"] > 1, np.nan, drifts))
 
 
 def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from castmates.results.published import Published
 
 ANALYSES = ("gather_launches", "estimate_operations", "estimate_traces", "analyse")  # rules that make tables
-CONFIRM, REPLAY = only_with("--confirm"), only_with("--replay")
+CONFIRM, REPLAY, SESSIONS = only_with("--confirm"), only_with("--replay"), only_with("--sessions")
 
 
 class _Sweep(Runner):
@@ -59,6 +59,7 @@ class _Sweep(Runner):
     "sweep",
     "castmates sweep study.yaml",
     "castmates sweep study.yaml --launches 12 -j 4",
+    "castmates sweep study.yaml --sessions 4 --over 6h",
     "castmates sweep study.yaml --confirm --limit 3%",
     "castmates sweep --replay first-look/paper",
     "castmates sweep study.yaml -- --rerun-incomplete",
@@ -87,6 +88,23 @@ def sweep(
             help="Also launches that were measured otherwise than the study says now.",
             under=only_with("--retry"),
         ),
+    ] = False,
+    sessions: Annotated[
+        int | None,
+        option(
+            "--sessions",
+            metavar="N",
+            min=2,
+            max=1000,
+            help="Spread the launches over N sessions and wait in between: a loss may differ from hour to hour.",
+        ),
+    ] = None,
+    over: Annotated[
+        str,
+        option(metavar="TIME", help="From the first session to the last one: 90m, 6h, 2d.", under=SESSIONS),
+    ] = "",
+    due: Annotated[
+        bool, option("--due", help="Measure what is due now, and end: for cron and Slurm.", under=SESSIONS)
     ] = False,
     confirm: Annotated[
         bool,
@@ -138,6 +156,8 @@ def sweep(
     options = [*loudness(quiet, verbose), *context.meta.get("snakemake", [])]
     if (confirm or replay) and (dry_run or again or retry):
         raise CastmatesError("--confirm and --replay measure studies of their own: not with -n, --retry or another.")
+    if sessions and (confirm or replay or dry_run or again or retry):
+        raise CastmatesError("--sessions only measures what is missing: not with -n, --retry, --confirm or another.")
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
     if confirm:
@@ -145,6 +165,8 @@ def sweep(
     elif replay:
         wish = Replaying(lead, launches, name, margin_of(margin), only_write, form == "json")
         replay_published(study, wish, cores, options)
+    elif sessions:
+        spread_launches(study, (sessions, over, due), launches, cores, options)
     else:
         if retry:
             discard(study, changed)
@@ -166,6 +188,26 @@ def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dr
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)
     if not dry_run:
         refuse_nothing(project)
+
+
+# `castmates sweep --sessions`: the launches are spread over hours.
+
+
+def spread_launches(
+    study: Path, wish: tuple[int, str, bool], launches: int | None, cores: str, options: Sequence[str]
+) -> None:
+    """Measure the sessions as they are due; the same command goes on after an interruption."""
+    from castmates.pipeline.sessions import Clock, Wish, spread
+    from castmates.pipeline.snakemake import refuse_nothing, sweep
+    from castmates.project import load
+
+    say = partial(typer.echo, err=True)
+
+    def measure(targets: Sequence[str], is_last: bool) -> None:
+        sweep(study, cores, say, launches, options, shows_result=is_last, targets=targets)
+        refuse_nothing(load(study, launches))
+
+    spread(study, Wish.of(*wish), launches, measure, say, Clock())
 
 
 # `castmates sweep --confirm`: fresh launches for advised partitions.

@@ -48,11 +48,15 @@ def sweep(
     launches: int | None = None,
     options: Sequence[str] = (),
     shows_result: bool = True,
+    targets: Sequence[str] = (),
 ) -> None:
-    """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted."""
+    """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted.
+
+    With `targets` it makes these files alone.
+    """
     refuse_lacking(SWEEP)
     chosen = [f"study={study_file}", *([] if launches is None else [f"launches={launches}"])]
-    words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
+    words = [*targets, *workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))
     # No Python of a sweep takes a module from the folder in which it runs.
     environment = os.environ | {"PYTHONSAFEPATH": "1"} | ({} if shows_result else {SHOWN_ELSEWHERE: "1"})

@@ -103,11 +103,14 @@ class StudyFolder:
         ]
 
     def analysed_files(self) -> list[Path]:
-        """What an analysis rests on and leaves: facts, plan, looks, records and tables, without those of launches."""
+        """What an analysis rests on and leaves: facts, plan, looks, records and tables, without those of launches.
+
+        When sessions begin is no part of it.
+        """
         facts = ("*.json", "machines/*.json", "looks/*.json", "rounds/*.json")
         kinds = (*facts, f"launches/*/*/{RECORD}", "tables/*.parquet")
         files = (file for kind in kinds for file in self.path.glob(kind))
-        return sorted(file for file in files if not file.name.startswith("."))
+        return sorted(file for file in files if not file.name.startswith(".") and file != self.sessions_file)
 
     def places(self, plan: "Plan") -> list[Path]:
         """The folders of the plan's launches."""
@@ -157,6 +160,11 @@ class StudyFolder:
     def asked_file(self) -> Path:
         """How many launches were asked for on the command line; `results.asked` reads it."""
         return self.path / "asked.json"
+
+    @property
+    def sessions_file(self) -> Path:
+        """When the first session of a study began whose launches are spread; `pipeline.sessions` reads it."""
+        return self.path / "sessions.json"
 
     @property
     def page_file(self) -> Path:

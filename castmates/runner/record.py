@@ -1,5 +1,6 @@
 """Writes what a launch leaves: tables first, `launch.json` last, so that a launch is there whole or not at all."""
 
+import math
 import platform
 import re
 from collections.abc import Iterator
@@ -98,9 +99,11 @@ def _is_written(pid: int, node: str | None) -> bool:
 
 
 def _windows(outcome: Measured) -> Iterator[dict[str, Any]]:
+    is_measured = outcome.launch.design.model is None
     node = {
-        # A model is the same wherever it is played.
-        "host": platform.node() if outcome.launch.design.model is None else "",
+        # A model is the same wherever and whenever it is played.
+        "host": platform.node() if is_measured else "",
+        "started": outcome.started.timestamp() if is_measured else math.nan,
         "processor": processor_of(outcome) or "",
         "machine": outcome.launch.cohort.machine,
     }

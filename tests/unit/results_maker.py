@@ -196,7 +196,7 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
         "rejection_rate": 0.0 if launches else math.nan, "baseline_rejection_rate": 0.0 if launches else math.nan,
         "possibly_biased": False, "growth_pct": 0.1, "growth_low": -0.4, "growth_high": 0.6, "still_growing": False,
         "machine": "", "nodes": 1, "nodes_p_holm": math.nan, "over": "launches",
-        "freedom": launches - 1 if launches >= 3 else math.nan,
+        "freedom": launches - 1 if launches >= 3 else math.nan, "sessions": min(launches, 1),
     }  # fmt: skip
 
 

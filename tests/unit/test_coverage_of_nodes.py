@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.core import NODES, THESE_NODES, between_nodes, over_nodes
+from castmates.analysis.core import NODES, between, over_levels, these
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
 
@@ -31,7 +31,7 @@ def simulated(sizes, spread, seed):
 
 def analysed(sizes, spread, seed=1):
     values, hosts, own = simulated(sizes, spread, seed)
-    table = over_nodes(over_launches(values, ROW).reset_index(), between_nodes(values, hosts, ROW), ROW)
+    table = over_levels(over_launches(values, ROW).reset_index(), {NODES: between(values, hosts, NODES, ROW)}, ROW)
     return table.sort_values(ROW[0], ignore_index=True), own
 
 
@@ -60,7 +60,7 @@ def test_the_interval_covers_what_is_true_of_the_class(sizes, spread, seed):
 @pytest.mark.parametrize("sizes", [(10, 10), (3, 2), (4, 1)])
 def test_the_interval_of_two_nodes_covers_what_is_true_of_these(sizes, spread):
     table, own = analysed(sizes, spread)
-    assert set(table["over"]) == {THESE_NODES}
+    assert set(table["over"]) == {these(NODES)}
     assert covered(table, own) == pytest.approx(0.95, abs=ERROR)
 
 
@@ -77,7 +77,7 @@ def test_a_launch_on_each_of_two_nodes_has_no_interval():
 def test_one_node_changes_nothing():
     values, hosts, _ = simulated((5,), 0.0, 1)
     plain = over_launches(values, ROW).reset_index()
-    table = over_nodes(plain, between_nodes(values, hosts, ROW), ROW)
+    table = over_levels(plain, {NODES: between(values, hosts, NODES, ROW)}, ROW)
     pd.testing.assert_frame_equal(table[list(plain)], plain, check_dtype=False)
     assert table["nodes_p"].isna().all()
     assert set(table["over"]) == {"launches"}

@@ -14,6 +14,7 @@ TABLES = {
     "test_system_coverage": "methodology.md",
     "test_coverage_of_shapes": "methodology.md",
     "test_coverage_of_mixes": "methodology.md",
+    "test_sessions": "methodology.md",
     "test_prediction_coverage": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",
     "modelled.test_adaptive_oracle": "methodology.md",

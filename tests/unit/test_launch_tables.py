@@ -1,8 +1,10 @@
 """Tables of many launches are read at once, or in parts, as they were written."""
 
+import math
+
 import pandas as pd
 import pytest
-from pandas.testing import assert_frame_equal
+from pandas.testing import assert_frame_equal, assert_series_equal
 
 from castmates.errors import CastmatesError
 from castmates.results import launch_tables
@@ -78,6 +80,18 @@ def test_nothing_is_a_table_without_rows(places):
     assert launch_tables.read([], "steps").columns.tolist() == list(STEPS)
     assert launch_tables.read(places, "counters").dtypes.astype(str).to_dict() == dict(COUNTERS)
     assert list(launch_tables.parts(places, "counters")) == []
+
+
+def test_windows_that_were_measured_before_their_begin_was_written_lack_it(tmp_path):
+    row = dict.fromkeys(WINDOWS, 1) | {"started": 5.0}
+    for name, columns in (("old", []), ("new", ["started"])):
+        (tmp_path / name).mkdir()
+        table = frame([row], WINDOWS)[[*(column for column in WINDOWS if column != "started"), *columns]]
+        table.to_parquet(tmp_path / name / "windows.parquet")
+    both = launch_tables.read_windows([tmp_path / "old", tmp_path / "new"])
+    assert_series_equal(both["started"], pd.Series([math.nan, 5.0], name="started"))
+    launch_tables.gather([tmp_path / "old", tmp_path / "new"], "windows", tmp_path / "windows.parquet")
+    assert_frame_equal(launch_tables.read_windows([tmp_path]), both)
 
 
 def test_what_is_gathered_reads_as_it_was(places, tmp_path):

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast
+from castmates.analysis.core import LAUNCHES, Contrast
 from castmates.analysis.design.pilot import against_alone
 from castmates.analysis.effects.contrasts import partitions_of
 from castmates.analysis.effects.pooling import pooled, without_hosts
@@ -208,13 +208,13 @@ def mix_estimates(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
     contrast = Contrast.of(plan, windows, against_alone(plan))
-    table = contrast.rows_over_nodes()
+    table = contrast.rows_over_levels()
     spreads = contrast.launches.groupby(ROW, observed=True)["value"].std()
     spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
     launches = table["launches"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)
-    several = (table["nodes"] > 1).to_numpy(dtype=bool)
+    several = (table["over"] != LAUNCHES).to_numpy(dtype=bool)
     half = np.where(several, _wider(table), half)
     identities = {(mix.name, partitions_of(mix)[0]): mix.identity for mix in plan.mixes}
     found: dict[str, MixEstimate] = {}
@@ -244,7 +244,7 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
 
 
 def _wider(table: pd.DataFrame) -> Floats:
-    """The interval over several nodes, at the confidence by which mixes are judged."""
+    """The interval over several nodes or sessions, at the confidence by which mixes are judged."""
     freedom = table["freedom"].to_numpy(dtype=float)
     half = (table["high"] - table["mean"]).to_numpy(dtype=float)
     return np.asarray(half * quantile(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)

@@ -150,12 +150,12 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
 def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     """How well each mix is known under each partition; on the worse of several platforms.
 
-    As the effects are estimated: over nodes where there are several, and of several models of processor by the one
-    that measured the most launches.
+    As the effects are estimated: over nodes or sessions where there are several, and of several models of processor by
+    the one that measured the most launches.
     """
     known: dict[Place, Width] = {}
     for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
-        known |= widths_of(Contrast.of(part, windows, against_alone(part)).rows_over_nodes())
+        known |= widths_of(Contrast.of(part, windows, against_alone(part)).rows_over_levels())
     return known
 
 

@@ -13,13 +13,16 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.core import NODES as BY_NODE
 from castmates.analysis.core import (
     Contrast,
     adjusted,
-    between_nodes,
+    between,
     declared,
     losses_of,
     of_each_launch,
+    sessions_of,
+    times_of,
     within_launch,
 )
 from castmates.analysis.effects.contrasts import (
@@ -46,6 +49,7 @@ from castmates.analysis.statistics.intervals import (
     columns_of,
     estimate,
     gained,
+    lost,
     more_than,
     more_than_none,
     over_launches,
@@ -179,22 +183,46 @@ def estimate_effects(
     measured as the most of the machine.
     """
     contrast = Contrast.of(plan, windows, mix_contrasts(plan))
-    table = contrast.rows_over_nodes()
+    table = contrast.rows_over_levels()
     table = table.assign(**growth_columns(contrast, table), **bandwidth_columns(plan, contrast, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     family = ("platform", "role", "baseline", table["partition"] != UNMANAGED)
-    table = table.assign(p_holm=adjusted(table, *family), nodes_p_holm=adjusted(table, *family, p="nodes_p"))
+    tests = ("nodes_p", "sessions_p", "drift_p")
+    table = table.assign(p_holm=adjusted(table, *family), **{f"{p}_holm": adjusted(table, *family, p=p) for p in tests})
     known = states(plan) if held is None else held
     table = table.assign(
         verdict=effect_verdicts(table, margin, level),
         held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
         metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
         **losses_of(table),
+        **{f"hour_{end}": lost(table[f"sessions_another_{end}"]) for end in ("low", "high")},
         **within_launch(table),
         **rejection_columns(table),
     )
     return declared(table, EFFECTS, plan)
+
+
+def by_session(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """What each mix's lead loses against alone without a partition, a row per session; `begin` is that of the session.
+
+    Of one class of nodes.
+    """
+    contrasts = mix_contrasts(plan)
+    wanted = (contrasts["role"] == "lead") & (contrasts["baseline"] == "alone") & (contrasts["partition"] == UNMANAGED)
+    contrast = Contrast.of(plan, windows, contrasts[wanted])
+    own = sessions_of(contrast.windows)
+    table = _of_units(contrast, own, "session").merge(contrast.contrasts.drop_duplicates("row"), on="row")
+    begins = times_of(contrast.windows).groupby(own).min()
+    return table.assign(begin=table["session"].map(begins), **losses_of(table))
+
+
+def _of_units(contrast: Contrast, units: pd.Series, name: str) -> pd.DataFrame:
+    """The estimates of each row on each node, or in each session, by itself."""
+    launches = contrast.launches.reset_index()
+    launches[name] = units.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
+    by = [*ROW, name]
+    return over_launches(launches.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
 
 
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -271,11 +299,8 @@ def failing(nodes: pd.DataFrame) -> pd.DataFrame:
 
 def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     contrast = Contrast(own, mix_contrasts(plan))
-    of_node = contrast.launches.reset_index()
-    of_node["host"] = contrast.hosts.reindex(pd.MultiIndex.from_frame(of_node[LAUNCH])).to_numpy()
-    by = [*ROW, "host"]
-    table = over_launches(of_node.set_index([*by, *LAUNCH]), by).drop(columns="p_value").reset_index()
-    tested = between_nodes(contrast.launches, contrast.hosts, ROW)[["nodes_p"]].reset_index()
+    table = _of_units(contrast, contrast.hosts, "host")
+    tested = between(contrast.launches, contrast.hosts, BY_NODE, ROW)[["nodes_p"]].reset_index()
     table = table.merge(tested.rename(columns={"nodes_p": "p_value"}), on=ROW)
     table = table.merge(contrast.contrasts.drop_duplicates("row"), on="row")
     # One test for all nodes of a row: it counts once in its family.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.core import FEWEST_NODES
+from castmates.analysis.core import FEWEST_UNITS
 from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.effects.effects import failing
 from castmates.analysis.effects.verdicts import (
@@ -26,7 +26,7 @@ from castmates.study.partitions.partitions import masked
 from castmates.study.spec import Plan
 
 FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that speak against a study
-_FEW = f"Intervals of two nodes cover these two only; it takes {FEWEST_NODES} to cover their class."
+_FEW = f"Intervals of two nodes cover these two only; it takes {FEWEST_UNITS} to cover their class."
 Row = tuple[str, tuple[str, str], bool]  # stamp, word and sentence, whether it is good
 _EFFECT = ["machine", "platform", "mix", "partition", "baseline", "member"]
 TRUSTWORTHY = "trustworthy"
@@ -97,7 +97,7 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
         said.append(f"No difference between the nodes {'; '.join(each)} was seen.")
     word = NODES_DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
     word = f"{counted(failed['host'].nunique(), 'node')} {FAILED}" if len(failed) else word
-    few = [_FEW] if any(1 < len(names) < FEWEST_NODES for names in hosts.values()) else []
+    few = [_FEW] if any(1 < len(names) < FEWEST_UNITS for names in hosts.values()) else []
     return [("nodes", (word, " ".join([*said, *few, *aside])), not len(failed))]
 
 

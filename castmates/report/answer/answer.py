@@ -5,6 +5,7 @@ from itertools import islice
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.report.answer.cards import cards, nothing_left, remedy, thrown_away
 from castmates.report.answer.headline import below, headline
+from castmates.report.answer.hours import hours
 from castmates.report.answer.pairs import curves, most_important, pairs
 from castmates.report.answer.parts import SUSPECTED_GAIN, Answer, ToSettle
 from castmates.report.answer.settling import MOST, has_looks, to_settle
@@ -24,6 +25,7 @@ def answer(results: Results) -> Answer:
     """All of it, from the tables of the study."""
     found = pairs(results)
     settle, under = to_settle(results, found), curves(results, found)
+    shown = most_important(found, SHOWN)
     settling, aim, command = _settling(results, settle), "To settle it", settle.command if settle else ""
     if nothing_left(results):
         aim = "To get a result"
@@ -34,7 +36,8 @@ def answer(results: Results) -> Answer:
         question=(results.study.question if results.study else "") or "",
         headline=headline(results, found, {curve.place: curve for curve in under}),
         below=below(results, found),
-        pairs=most_important(found, SHOWN),
+        hours=hours(results, shown),
+        pairs=shown,
         all_pairs=len(found),
         curves=under,
         operations=list(islice(loss_words(results), MOST_OPERATIONS)),

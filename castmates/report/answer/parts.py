@@ -145,6 +145,7 @@ class Answer:
     question: str
     headline: str
     below: str
+    hours: list[str]  # within what time it was measured, or what was lost in each session and in another one
     pairs: list[Pair]  # the most important ones
     all_pairs: int
     curves: list[Curve]
@@ -175,6 +176,8 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
     yield from _wrapped(width, answer.headline)
     if answer.below:
         yield from _wrapped(width, answer.below)
+    for sentence in answer.hours:
+        yield from _wrapped(width, sentence.replace("`", ""))
     if answer.pairs:
         yield ""
         yield "Loss of speed against running alone, 95 % interval"

@@ -53,6 +53,7 @@ WINDOWS = Table(
     col("host", str, 'the node; "" where a model was played, and in launches from before this was written'),
     col("processor", str, 'its model; "" where nothing was measured'),
     *usual("machine"),
+    col("started", float, "when the launch began, in seconds since 1970; NaN where host is empty"),
     # Of an open-loop service, in its slices that count; NaN for all other members.
     col("requests", float, "that were due"),
     col("offered", float, "of these, per second"),
@@ -63,8 +64,9 @@ WINDOWS = Table(
     col("p99_s", float, "what the member is judged by"),
     rule="analyse",
 )
-# Columns of windows that launches lack which were measured before: empty there.
 OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
+# Columns of windows that launches lack which were measured before: empty there.
+LATER = (*OF_SERVICES, "started")
 
 SLICES = Table(
     "slices",

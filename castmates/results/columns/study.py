@@ -53,8 +53,17 @@ EFFECTS = _effects_table(
     *usual("machine"),
     col("nodes", int, "hosts on which it was measured"),
     col("nodes_p_holm", float, "that the nodes do not differ, adjusted as p_holm is; NaN on one node"),
-    col("over", str, "whose means the interval is of: launches; launches of these nodes (two nodes); nodes"),
+    col(
+        "over",
+        str,
+        "whose means the interval is of: launches; launches of these nodes (two nodes); nodes; on one node also "
+        "launches of these sessions (two); sessions",
+    ),
     col("freedom", float, "degrees of freedom of the interval; NaN where there is none"),
+    col("sessions", int, "runs of launches without half an hour in which none began"),
+    col("sessions_p_holm", float, "that they do not differ, adjusted as p_holm is; NaN for one, or on several nodes"),
+    *ends("hour", "95 % for the loss of one more session of as many launches, per cent; NaN below three sessions"),
+    col("drift_p_holm", float, "that launches show no trend over time, adjusted alike; NaN below four launches"),
     estimate="effects.effects:estimate_effects",
 )
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -138,3 +139,10 @@ def test_a_record_never_stands_beside_another_launchs_tables(tmp_path):
     with at_each_step(lambda: looks.append(one_launch_only(tmp_path))):
         record.write(outcome_of(1), tmp_path)
     assert len(looks) > STEPS
+
+
+def test_the_windows_of_a_measured_launch_say_when_it_began(tmp_path):
+    record.write(outcome_of(0), tmp_path)
+    began = datetime.fromisoformat(record_or_why(tmp_path / RECORD)["started"]).timestamp()
+    (told,) = set(pd.read_parquet(tmp_path / "windows.parquet")["started"])
+    assert 0 <= told - began < 1  # the record has whole seconds
