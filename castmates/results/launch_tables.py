@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import ODD, Unreadable, regular, sha256_of, why
 from castmates.results.bundle_names import bundle_list
-from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, WINDOWS, table_file
+from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, OF_CPUS, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
 from castmates.results.records import table_digests
@@ -128,7 +128,7 @@ def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | 
             raise Unreadable("its bytes are not those that were written")
         with ParquetFile(file, pre_buffer=False, read_dictionary=names) as opened:
             if name == NEEDED and (
-                lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names)
+                lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names, OF_CPUS)
             ):
                 raise ValueError(f"it has no column '{min(lacking)}'")
             if not opened.metadata.num_rows:

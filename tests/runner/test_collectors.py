@@ -14,8 +14,9 @@ from castmates.counters.choose import NoCollector
 from castmates.counters.events.counting import Migrations
 from castmates.counters.package import collector as busy_clock
 from castmates.counters.package.collector import Packages
+from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import CpuTime, Places, ProcStat, Tree, tree_difference
+from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
