@@ -240,10 +240,10 @@ def estimate_effects(
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     family = ("platform", "role", "baseline", table["partition"] != UNMANAGED)
-    per_cpu, others_p = cpu_columns(plan, contrast, table)
-    proven = adjusted(table.assign(p_value=others_p), *family) < level
     table = table.assign(p_holm=adjusted(table, *family), nodes_p_holm=adjusted(table, *family, p="nodes_p"))
     known = states(plan) if held is None else held
+    per_cpu, others_p = cpu_columns(plan, contrast, table)
+    proven = adjusted(table.assign(p_value=others_p), *family) < level
     table = table.assign(
         verdict=effect_verdicts(table, margin, level),
         held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
