@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from castmates.analysis.effects.effects import estimate_effects, taken
 from castmates.study.spec import Partition, Share
 from tests.unit import partition_maker as maker
+from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import cohort, mix, plan, written
 
 LEAD, STREAM = "dlrm@0", "stream@1"
@@ -96,3 +97,26 @@ def test_launches_from_before_and_those_who_wait_for_their_own_mix_have_no_figur
     table = estimate_effects(both, read(written(both, speed(0.9)), shares(0, 0.5)), 0.02)
     rows = table[(table["member"] == LEAD) & (table["baseline"] == "alone")].set_index("partition")
     assert rows["others_points"].isna().to_dict() == {"unmanaged": False, "slow": True}
+
+
+def test_the_intervals_cover_what_others_took_and_what_is_lost_in_a_second_of_cpu():
+    """Launches differ in both, and windows too; some of others' load is there alone."""
+    studies = plan([cohort(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(400)], launches=6)
+    windows, rng = written(studies, speed(1.0)), np.random.default_rng(7)
+    launches = windows.groupby(["cohort", "launch"]).ngroup().to_numpy()
+    beside = windows["scene"].str.startswith("corun").to_numpy()
+
+    def logs(alone, corun, spread):
+        of_launch = np.where(beside, rng.normal(0, spread, launches.max() + 1)[launches], 0.0)
+        return np.where(beside, corun, alone) + of_launch + rng.normal(0, spread, len(windows))
+
+    left = np.exp(-logs(0.04, 0.07, 0.008))
+    assert left.max() < 1
+    windows["rate"] = left * np.exp(-logs(0.0, 0.1, 0.02))
+    windows = windows.assign(read_s=2.0, cpu_s=2 * left, waited_s=2 * (1 - left))
+    found = estimate_effects(studies, windows, 0.02)
+    found = found[(found["role"] == "lead") & (found["baseline"] == "alone")]
+    for name, log in (("others", 0.03), ("loss_per_cpu", 0.1)):
+        true = -100 * math.expm1(-log)
+        covers = ((found[f"{name}_low"] < true) & (true < found[f"{name}_high"])).mean()
+        assert_told("effects", f"{name}_low", covers)

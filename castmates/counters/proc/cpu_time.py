@@ -105,7 +105,7 @@ def spent_by(leader: int, waits: bool = False) -> Spent | None:
     """Add up the CPU time of a process and all its descendants, ended ones included; None where no process is left.
 
     The clock of a process counts nanoseconds and keeps the time of threads that have ended; children that were waited
-    for are in their parent's cutime and cstime. How long threads waited for a CPU goes with them.
+    for are in their parent's cutime and cstime. How long threads waited for a CPU adds 9 µs a thread (docs/ledger.md).
     """
     total, queue, first = 0, [leader], 0
     waited: dict[int, int] | None = {} if waits else None
