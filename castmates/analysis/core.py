@@ -225,11 +225,15 @@ class Contrast:
         table = counted.join(self.estimates()).fillna(dict.fromkeys([*counted, "launches", "rounds"], 0))
         return table.reset_index().merge(self.contrasts.drop_duplicates("row"), on="row")
 
+    @property
+    def levels(self) -> dict[str, pd.DataFrame]:
+        """What is over nodes, and what over sessions."""
+        units = {NODES: self.hosts, SESSIONS: sessions_of(self.windows)}
+        return {level: between(self.launches, own, level, ROW) for level, own in units.items()}
+
     def rows_over_levels(self) -> pd.DataFrame:
         """The same; where several nodes measured, the interval is over them, and else over several sessions."""
-        levels = {NODES: self.hosts, SESSIONS: sessions_of(self.windows)}
-        found = {level: between(self.launches, units, level, ROW) for level, units in levels.items()}
-        table = over_levels(self.rows(), found, ROW)
+        table = over_levels(self.rows(), self.levels, ROW)
         drifts = drift(self.launches, times_of(self.windows), ROW).reindex(pd.MultiIndex.from_frame(table[ROW]))
         return table.assign(drift_p=np.where(table["nodes"] > 1, np.nan, drifts))
 

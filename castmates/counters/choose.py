@@ -9,9 +9,10 @@ from castmates.counters.events.budget import Rota
 from castmates.counters.events.counting import Counters, Migrations
 from castmates.counters.gpus import GpuReadings
 from castmates.counters.package.collector import BusyClock, Packages
+from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.frequency import Frequency, Throttling
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import Conditions, CpuTime, Places, ProcStat
+from castmates.counters.proc.procstat import Conditions, Places, ProcStat
 from castmates.counters.topdown.topdown import choose_topdown
 from castmates.linux.nvml import DRIVER
 from castmates.protocols import Collector, Counter, Sample, Say

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
+from castmates.linux.processes import TICK_S, parse_stat
 
 HERE = Path("/")
 SYSCTL = "proc/sys"  # below a root
@@ -86,6 +87,17 @@ def total_ticks(root: Path = HERE) -> list[int]:
     """Return the time of all CPUs since boot by what it was spent on, in ticks; empty where it cannot be read."""
     match = re.match(r"cpu +([\d ]+)", read_text(root / "proc/stat") or "")
     return [int(word) for word in match[1].split()] if match else []
+
+
+def damon_threads(root: Path = HERE) -> dict[str, float]:
+    """Return the kernel threads that sample accesses to memory (DAMON), each with its share of a CPU since boot."""
+    uptime = float((read_text(root / "proc/uptime") or "0").split()[0])
+    found = {}
+    for file in (root / "proc").glob("[0-9]*/comm"):
+        if (name := read_text(file) or "").startswith("kdamond.") and uptime > 0:
+            fields = parse_stat((read_text(file.parent / "stat") or "0 ()").encode())[1]
+            found[name] = sum(map(int, fields[11:13])) * TICK_S / uptime
+    return found
 
 
 def cpu_ticks(cpus: Iterable[int]) -> dict[int, list[bytes]]:

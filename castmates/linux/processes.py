@@ -86,6 +86,19 @@ def switches_of(pid: int, tid: int) -> tuple[int, int]:
     return int(voluntary), int(involuntary.split(b"\n", 1)[0])
 
 
+def waited_ns_of(pid: int, tid: int) -> int:
+    """Return how long a thread was ready to run and had no CPU, since its start; OSError where it has ended."""
+    return int(read_kernel(f"/proc/{pid}/task/{tid}/schedstat").split()[1])
+
+
+def waits_are_counted() -> bool:
+    """Check whether the kernel counts that: without CONFIG_SCHED_INFO there is no file; switched off, it has zeros."""
+    try:
+        return int(read_kernel("/proc/self/schedstat").split()[2]) > 0
+    except (OSError, IndexError, ValueError):
+        return False
+
+
 def status_of(pid: int | str = "self", root: Path = Path("/")) -> dict[str, str]:
     """Return the lines of a process's status by their keys; empty where it has ended."""
     return read_pairs(root / f"proc/{pid}/status")

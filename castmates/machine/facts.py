@@ -60,6 +60,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "latency_source": latency_source,
         "load_average": host.load_average,
         "steal_share": steal_share,
+        "damon_threads": host.damon_threads,
         "python": lambda _: platform.python_version(),
         "left_changed": lambda root: journal.left_changed() if root == Path("/") else None,
         "castmates": lambda _: castmates.__version__,

@@ -145,6 +145,7 @@ def _windows(outcome: Measured) -> Iterator[dict[str, Any]]:
                     "slices_dropped": sum(each.dropped for each in every),
                     "open_s": total.open_s,
                     "progress_s": total.seconds,
+                    **window.on_cpus(name),
                     "later": window.later(name),
                     "lead_in_passes": window.lead_in.passes,
                     "not_steady": window.lead_in.not_steady,

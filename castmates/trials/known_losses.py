@@ -1,6 +1,6 @@
 """`castmates doctor --truth`: are losses found here that are known, because they are injected?
 
-A neighbour that only sleeps asks for a share of the lead's rate while it runs, and the lead pays it by extra work before
+A neighbour that only sleeps asks for a share of the rate while it runs, and the lead pays it by extra work before
 each heartbeat (`tax` and `taxed`). They are measured and estimated as in a study.
 """
 

@@ -7,18 +7,23 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 
+from castmates.analysis.effects.effects import taken
 from castmates.counters.choose import NoCollector
 from castmates.counters.events.counting import Migrations
 from castmates.counters.package import collector as busy_clock
 from castmates.counters.package.collector import Packages
+from castmates.counters.proc import cpu_time
+from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import CpuTime, Places, ProcStat, Tree, tree_difference
+from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
+from castmates.linux.processes import waits_are_counted
 from castmates.protocols import Held
 from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.spec import Share
@@ -212,6 +217,77 @@ def test_cpu_time_sees_short_work_finer_than_a_tick(worker):
     stat = CpuTime([0])
     stat.attach({"lead": worker.pid})
     found = collected(stat, ["lead"], ["burn 3 here"], worker)
+    assert found["lead", "cpu_s"].value >= 0.003
+
+
+COUNTING = """
+import mmap, os, sys
+os.sched_setaffinity(0, {int(sys.argv[2])})
+with open(sys.argv[1], "r+b") as file:
+    done = mmap.mmap(file.fileno(), 8)
+print("ready", flush=True)
+count = 0
+while True:
+    sum(range(1000))
+    count += 1
+    done[:] = count.to_bytes(8, "little")
+"""
+
+
+@contextmanager
+def counting(file, cpu):
+    """A program that never rests on its CPU, and counts its work in a file."""
+    file.write_bytes(bytes(8))
+    words = [sys.executable, "-c", COUNTING, str(file), str(cpu)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def watched(cpu, file, **processes):
+    """What the clocks of programs on a CPU show in a second, what others had of it, and the first one's work."""
+    times = CpuTime([cpu])
+    times.attach({name: process.pid for name, process in processes.items()})
+    times.start(list(processes))
+    before = int.from_bytes(file.read_bytes(), "little")
+    time.sleep(1)
+    after = int.from_bytes(file.read_bytes(), "little")
+    read = {(sample.subject, sample.metric): sample.value for sample in times.stop()}
+    had = sum(read[f"cpu{cpu}", metric] for metric in ("user_s", "system_s", "irq_s", "steal_s"))
+    own = {metric: read["lead", metric] for metric in ("cpu_s", "waited_s", "read_s")}
+    rival = read.get(("rival", "cpu_s"), 0.0)
+    return own | {"work": after - before, "rival": rival, "others": max(0.0, had - own["cpu_s"])}
+
+
+@pytest.mark.skipif(not waits_are_counted(), reason="this kernel does not count how long threads wait")
+def test_what_an_equal_on_the_same_cpu_takes_is_half_of_it_and_nothing_of_the_work_in_a_second_of_it(tmp_path):
+    """Whoever else is there: what the others had is in the ticks of the CPU, and in the clock of the equal."""
+    cpu, file = max(os.sched_getaffinity(0)), tmp_path / "one"
+    with counting(file, cpu) as lead:
+        alone = watched(cpu, file, lead=lead)
+        with counting(tmp_path / "two", cpu) as rival:
+            beside = watched(cpu, file, lead=lead, rival=rival)
+    found = pd.DataFrame([alone, beside])
+    shares = taken(found, pd.Series(1.0, index=found.index))
+    assert shares.tolist() == pytest.approx((found["others"] / found["read_s"]).tolist(), abs=0.15)
+    assert (found["cpu_s"] + found["waited_s"]).tolist() == pytest.approx(found["read_s"].tolist(), rel=0.05)
+    strangers = 1 - (beside["cpu_s"] + beside["rival"]) / beside["read_s"]
+    assert shares[1] == pytest.approx(strangers + (1 - strangers) / 2, abs=0.15)  # the equal has half of the rest
+    per_second = found["work"] / found["cpu_s"]
+    assert per_second[1] / per_second[0] == pytest.approx(1, abs=0.4)
+
+
+def test_a_kernel_that_does_not_count_waits_gives_no_zeros(worker, monkeypatch):
+    monkeypatch.setattr(cpu_time, "waits_are_counted", lambda: False)
+    times = CpuTime([])
+    times.attach({"lead": worker.pid})
+    found = collected(times, ["lead"], ["burn 3 here"], worker)
+    waited = found["lead", "waited_s"]
+    assert (waited.value, waited.note) == (None, "this kernel does not count how long threads wait for a CPU")
     assert found["lead", "cpu_s"].value >= 0.003
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
+from castmates.linux.processes import waits_are_counted
 from castmates.machine.probes import our_git_state
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.launch import SLICES, WINDOWS
@@ -77,6 +78,21 @@ def test_every_scene_is_measured_in_every_round(good):
     assert (slices.groupby("member")["beats"].sum() > 0).all()
     assert list(slices.columns) == list(SLICES)
     assert list(windows.columns) == list(WINDOWS)
+
+
+def test_windows_have_what_their_members_had_of_their_cpus(good):
+    windows = pd.read_parquet(good[1] / "windows.parquet")
+    known = windows[windows["valid"] & windows["cpu_s"].notna()]
+    assert len(known)
+    assert (known["read_s"] >= known["open_s"]).all()
+    assert (known["cpu_s"] > 0).all()
+    assert (known["cpu_s"] <= 1.02 * known["read_s"] + 0.02).all()  # one CPU each; ended children count in ticks
+    if waits_are_counted():
+        assert (known["cpu_s"] + known["waited_s"] <= 1.1 * known["read_s"] + 0.02).all()  # and one thread
+    samples = pd.read_parquet(good[1] / "samples.parquet")
+    read = samples[samples["source"] == "cputime"].pivot_table("value", ["window", "subject"], "metric")
+    own = known.join(read.add_suffix("_read"), on=["window", "member"])
+    assert own["cpu_s"].tolist() == pytest.approx(own["cpu_s_read"].tolist())
 
 
 def test_the_record_names_the_commit_in_a_checkout(good):

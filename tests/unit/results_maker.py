@@ -195,6 +195,7 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
         "baseline_windows_valid": launches * rounds, "baseline_windows_rejected": 0,
         "rejection_rate": 0.0 if launches else math.nan, "baseline_rejection_rate": 0.0 if launches else math.nan,
         "possibly_biased": False, "growth_pct": 0.1, "growth_low": -0.4, "growth_high": 0.6, "still_growing": False,
+        "others_seen": False,
         "machine": "", "nodes": 1, "nodes_p_holm": math.nan, "over": "launches",
         "freedom": launches - 1 if launches >= 3 else math.nan, "sessions": min(launches, 1),
     }  # fmt: skip

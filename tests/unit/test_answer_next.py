@@ -135,6 +135,24 @@ def test_what_controls_and_failed_launches_make_of_an_answer(study, tmp_path):
     assert_as_before("answer-controls", said)
 
 
+def crowded(results, *points):
+    """The results in which other programs took so many points beside each antagonist, proven."""
+    effects = results.effects.copy()
+    places = effects.index[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
+    for place, point in zip(places, points, strict=False):
+        effects.loc[place, ["others_points", "others_low", "others_high"]] = point, point - 0.3, point + 0.3
+        effects.loc[place, "others_seen"] = True
+    return replace(results, effects=effects)
+
+
+def test_what_other_programs_took_is_told_of_the_pair_that_it_matters_to_most(study):
+    said = {}
+    for points in ((0.8,), (0.6, 1.25), (0.6, 1.25, 0.9)):
+        found = [card for card in cards(crowded(study, *points)) if card not in cards(study)]
+        said[str(points)] = [f"{c.state}: {c.title}. {c.text}" for c in found]
+    assert_as_before("answer-others", said)
+
+
 def test_an_extended_study_proves_less_and_shows_why(study):
     table = pd.DataFrame({"mean": [0.1, 0.1], "low": 0.05, "high": 0.15, "p_holm": [0.01, 0.001], "launches": 9})
     assert effect_verdicts(table, 0.02) == ["loss", "loss"]

@@ -29,7 +29,7 @@ from tests.unit.rdt import trees
 SMALL = [name for name in machines.MACHINES if "xeon" not in name and "epyc" not in name and "arm" not in name]
 # Of these facts a capture has none: they name somebody, hold for a moment, or are found out by trying.
 NAMING = {"hostname", "container_hints", "root", "cgroup", "no_cpuset_partition", "virtualisation", "git"}
-FOR_A_MOMENT = {"load_average", "steal_share", "left_changed", "swap", "memory_limit", "read_at"}
+FOR_A_MOMENT = {"load_average", "steal_share", "left_changed", "swap", "memory_limit", "read_at", "damon_threads"}
 TRIED = {"freezing", "perf", "pqos", "compiler", "tensorflow_python", "gpus", "tracefs", "traces"}
 REDUCED = {"kernel", "cmdline", "distribution"}
 # What a machine's owner would not want to give away, put wherever a file lets a user, a maker or a program put it.

@@ -224,6 +224,27 @@ def test_knobs_and_steal(server):
     assert found["NUMA"].state == "partly"
 
 
+@pytest.mark.parametrize(("allowed", "lacking"), [([0], True), ([0, 1], True), ([0, 1, 2], False), (range(8), False)])
+def test_without_a_spare_cpu_what_else_runs_disturbs_the_lead(tmp_path, allowed, lacking):
+    machine = sysfs.xeon()
+    root = sysfs.build(tmp_path, sysfs.Machine(machine.cores, machine.caches, allowed=list(allowed)))
+    assert rows(root)["spare CPU"].state == ("partly" if lacking else "yes")
+    if lacking:
+        assert rows(root)["spare CPU"].finding == f"none: {len(allowed)} usable"
+        line = "77 (kdamond.0) I 2 0 0 0 -1 2129984 0 0 0 0 100 1900 0 0 20 0 1 0 130 0 0"
+        sysfs.write(root / "proc/77/comm", "kdamond.0")
+        sysfs.write(root / "proc/77/stat", line)
+        sysfs.write(root / "proc/78/comm", "other")
+        sysfs.write(root / "proc/uptime", f"{2000 / os.sysconf('SC_CLK_TCK') / 0.004:.2f} 1.00")
+        sysfs.write(root / "proc/cmdline", "quiet nested_pvm=1 kvm_intel.nested=0")
+        found = rows(root)["spare CPU"]
+        assert found.finding == (
+            f"none: {len(allowed)} usable; kdamond.0 has had 0.4% of a CPU since boot; this machine is set up for "
+            "nested virtual machines (nested_pvm=1)"
+        )
+        assert found.change
+
+
 def test_cores_of_several_kinds_and_no_shared_cache(tmp_path):
     client = sysfs.client()
     machine = sysfs.Machine(client.cores, client.caches, devices=client.devices, allowed=[0, 1, 8, 9])

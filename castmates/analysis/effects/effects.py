@@ -21,6 +21,7 @@ from castmates.analysis.core import (
     declared,
     losses_of,
     of_each_launch,
+    over_levels,
     sessions_of,
     times_of,
     within_launch,
@@ -66,6 +67,7 @@ from castmates.study.spec import UNMANAGED, Member, Plan
 
 LEVEL = 0.05
 LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
+LEAST_POINTS = 0.5  # of the rate alone: fewer for other programs are no reason for another machine
 UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
 GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
 _SCENE = ["platform", "cohort", "scene"]
@@ -119,6 +121,58 @@ def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Seri
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
     certain = adjusted(found.assign(p_value=more_than_none(found)), "platform") < LEVEL
     return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}
+
+
+# Who else ran on a member's CPUs. A neighbour leaves the rest of the machine fewer idle CPUs, so that what ran for free
+# beside the lead alone runs on the lead's CPU in the co-run: lost, but not to the neighbour.
+
+
+def taken(windows: pd.DataFrame, cpus: pd.Series) -> pd.Series:
+    """The share of its `cpus` that a member wanted and others had; NaN where it was not read.
+
+    Threads of its own may wait for each other, so it is no more than what the member did not have.
+    """
+    whole = cpus * windows["read_s"]
+    lacked = (whole - windows["cpu_s"]).clip(lower=0)
+    return pd.Series(np.minimum(windows["waited_s"], lacked) / whole.where(whole > 0), index=windows.index)
+
+
+def cpu_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame) -> tuple[dict[str, pd.Series], pd.Series]:
+    """Of each row of `table`: the loss per second of CPU, and what others' share explains; the p-value of that."""
+    windows, members = contrast.windows, [member for cohort in plan.cohorts for member in cohort.members]
+    count = {member.name: float(len(member.cpus)) for member in members}
+    left = (1 - taken(windows, windows["member"].map(count).astype(float))).where(windows["rate"].notna())
+    per_cpu = windows["rate"] * windows["read_s"] / windows["cpu_s"].where(windows["cpu_s"] > 0)
+    found, others = (
+        _over_levels(replace(contrast, windows=windows.assign(rate=rate)), table) for rate in (per_cpu, left)
+    )
+    late, held_back = list(service_members(plan)), _held_back(plan)
+    found = found.mask(table["member"].isin(late))  # work is not what a service is judged by
+    places = table[["mix", "partition", "member"]].itertuples(index=False, name=None)
+    others = others.mask(pd.Series([place in held_back for place in places], index=table.index, dtype=bool))
+    columns = columns_of(found, "loss_per_cpu_pct", lost, ends="loss_per_cpu")
+    return columns | columns_of(others, "others_points", lost, ends="others"), others["p_value"]
+
+
+def _over_levels(contrast: Contrast, table: pd.DataFrame) -> pd.DataFrame:
+    """The estimate and interval of each row of `table`, over nodes or sessions where several measured."""
+    found = over_levels(contrast.estimates().reset_index(), contrast.levels, ROW).set_index(ROW)
+    found = found[["mean", "low", "high", "p_value"]].reindex(pd.MultiIndex.from_frame(table[ROW]))
+    return found.set_axis(table.index)
+
+
+def _held_back(plan: Plan) -> set[tuple[str, str, str]]:
+    """By mix and partition the members that wait for their own mix, or for the end of a quota."""
+    cpus = {member.name: set(member.cpus) for cohort in plan.cohorts for member in cohort.members}
+    found = set()
+    for mix in plan.mixes:
+        team = [name for name in (mix.lead, *mix.antagonists) if name in cpus]
+        sharing = {one for one in team for other in team if one != other and cpus[one] & cpus[other]}
+        for partition in mix.partitions or [None]:
+            shares = partition.shares if partition is not None else ()
+            names = sharing | {share.member for share in shares if share.quota is not None}
+            found |= {(mix.name, partition.name if partition else UNMANAGED, name) for name in names}
+    return found
 
 
 def bandwidth_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame, peak: Peak | None) -> dict[str, pd.Series]:
@@ -191,10 +245,14 @@ def estimate_effects(
     tests = ("nodes_p", "sessions_p", "drift_p")
     table = table.assign(p_holm=adjusted(table, *family), **{f"{p}_holm": adjusted(table, *family, p=p) for p in tests})
     known = states(plan) if held is None else held
+    per_cpu, others_p = cpu_columns(plan, contrast, table)
+    proven = adjusted(table.assign(p_value=others_p), *family) < level
     table = table.assign(
         verdict=effect_verdicts(table, margin, level),
         held=[known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)],
         metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
+        others_seen=proven & (per_cpu["others_points"] >= LEAST_POINTS),
+        **per_cpu,
         **losses_of(table),
         **{f"hour_{end}": lost(table[f"sessions_another_{end}"]) for end in ("low", "high")},
         **within_launch(table),

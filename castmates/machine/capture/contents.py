@@ -42,6 +42,7 @@ OF_COMMAND_LINE = {
     *("transparent_hugepage", "hugepages", "hugepagesz", "default_hugepagesz", "numa", "numa_balancing", "preempt"),
     *("cgroup_no_v1", "cgroup_disable", "systemd.unified_cgroup_hierarchy", "spectre_v2", "retbleed", "pti", "nopti"),
     *("l1tf", "mds", "tsx", "tsx_async_abort", "mmio_stale_data", "spec_store_bypass_disable", "split_lock_detect"),
+    *("nested_pvm", "kvm_intel.nested", "kvm_amd.nested"),
     *("threadirqs", "workqueue.unbound_cpus", "skew_tick", "iommu", "intel_iommu", "amd_iommu", "apparmor", "selinux"),
 }
 _VALUE = re.compile(r"[A-Za-z0-9_,.:!+*-]{0,500}")

@@ -69,6 +69,7 @@ CAPABILITIES = (
         "quieter windows",
         (
             Part("cores", "no spare core for the runner", elsewhere="three cores or more"),
+            Part("spare CPU", "other programs run on the lead's CPU beside an antagonist"),
             Part("equal cores", "cores of several kinds"),
             Part("SMT off", "cores with siblings in use", "siblings may be hidden"),
             Part("NUMA", "pages may move between memory nodes"),

@@ -1,5 +1,6 @@
 """The doctor's rows on cores, caches, memory and frequency; pure functions of facts and topology."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -33,6 +34,7 @@ LISTED_DOMAINS = 4
 NOTABLE_STEAL = 0.001
 GREAT_STEAL = 0.01
 CPU_DIR = "/sys/devices/system/cpu"
+_NESTED = re.compile(r"(?:^|\s)([\w.-]*nested\w*=[1yY])(?=\s|$)")
 
 
 def cores(topology: Topology) -> Check:
@@ -49,6 +51,26 @@ def cores(topology: Topology) -> Check:
         cost = "No core is left for Castmates itself, which takes a little time from the programs it watches."
         return Check("cores", "partly", finding, cost, remedy, change)
     return Check("cores", "yes", finding)
+
+
+def spare(facts: Mapping[str, Any], topology: Topology) -> Check:
+    """Is a CPU left beside a lead and an antagonist for whatever else runs?"""
+    usable = sorted({cpu.id for cpu in topology.cpus if cpu.online} & set(topology.allowed))
+    if len(usable) > DEFAULT_STUDY_CORES:
+        return Check("spare CPU", "yes", f"{len(usable)} usable, {DEFAULT_STUDY_CORES} for a lead and an antagonist")
+    threads: dict[str, float] = facts.get("damon_threads") or {}
+    others = [f"{name} has had {share:.1%} of a CPU since boot" for name, share in threads.items() if share > 0]
+    nested = _NESTED.search(facts.get("cmdline") or "")
+    others += [f"this machine is set up for nested virtual machines ({nested[1]})"] if nested else []
+    finding = "; ".join([f"none: {len(usable)} usable", *others])
+    cost = (
+        "Other programs run on the lead's CPU whenever an antagonist runs, and on an idle one beside the lead alone: "
+        "part of a small loss may be theirs (others_points in effects.csv)."
+    )
+    remedy = "Use a machine with more CPUs, or widen what taskset, the cpuset or the container allows."
+    online = sum(cpu.online for cpu in topology.cpus)
+    change = "widen what taskset, the cpuset or the container allows" if online > len(usable) else ""
+    return Check("spare CPU", "partly", finding, cost, remedy, change)
 
 
 def equal_cores(topology: Topology) -> Check:

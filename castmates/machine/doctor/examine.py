@@ -134,6 +134,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
     """Judge the facts row by row; nothing is read or tried here."""
     return [
         cpu.cores(topology),
+        cpu.spare(facts, topology),
         cpu.equal_cores(topology),
         cpu.smt(facts, topology),
         cpu.llc(facts, topology),

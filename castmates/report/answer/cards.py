@@ -37,7 +37,7 @@ def cards(results: Results) -> list[Card]:
     if not (results.launches["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), rejected_card(results)]
-    troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results)]
+    troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results), *_others(results)]
     return [*always, *_masks(results), *troubles]
 
 
@@ -188,6 +188,21 @@ def _carryover(results: Results) -> list[Card]:
             f"{number(share * abs(change))} points too {'small' if change < 0 else 'large'}."
         )
     return [Card(DOUBT, "Freezing leaves a trace", text, "health")]
+
+
+def _others(results: Results) -> list[Card]:
+    """Losses of which other programs made a part, which ran on the lead's CPU beside an antagonist."""
+    rows = [row for row in records(results.lead_effects("alone")) if row["others_seen"]]
+    if not rows:
+        return []
+    row = max(rows, key=lambda row: row["others_points"])
+    lead, beside = plain(row["member"]), plain(row["antagonists"])
+    more = f" So it is with {counted(len(rows) - 1, 'other pair')} (others_points)." if len(rows) > 1 else ""
+    text = (
+        f"Other programs took {Quantity.of(row, 'others_points', 'points', stem='others').whole} more of {lead}'s CPU "
+        f"beside {beside} than alone: part of that loss is not {beside}'s (a spare CPU would take them).{more}"
+    )
+    return [Card(DOUBT, "A loss is partly other programs'", text, "health")]
 
 
 def _pair(row: Any) -> str:  # noqa: ANN401 (a row)

@@ -47,6 +47,10 @@ WINDOWS = Table(
     col("slices_dropped", int, "with a rejected one of their cycle"),
     col("open_s", float, "that the slices that count were open: what counters and CPU times refer to"),
     col("progress_s", float, "from first to last heartbeat inside each of them: what the rate refers to"),
+    # In its slices that count; NaN where one of them was not read.
+    col("cpu_s", float, "CPU time of all its processes"),
+    col("waited_s", float, "that its threads were ready to run and had no CPU, all together"),
+    col("read_s", float, "between the readings of both, just outside open_s"),
     col("later", float, "rate in the later halves of its slices over that in the earlier ones"),
     col("lead_in_passes", int, "unmeasured cycles before its stretch"),
     col("not_steady", bool, "caches were emptied, and rates or occupancy still changed at last, or are not known"),
@@ -65,8 +69,9 @@ WINDOWS = Table(
     rule="analyse",
 )
 OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
+OF_CPUS = ("cpu_s", "waited_s", "read_s")
 # Columns of windows that launches lack which were measured before: empty there.
-LATER = (*OF_SERVICES, "started")
+LATER = (*OF_SERVICES, *OF_CPUS, "started")
 
 SLICES = Table(
     "slices",

@@ -47,6 +47,18 @@ EFFECTS = _effects_table(
         "95 % between launches; NaN below three launches",
     ),
     col("still_growing", bool, "it is above zero for certain, and large enough to matter"),
+    *interval(
+        "loss_per_cpu_pct",
+        "loss_pct of the work that is done in a second of CPU time",
+        "95 % between launches; NaN below three launches",
+    ),
+    *interval(
+        "others_points",
+        "what would be lost of the baseline's rate if other programs' larger share of the member's CPUs were all",
+        "95 % between launches; NaN below three launches",
+        stem="others",
+    ),
+    col("others_seen", bool, "it is above zero for certain, and large enough to matter"),
     *usual("held"),
     col("antagonists_gb_s", float, "1e9 bytes a second that antagonists read and wrote by their own count"),
     col("antagonists_peak_pct", float, "the same in per cent of the peak measured of one package; NaN: not known"),

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from castmates.counters.proc.procstat import CpuTime
+from castmates.counters.proc.cpu_time import CpuTime
 from castmates.protocols import Count, Sample
-from castmates.results.columns.launch import OF_SERVICES
+from castmates.results.columns.launch import OF_CPUS, OF_SERVICES
 from castmates.runner.processes import restarts
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.lead_in import LeadIn
@@ -65,6 +65,16 @@ class Window:
         """What a member did in it."""
         slices = self.slices_of(name)
         return Total([each.progress(name) for each in slices], sum(each.seconds for each in slices))
+
+    def on_cpus(self, name: str) -> dict[str, float]:
+        """What a member had of its CPUs in these slices; NaN where one of them was not read."""
+        own = ((CpuTime.name, name, metric) for metric in OF_CPUS)
+        read = [{_of_what(one): one.value for one in each.samples} for each in self.slices_of(name)]
+        parts = {key[-1]: [each.get(key) for each in read] for key in own}
+        return {
+            metric: math.nan if not values or None in values else sum(value or 0.0 for value in values)
+            for metric, values in parts.items()
+        }
 
     def later(self, name: str) -> float:
         """A member's rate in the later halves of its slices over that in the earlier ones."""
@@ -174,10 +184,14 @@ def add_samples(parts: Sequence[Sequence[Sample]], of_watched: Sequence[Sample])
     every = [sample for part in parts for sample in part]
     singles = [sample for sample in every if sample.source == restarts.SOURCE and not can_be_summed(sample)]
     for sample in filter(can_be_summed, every):
-        key = (sample.source, sample.subject, sample.metric)
+        key = _of_what(sample)
         sums[key] = _sums_sum(sums[key], sample) if key in sums else sample
     rest = [sample for sample in of_watched if not can_be_summed(sample) and sample.source != restarts.SOURCE]
     return [*sums.values(), *singles, *(rest if parts else of_watched)]
+
+
+def _of_what(sample: Sample) -> tuple[str, str, str]:
+    return sample.source, sample.subject, sample.metric
 
 
 def can_be_summed(sample: Sample) -> bool:

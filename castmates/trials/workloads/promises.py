@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from castmates.counters.proc.procstat import cpu_ns_of
+from castmates.counters.proc.cpu_time import spent_by
 from castmates.errors import CastmatesError
 from castmates.linux.processes import TICK_S, parse_stat, status_of, thread_stat_line, threads_of
 from castmates.runner.cleanup.warden import Warden
@@ -194,7 +194,8 @@ class Alone:
         self._stage.look_after()
 
     def _cpu_s(self) -> float:
-        return (cpu_ns_of(self._running.pid) or 0) / 1e9
+        spent = spent_by(self._running.pid)
+        return spent.cpu_ns / 1e9 if spent else 0.0
 
 
 @contextmanager
