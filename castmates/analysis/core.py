@@ -76,7 +76,7 @@ def times_of(windows: pd.DataFrame) -> pd.Series:
 
 
 def sessions(times: pd.Series) -> pd.Series:
-    """The number of the session of each of these times, from 0; all that are not known are of one."""
+    """The number of the session of each of these times, from 0; those that are not known are of the first one."""
     ordered = times.sort_values(kind="stable")
     return (ordered.diff() > APART_S).cumsum().where(ordered.notna(), 0).reindex(times.index)
 
