@@ -271,7 +271,7 @@ def test_what_an_equal_on_the_same_cpu_takes_is_half_of_it_and_nothing_of_the_wo
         alone = watched(cpu, file, lead=lead)
         with counting(tmp_path / "two", cpu) as rival:
             beside = watched(cpu, file, lead=lead, rival=rival)
-    found = pd.DataFrame([alone, beside])
+    found = pd.DataFrame([alone, beside]).assign(member="lead")
     shares = taken(found, pd.Series(1.0, index=found.index))
     assert shares.tolist() == pytest.approx((found["others"] / found["read_s"]).tolist(), abs=0.15)
     assert (found["cpu_s"] + found["waited_s"]).tolist() == pytest.approx(found["read_s"].tolist(), rel=0.05)

@@ -62,14 +62,31 @@ def test_what_others_take_and_what_the_neighbour_does_make_up_the_loss(alone, co
         (1, 1.0, 0.4, 0.2),  # it waited, and slept
         (2, 4.0, 8.0, 0.0),  # six threads on two CPUs wait for each other
         (2, 3.0, 8.0, 0.25),  # and for others, no longer than they lacked a CPU
-        (1, 2.001, 0.002, 0.0),  # clocks that are read one after the other
+        (1, 2.01, 0.002, 0.001),  # a clock that was late at the opening edge
+        (1, 1.99, 0.002, 0.001),  # and at the closing edge
+        (1, 1.0, 1.01, 0.505),
         (1, math.nan, 1.0, math.nan),
         (1, 1.0, math.nan, math.nan),
     ],
 )
 def test_the_share_of_others(cpus, cpu_s, waited_s, expected):
-    windows = pd.DataFrame({"read_s": [2.0], "cpu_s": [cpu_s], "waited_s": [waited_s]})
+    windows = pd.DataFrame({"member": LEAD, "read_s": [2.0], "cpu_s": [cpu_s], "waited_s": [waited_s]})
     assert taken(windows, pd.Series([float(cpus)])).tolist() == pytest.approx([expected], nan_ok=True)
+
+
+def test_late_clocks_make_no_share_smaller():
+    """Of who never rests, in slices of 60 ms with clocks that are late by up to 4 ms."""
+    rng = np.random.default_rng(5)
+    late = rng.uniform(0, 0.004, (2, 5000))
+    share = rng.uniform(0, 0.02, 5000)
+    windows = pd.DataFrame({"member": LEAD, "read_s": 0.06, "waited_s": 0.06 * share})
+    windows["cpu_s"] = 0.06 * (1 - share) + late[0] - late[1]
+    assert taken(windows, pd.Series(np.ones(5000))).mean() == pytest.approx(share.mean(), rel=1e-9)
+    others = windows.assign(waited_s=3 * 0.06 - windows["cpu_s"], member=STREAM)  # three threads
+    both = pd.concat([windows, others], ignore_index=True)
+    found = taken(both, pd.Series(np.ones(10_000))).groupby(both["member"]).mean()
+    assert found[STREAM] == pytest.approx(share.mean(), abs=0.002)
+    assert found[LEAD] == pytest.approx(share.mean(), rel=1e-9)
 
 
 @pytest.mark.parametrize(("corun", "seen"), [(0.02, True), (0.004, False), (0.0, False)])

@@ -67,6 +67,7 @@ from castmates.study.spec import UNMANAGED, Member, Plan
 
 LEVEL = 0.05
 LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
+LATE_CLOCKS = 0.02  # of a member's time: by so much its CPU time may be wrong, all windows together
 LEAST_POINTS = 0.5  # of the rate alone: fewer for other programs are no reason for another machine
 UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
 GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
@@ -130,11 +131,15 @@ def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Seri
 def taken(windows: pd.DataFrame, cpus: pd.Series) -> pd.Series:
     """The share of its `cpus` that a member wanted and others had; NaN where it was not read.
 
-    Threads of its own may wait for each other, so it is no more than what the member did not have.
+    Threads of its own may wait for each other: of a member that waited longer than it lacked a CPU, all in all, it is
+    what it lacked. All of its windows go by one measure, because the clock of a process is late by up to a tick: the
+    smaller one of each window would be too small.
     """
     whole = cpus * windows["read_s"]
-    lacked = (whole - windows["cpu_s"]).clip(lower=0)
-    return pd.Series(np.minimum(windows["waited_s"], lacked) / whole.where(whole > 0), index=windows.index)
+    both = pd.DataFrame({"waited": windows["waited_s"], "lacked": whole - windows["cpu_s"], "whole": whole})
+    sums = both.where(both.notna().all(axis=1)).groupby(windows["member"].to_numpy()).transform("sum")
+    queues = sums["waited"] > sums["lacked"] + LATE_CLOCKS * sums["whole"]
+    return both["waited"].mask(queues, both["lacked"]).where(both["lacked"].notna()) / whole.where(whole > 0)
 
 
 def cpu_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame) -> tuple[dict[str, pd.Series], pd.Series]:
