@@ -169,7 +169,10 @@ def sweep(
         spread_launches(study, (sessions, over, due), launches, cores, options)
     else:
         if retry:
-            discard(study, changed)
+            from castmates.pipeline.failures import discard
+
+            for sentence in discard(study, changed):
+                typer.echo(sentence)
         options += [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
         _sweep(study, launches, cores, options, dry_run)
 
@@ -251,32 +254,6 @@ def confirm_partitions(
 
 
 # `castmates sweep --retry`: discards launches that are of no use to the analysis.
-
-
-def discard(study: Path, changed: bool) -> None:
-    """Discard failed and unusable launches; `changed`: also those that were measured otherwise than the study says."""
-    from castmates.english import counted
-    from castmates.project import load
-    from castmates.results.profiles import forget_failed
-    from castmates.results.records import forget_useless
-    from castmates.results.traces import forget_failed as forget_failed_traces
-    from castmates.study.changed_design import changed_launches
-
-    project = load(study)
-    folder = project.results
-    others = changed_launches(project.study, project.plan().launches) if changed else {}
-    useless = forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()})
-    for what, discarded in (
-        ("launch", useless),
-        ("profile launch", forget_failed(folder)),
-        ("trace", forget_failed_traces(folder)),
-    ):
-        found = 0
-        for reason, place in discarded:
-            typer.echo(f"discarded ({reason}): {place}")
-            found += 1
-        if found or what == "launch":
-            typer.echo(f"{counted(found, what)} discarded in {folder}")
 
 
 # `castmates sweep --replay`: a published study is measured again here, and compared with what was published.

@@ -1,8 +1,10 @@
 """Why jobs of a sweep failed, from their logs: Snakemake, which is to be quiet about rules, shows none of them."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from castmates.english import counted
 
 BEGUN = time.time()  # of the process that reads the Snakefile
 OURS = "castmates: "
@@ -53,3 +55,31 @@ def _why(file: Path, since: float) -> str:
     except OSError:
         return ""
     return lines[-1] if lines and (lines[-1].startswith(OURS) or "Traceback (most recent" in "\n".join(lines)) else ""
+
+
+# What is discarded, so that it is measured again.
+
+
+def discard(study: Path, changed: bool) -> Iterator[str]:
+    """Discard failed and unusable launches; `changed`: also those that were measured otherwise than the study says."""
+    from castmates.project import load
+    from castmates.results.profiles import forget_failed
+    from castmates.results.records import forget_useless
+    from castmates.results.traces import forget_failed as forget_failed_traces
+    from castmates.study.changed_design import changed_launches
+
+    project = load(study)
+    folder = project.results
+    others = changed_launches(project.study, project.plan().launches) if changed else {}
+    useless = forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()})
+    for what, discarded in (
+        ("launch", useless),
+        ("profile launch", forget_failed(folder)),
+        ("trace", forget_failed_traces(folder)),
+    ):
+        found = 0
+        for reason, place in discarded:
+            yield f"discarded ({reason}): {place}"
+            found += 1
+        if found or what == "launch":
+            yield f"{counted(found, what)} discarded in {folder}"

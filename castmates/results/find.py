@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What effects are made of.
-NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "open_s", "rate"]
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,7 @@ def asking(loss: float) -> dict[str, Any]:
     return {"like": "tax", "options": {"loss": f"{100 * loss:g}%", "sleep": True}}
 
 
-def study_file(
-    folder: Path, lead: str, workloads: Mapping[str, Mapping[str, Any]], keys: Mapping[str, object]
-) -> Path:
+def study_file(folder: Path, lead: str, workloads: Mapping[str, Mapping[str, Any]], keys: Mapping[str, object]) -> Path:
     """Write the study of a lead beside all other workloads, with further keys."""
     study = {
         "name": STUDY,
