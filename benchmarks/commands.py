@@ -25,10 +25,10 @@ class Command:
 
 SIX = "--antagonists stream chase compute gups stencil hashjoin --sharing-every 0"
 COMMANDS = (
-    Command("truth-native", "truth --lead tree --minutes 30", 31, hours=3),
-    Command("truth-stops", "truth --lead compute --pay stops --minutes 20", 21, hours=3),
-    Command("truth-usual", "truth --usual --minutes 30", 31, hours=3),
-    Command("truth-job", "truth --lead dlrm-train --minutes 60", 61, hours=3),
+    Command("truth-native", "truth --minutes 6", 6.5, hours=3),
+    Command("truth-stops", "truth --pay stops --minutes 6", 6.5, hours=3),
+    Command("truth-usual", "truth --usual --minutes 15", 16, hours=3),
+    Command("truth-job", "truth --lead dlrm-train --minutes 8", 9, hours=3),
     Command("heartbeat_cost", "heartbeat_cost", 0.5),
     Command("phase_cost", "phase_cost", 0.5),
     Command("job_heartbeat", "job_heartbeat --minutes 3", 5.5),

@@ -29,11 +29,11 @@ run, no verdict*. A claim holds if every repetition shows it.
 """
 FIRST = "truth"  # whether losses are true comes before how narrow their intervals are
 DIFFER = "repetitions differ"
-NOW, MODELLED, OTHERWISE = "On real machines", "On the modelled machine", "In another way of measuring"
+NOW, MODELLED, EARLIER = "On real machines", "On the modelled machine", "By an earlier protocol"
 ABOUT = {
     NOW: "",
     MODELLED: "The truth is a model's, and so are the machine's faults: these aims say nothing of a real one.\n",
-    OTHERWISE: f"These runs are of another protocol than the present one, {PROTOCOL}, and are to be repeated.\n",
+    EARLIER: "Measured in another way than launches are now: to be repeated.\n",
 }
 GROUPS = (Verdict.MET, Verdict.MISSED, Verdict.UNRESOLVED, DIFFER, Verdict.NONE)
 
@@ -113,7 +113,7 @@ def claims(runs: Sequence[Run]) -> list[Claim]:
 def _kind(newest: Run, finding: Finding) -> str:
     """Of which machine, and of which way of measuring, a finding is."""
     if newest.protocol != PROTOCOL:
-        return OTHERWISE
+        return EARLIER
     return MODELLED if "modelled" in f"{newest.title} {finding.what}".lower() else NOW
 
 

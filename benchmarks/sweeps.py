@@ -24,6 +24,7 @@ from castmates.study.spec import UNMANAGED
 
 PLACE = FOLDER / "first-look"
 TABLES = ("effects", "controls")
+RAW, PLAN = ("windows", "slices"), "plan.json"  # whoever doubts a table can make it again
 STRICT = 0.02  # the margin before the data; a study's own may have been chosen with figures in hand
 ABOUT = "about.json"
 
@@ -66,6 +67,10 @@ def keep(results: Path, margin: float, place: Path = PLACE) -> Path:
     make_folder(folder)
     for name, text in texts.items():
         replace_text(folder / f"{name}.csv", text)
+    for name in RAW:
+        files = sorted(results.glob(f"launches/*/*/{name}.parquet"))
+        pd.concat(map(pd.read_parquet, files)).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
+    replace_text(folder / PLAN, (results / PLAN).read_text())
     replace_text(folder / ABOUT, made.model_dump_json(indent=1) + "\n")
     return folder
 
@@ -101,9 +106,9 @@ def section(sweeps: Sequence[Sweep]) -> list[str]:
         f"## The default study: {len(sweeps)} fresh sweep{'s' * (len(sweeps) != 1)} beside each other",
         "",
         "`python -m benchmarks.first_look RESULTS` keeps the tables of a sweep from a fresh clone, and this section is "
-        "written from those. *Loss* is the lead's loss against alone in points, ± half of its 95 % interval over "
-        "launches. A control that must not differ is judged at the study's margin, and also at 2 %, which was the "
-        "margin before any of these data were seen.",
+        "written from those; windows, slices and plan are kept too. *Loss* is the lead's loss against alone in points, "
+        "± half of its 95 % interval over launches. A control that must not differ is judged at the study's margin, and "
+        "also at 2 %, which was the margin before any of these data were seen.",
         "",
         *(
             f"- {sweep.about.head()}: {sweep.about.machine}; {sweep.about.launches} launches in "

@@ -40,6 +40,7 @@ from castmates.study.spec import Plan
 FEWEST_UNITS = 3  # nodes, or sessions: with two, one degree of freedom is left, as with two launches
 FEWEST_OF_A_LINE = 4  # launches: through three, a line leaves one degree of freedom
 ROUNDING = 1e-24  # of a sum of squares of logarithms
+UNEVEN = 2  # sessions of which one has so many times the launches of another are no units
 APART_S = 30 * 60.0  # a launch that begins later than that after the one before it begins another session
 LAUNCHES, NODES, SESSIONS = "launches", "nodes", "sessions"  # levels: what an interval is over
 
@@ -98,13 +99,20 @@ def between(values: pd.DataFrame, units: pd.Series, level: str, by: Sequence[str
     groups = parts.groupby(list(by), observed=True).agg(
         units=("size", "size"),
         launches=("size", "sum"),
+        smallest=("size", "min"),
+        largest=("size", "max"),
         mean=("mean", "mean"),
         spread=("mean", "std"),
         within=("within", "sum"),
         between=("between", "sum"),
         inverse=("inverse", "sum"),
     )
-    return _tested(groups, level).add_prefix(f"{level}_").assign(**{level: groups["units"]})
+    found = _tested(groups, level)
+    if level == SESSIONS:  # else a sweep that was stopped and went on would know less by its few launches more
+        uneven = groups["smallest"] * UNEVEN < groups["largest"]
+        found = found.assign(over=found["over"].mask(uneven, LAUNCHES))
+        found[["another_low", "another_high"]] = found[["another_low", "another_high"]].mask(uneven)
+    return found.add_prefix(f"{level}_").assign(**{level: groups["units"]})
 
 
 def _tested(groups: pd.DataFrame, level: str) -> pd.DataFrame:
@@ -169,11 +177,12 @@ def over_levels(table: pd.DataFrame, levels: Mapping[str, pd.DataFrame], by: Seq
 
 
 def _over_level(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
-    """The mean of the units' means, with its interval, where there are several."""
+    """The mean of the units' means, with its interval, where there are several that are alike in size."""
     known = found.reindex(pd.MultiIndex.from_frame(table[list(by)])).reset_index(drop=True)
     several = (known[level] > 1).to_numpy(dtype=bool) & (table["over"] == LAUNCHES).to_numpy(dtype=bool)
+    units = several & (known[f"{level}_over"] != LAUNCHES).to_numpy(dtype=bool)
     replaced = {
-        name: np.where(several, known[f"{level}_{name}"].to_numpy(), table[name].to_numpy())
+        name: np.where(units, known[f"{level}_{name}"].to_numpy(), table[name].to_numpy())
         for name in ("mean", "low", "high", "p_value", "freedom", "over")
     }
     own = {

@@ -253,9 +253,6 @@ def confirm_partitions(
     sweep(study, cores, typer.echo, options=options)
 
 
-# `castmates sweep --retry`: discards launches that are of no use to the analysis.
-
-
 # `castmates sweep --replay`: a published study is measured again here, and compared with what was published.
 
 SHOWN = 40  # rows in a terminal

@@ -1,4 +1,4 @@
-"""Why jobs of a sweep failed, from their logs: Snakemake, which is to be quiet about rules, shows none of them."""
+"""Why jobs of a sweep failed, from their logs, which Snakemake does not show; and what is tried again."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence

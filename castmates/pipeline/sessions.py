@@ -8,7 +8,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -148,6 +148,8 @@ def spread(study_file: Path, wish: Wish, launches: int | None, measure: Measure,
         is_last = session == wish.sessions
         wanted = [] if is_last else [str(folder.record_file(launch)) for launch in _until(plan, wish, session)]
         measure(wanted, is_last)
+        if not is_last and frozenset(folder.measured_paths()) == measured:
+            raise CastmatesError(f"session {session} of {name} measured nothing; the messages above may say why.")
         if is_last:
             Begun(wish, begun.begin, over=True).write(folder)
 
@@ -158,22 +160,23 @@ def _refuse(project: Project, plan: Plan, wish: Wish) -> None:
             f"looks decide how many launches {project.study_file} has ('precision' or 'adaptive' under 'budget'): "
             "--sessions takes a fixed number."
         )
-    fewest = min(_numbers(plan).values())
+    asked = [launch for launch in plan.launches if any(mix.identity in plan.wanted for mix in launch.cohort.mixes)]
+    fewest = min(_numbers(asked).values())
     if wish.sessions > fewest:
         raise CastmatesError(f"--sessions is {wish.sessions}, but there are only {fewest} launches of each program.")
 
 
-def _numbers(plan: Plan) -> dict[str, int]:
+def _numbers(launches: Iterable[Launch]) -> dict[str, int]:
     """How many launches each cohort has."""
     found: dict[str, int] = {}
-    for launch in plan.launches:
+    for launch in launches:
         found[launch.cohort.id] = max(launch.number, found.get(launch.cohort.id, 0))
     return found
 
 
 def _until(plan: Plan, wish: Wish, session: int) -> list[Launch]:
     """The launches that are measured when this session is over."""
-    last = {cohort: math.ceil(count * session / wish.sessions) for cohort, count in _numbers(plan).items()}
+    last = {cohort: math.ceil(count * session / wish.sessions) for cohort, count in _numbers(plan.launches).items()}
     return [launch for launch in plan.launches if launch.number <= last[launch.cohort.id]]
 
 

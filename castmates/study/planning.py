@@ -66,7 +66,9 @@ class _Request:
         """How many launches these mixes may have."""
         looks = self.study.budget.looks
         is_asked = any(identity in self.results for identity in identities)
-        return looks[-1] if is_asked else min(looks[0], CONTROL_LAUNCHES)
+        if is_asked:
+            return looks[-1]
+        return looks[0] if self.machine else min(looks[0], CONTROL_LAUNCHES)  # each node of a class has its own
 
     def before(self, cohort: Cohort) -> int:
         """How many launches fewer a cohort has than others: one of later mixes alone has none at the first look."""

@@ -131,7 +131,7 @@ class Writer:
         """End the phase that was marked last in this thread, and begin this one."""
         if not self.listened_to:
             return
-        stack: list[Begun] = getattr(self._threads, "stack", [])  # ending nothing makes no thread the first that writes
+        stack: list[Begun] = getattr(self._threads, "stack", [])  # who ends nothing is not the first that writes
         if stack and stack[-1].marked:
             counts, now = self._read() if self._read else (), monotonic_ns()
             self._write(stack.pop(), now, counts)

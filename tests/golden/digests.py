@@ -31,7 +31,7 @@ def digests() -> dict:
         workloads = project.read_catalogue(Path("config/workloads"))
     return {
         "modules": {module: _module(module) for module in MODULES},
-        "kernels": {kernel: native.content(kernel) for kernel in sorted(native.KERNELS)},
+        "kernels": {kernel: native.content(kernel) for kernel in sorted((*native.KERNELS, *native.CONTROLS))},
         "workloads": {
             name: environments.content(
                 workload.environment, workload.environment, workload.words, workload.progress, workload.inputs

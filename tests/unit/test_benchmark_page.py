@@ -3,6 +3,7 @@
 import re
 from datetime import datetime, timedelta, timezone
 
+import pandas as pd
 import pytest
 
 from benchmarks import all as everything
@@ -12,7 +13,9 @@ from benchmarks.common import Report, Span
 from benchmarks.machine import ROOT, Moment, machine
 from benchmarks.runs import Run
 from benchmarks.verdicts import Aim, Finding
+from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
+from castmates.results.plans import read_plan
 from castmates.study.spec import PROTOCOL
 from tests.unit.snapshots import assert_as_before
 
@@ -76,11 +79,11 @@ def test_aims_of_a_model_and_of_another_protocol_are_counted_apart():
         "share": [run_of(SHARE, finding(high=9.0), protocol=99)],
     }
     aims = section_of(page.page(kept, [GAP, DIAL, SHARE]), "Aims and results")
-    real, modelled, otherwise = (aims.index(f"### {kind}") for kind in (page.NOW, page.MODELLED, page.OTHERWISE))
-    assert real < modelled < otherwise
+    real, modelled, earlier = (aims.index(f"### {kind}") for kind in (page.NOW, page.MODELLED, page.EARLIER))
+    assert real < modelled < earlier
     assert "**Met**: 1 of 1." in aims[real:modelled]
-    assert "**Met**: 1 of 1." in aims[modelled:otherwise]
-    assert "**Unresolved**: 1 of 1." in aims[otherwise:]
+    assert "**Met**: 1 of 1." in aims[modelled:earlier]
+    assert "**Unresolved**: 1 of 1." in aims[earlier:]
 
 
 def test_another_aim_is_another_claim():
@@ -216,6 +219,16 @@ def test_the_page_is_what_the_kept_runs_give():
     """Nobody writes on it by hand: `python -m benchmarks.page` renews it."""
     kept = {command.name: runs.kept(command.name) for command in COMMANDS}
     assert page.PAGE.read_text() == page.page(kept, swept=sweeps.kept())
+
+
+@pytest.mark.parametrize("folder", sorted(sweeps.PLACE.glob("*")), ids=lambda folder: folder.name)
+def test_what_is_kept_of_a_sweep_gives_its_losses_again(folder):
+    plan, windows = read_plan(folder / sweeps.PLAN), pd.read_parquet(folder / "windows.parquet")
+    margin = sweeps.About.model_validate_json((folder / sweeps.ABOUT).read_text()).margin
+    kept = pd.read_csv(folder / "effects.csv")
+    columns = ["slowdown", "slowdown_low", "slowdown_high"]
+    found = estimate_effects(plan, windows, margin)[columns].to_numpy()
+    assert found == pytest.approx(kept[columns].to_numpy(), rel=1e-9, nan_ok=True)
 
 
 def test_what_is_no_sweep_is_not_kept(tmp_path):

@@ -113,6 +113,16 @@ def test_two_sessions_are_covered_by_launches_inside_them_and_say_nothing_of_ano
     assert math.isnan(row["hour_low"])
 
 
+@pytest.mark.parametrize("sizes", [(10, 1), (10, 1, 1), (5, 2)])
+def test_a_few_launches_that_were_added_later_make_no_interval_wider_than_launches_do(sizes):
+    table, plain, _ = analysed(sizes, studies=3)
+    assert table[["mean", "low", "high"]].equals(plain[["mean", "low", "high"]])
+    assert set(table["over"]) == {LAUNCHES}
+    assert set(table["sessions"]) == {len(sizes)}
+    assert table["sessions_p"].notna().all()
+    assert table["sessions_another_low"].isna().all()
+
+
 def test_several_nodes_stay_the_level_and_sessions_are_only_counted():
     times = [BEGIN + hour * HOUR for hour in range(6)]
     row, alike = (effects(each, hosts=list("aabbcc")) for each in (times, [math.nan] * 6))

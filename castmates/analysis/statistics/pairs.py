@@ -11,10 +11,8 @@ from castmates.study.spec import Plan
 
 Marks = npt.NDArray[np.bool_]
 
-ALONE, AGAIN = "alone", "alone-again"  # scenes: the lead runs by itself, twice
+ALONE, TWIN = "alone", "alone-again"  # scenes: the lead runs by itself, twice
 _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
-
-# One value of one member: there can be only one window for it.
 
 
 def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -37,7 +35,7 @@ def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """
     rates = log_rates(windows)
     scenes = rates.merge(contrasts[["row", *MEMBER]], on=MEMBER)
-    apart = contrasts["scene"] == AGAIN
+    apart = contrasts["scene"] == TWIN
     sides = ((whole_alone(rates), contrasts[~apart]), (rates, contrasts[apart]))
     baselines = pd.concat([known.merge(_baseline_side(own), on=MEMBER) for known, own in sides if len(own)] or [scenes])
     place = [*ROW, *ROUND]
@@ -84,7 +82,7 @@ def whole_alone(rates: pd.DataFrame) -> pd.DataFrame:
 
     Weighted like this, it has nothing in common with their difference, which is the A/A control.
     """
-    here = rates["scene"].isin([ALONE, AGAIN])
+    here = rates["scene"].isin([ALONE, TWIN])
     both = rates[here].assign(scene=ALONE)
     if both.empty:
         return rates

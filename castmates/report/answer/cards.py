@@ -197,12 +197,14 @@ def _others(results: Results) -> list[Card]:
         return []
     row = max(rows, key=lambda row: row["others_points"])
     lead, beside = plain(row["member"]), plain(row["antagonists"])
-    more = f" So it is with {counted(len(rows) - 1, 'other pair')} (others_points)." if len(rows) > 1 else ""
+    also = counted(len(rows) - 1, "other pair")
+    more = f" The same holds for {also} (others_points in effects.csv)." if len(rows) > 1 else ""
+    points = Quantity.of(row, "others_points", "points", stem="others").whole
     text = (
-        f"Other programs took {Quantity.of(row, 'others_points', 'points', stem='others').whole} more of {lead}'s CPU "
-        f"beside {beside} than alone: part of that loss is not {beside}'s (a spare CPU would take them).{more}"
+        f"Other programs on its CPU cost {lead} {points} more "
+        f"beside {beside} than alone: that part of it is not {beside}'s, and a spare CPU would avoid it.{more}"
     )
-    return [Card(DOUBT, "A loss is partly other programs'", text, "health")]
+    return [Card(DOUBT, "Other programs made a part of a loss", text, "health")]
 
 
 def _pair(row: Any) -> str:  # noqa: ANN401 (a row)

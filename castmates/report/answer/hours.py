@@ -57,7 +57,7 @@ def _within_one(results: Results) -> Iterator[str]:
         return
     took = float((begin + measured["total_seconds"].fillna(0.0)).max() - begin.min())
     other = "hour" if took < LONG_S else "day"
-    yield f"All of it was measured within {duration(took)}: another {other} may differ (`castmates sweep --sessions`)."
+    yield f"All of it was measured within {duration(took)}: another {other} may differ (castmates help methodology)."
 
 
 def _of_pair(pair: Pair, row: Row, parts: Sequence[Row]) -> str:

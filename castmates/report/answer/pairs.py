@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.core import LAUNCHES
 from castmates.analysis.effects.verdicts import (
     EFFECT_LEVEL,
     GAIN,
@@ -75,6 +76,7 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         note="; ".join(filter(None, [noted(results, row), _note(results, row, state, tried), *_doubts(row)])),
         platform=row["platform"],
         is_service=without_class(row["lead"]) in results.service_workloads,
+        over_launches=row["over"] == LAUNCHES,
     )
 
 

@@ -39,6 +39,7 @@ class Pair:
     note: str = ""
     platform: str = ""
     is_service: bool = False  # it is judged by the latency of its requests
+    over_launches: bool = True  # its interval is over these, and not over nodes or sessions
 
     @property
     def place(self) -> tuple[str, str, str]:

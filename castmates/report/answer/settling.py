@@ -83,8 +83,8 @@ def _done(results: Results, wanted: Sequence[Pair], planned: int) -> tuple[int, 
 
 
 def spread_of(pair: Pair) -> float:
-    """The standard deviation of its launches, from the width of its interval; NaN where it has none."""
-    if pair.launches < FEWEST_LAUNCHES:
+    """The standard deviation of its launches, from the width of its interval; NaN where it has none over them."""
+    if pair.launches < FEWEST_LAUNCHES or not pair.over_launches:
         return math.nan
     reach = two_sided(pair.launches - 1)
     return (pair.log_high - pair.log_low) / 2 / reach * math.sqrt(pair.launches)
@@ -136,8 +136,9 @@ def spreads(found: Sequence[Pair]) -> tuple[float, float] | None:
 
 
 def seconds_of_launches(results: Results) -> float:
-    """How long one more launch of each program takes, with its antagonists and the controls."""
-    launches = results.launches[results.launches["status"] == "measured"]
+    """How long one more launch of each program takes, with its antagonists; controls have launches enough."""
+    ours = results.launches["lead"].isin({mix.lead for mix in results.plan.mixes})
+    launches = results.launches[(results.launches["status"] == "measured") & ours]
     means = launches.groupby("cohort")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))
 

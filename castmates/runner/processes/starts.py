@@ -12,7 +12,7 @@ from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.spec import Cohort, Member
 from castmates.study.written import posix
 from castmates.workloads import environments, inputs
-from castmates.workloads.native.build import KEEPERS, KERNELS
+from castmates.workloads.native.build import CONTROLS, KEEPERS, KERNELS
 
 # A process that fills one part of a last-level cache, so that nothing of anybody else is left there.
 
@@ -213,7 +213,7 @@ def pages_of(pids: Iterable[int], command: Sequence[str], root: Path = Path("/")
 def wanted(command: Sequence[str]) -> str:
     """Return what a command asks the kernel for; only our own kernels are known."""
     name = Path(command[0]).name if command else ""
-    if name not in KERNELS or name in KEEPERS:
+    if name not in (*KERNELS, *CONTROLS) or name in KEEPERS:
         return AS_THE_SYSTEM_GIVES
     asked = [word for word in command if word in ("--huge", "--small")]
     huge = asked[-1] == "--huge" if asked else name in ON_HUGE_PAGES
