@@ -107,8 +107,8 @@ def section(sweeps: Sequence[Sweep]) -> list[str]:
         "",
         "`python -m benchmarks.first_look RESULTS` keeps the tables of a sweep from a fresh clone, and this section is "
         "written from those; windows, slices and plan are kept too. *Loss* is the lead's loss against alone in points, "
-        "± half of its 95 % interval over launches. A control that must not differ is judged at the study's margin, and "
-        "also at 2 %, which was the margin before any of these data were seen.",
+        "± half of its 95 % interval over launches. A control that must not differ is judged at the study's margin, "
+        "and also at 2 %, which was the margin before any of these data were seen.",
         "",
         *(
             f"- {sweep.about.head()}: {sweep.about.machine}; {sweep.about.launches} launches in "
