@@ -160,8 +160,9 @@ def _refuse(project: Project, plan: Plan, wish: Wish) -> None:
             f"looks decide how many launches {project.study_file} has ('precision' or 'adaptive' under 'budget'): "
             "--sessions takes a fixed number."
         )
-    asked = [launch for launch in plan.launches if any(mix.identity in plan.wanted for mix in launch.cohort.mixes)]
-    fewest = min(_numbers(asked).values())
+    asked = {mix.identity for mix in plan.mixes}
+    ours = [launch for launch in plan.launches if any(mix.identity in asked for mix in launch.cohort.mixes)]
+    fewest = min(_numbers(ours).values())
     if wish.sessions > fewest:
         raise CastmatesError(f"--sessions is {wish.sessions}, but there are only {fewest} launches of each program.")
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.cli.sweep import discard
 from castmates.errors import CastmatesError
+from castmates.pipeline.failures import discard
 from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT
 
@@ -106,4 +106,4 @@ def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=StudyFolder(tmp_path / "results")))
     monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
     with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
-        discard(Path("study.yaml"), changed=False)
+        list(discard(Path("study.yaml"), changed=False))

@@ -137,8 +137,10 @@ def spreads(found: Sequence[Pair]) -> tuple[float, float] | None:
 
 def seconds_of_launches(results: Results) -> float:
     """How long one more launch of each program takes, with its antagonists; controls have launches enough."""
-    ours = results.launches["lead"].isin({mix.lead for mix in results.plan.mixes})
-    launches = results.launches[(results.launches["status"] == "measured") & ours]
+    plan = results.plan
+    controls = {control.mix.identity for control in plan.controls}.difference(mix.identity for mix in plan.mixes)
+    alone = [one.id for one in plan.cohorts if one.mixes and all(mix.identity in controls for mix in one.mixes)]
+    launches = results.launches[(results.launches["status"] == "measured") & ~results.launches["cohort"].isin(alone)]
     means = launches.groupby("cohort")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))
 

@@ -30,6 +30,10 @@ int main(int argc, char **argv)
             loss = tax_share_or_exit(argv[++i]);
         } else if (strcmp(argv[i], "--sleep") == 0) {
             sleeps = 1;
+        } else if (strcmp(argv[i], "--help") == 0) {
+            puts("usage: tax [--loss N%] [--sleep]\n\nComputes in registers, or sleeps, and asks the lead `taxed` for this "
+                 "share of its rate (10%).");
+            return 0;
         } else {
             fprintf(stderr, "tax: there is no option '%s'; there are --loss N%% and --sleep\n", argv[i]);
             return 2;
