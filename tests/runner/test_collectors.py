@@ -137,16 +137,21 @@ input()
 
 
 @contextmanager
-def threads_that_sleep(number):
-    """A process whose threads are there, and sleep when they are asked to."""
-    words = [sys.executable, "-c", THREADS, str(number)]
-    process = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, bufsize=1, start_new_session=True)
+def running(program, *words):
+    """A program in Python, from when it says that it is ready."""
+    command = [sys.executable, "-c", program, *map(str, words)]
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, bufsize=1, start_new_session=True)
     try:
         assert process.stdout.readline() == "ready\n"
         yield process
     finally:
         process.kill()
         process.communicate()
+
+
+def threads_that_sleep(number):
+    """A process whose threads are there, and sleep when they are asked to."""
+    return running(THREADS, number)
 
 
 def let_them_sleep(process, number):
@@ -234,18 +239,10 @@ while True:
 """
 
 
-@contextmanager
 def counting(file, cpu):
     """A program that never rests on its CPU, and counts its work in a file."""
     file.write_bytes(bytes(8))
-    words = [sys.executable, "-c", COUNTING, str(file), str(cpu)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    return running(COUNTING, file, cpu)
 
 
 def watched(cpu, file, **processes):
