@@ -59,8 +59,11 @@ def record_or_why(file: Path) -> dict[str, Any]:
 
 
 def _digests(head: bytes) -> dict[str, str] | None:
-    """What stands in the first line; a record that was not written by a launch, such as a made up one, has none."""
-    if not head.startswith(f'{{"{DIGESTS}"'.encode()):
+    """What stands in the first line; a record that was not written by a launch, such as a made up one, has none.
+
+    The comma tells them apart, not the key: a key with a flipped bit would leave the launch without any digest.
+    """
+    if not head.endswith(b","):
         return None
     return dict(mapping_in(head.removesuffix(b",") + b"}")[DIGESTS])
 

@@ -5,6 +5,7 @@ No flip is known to the code that is tested: they are drawn over all bytes of th
 
 import os
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from castmates.results.bundle_names import FILES, RecordReader
 from castmates.results.bundles import StudyLaunches, found_launches, gather_bundle
 from castmates.results.columns.launch import LAUNCH_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
+from castmates.results.records import read_record, table_digests
 from tests.seeds import SEED
 from tests.unit.modelled.makers import project_of
 
@@ -101,6 +103,23 @@ def test_of_a_launch(study):
     told, silent = outcomes(results, paths, files, random.Random(SEED))
     assert not silent
     assert told > 0.9 * FLIPS
+
+
+def test_of_each_bit_of_the_digests(study):
+    """They guard all else: a record without any would be taken for one that never had them."""
+    results, paths = study
+    file = results.launch(paths[0]) / RECORD
+    content, state, clean = file.read_bytes(), file.stat(), table_digests(file.parent)
+    try:
+        for bit in range(8 * (content.index(b"\n") + 1)):
+            flipped = bytearray(content)
+            flipped[bit // 8] ^= 1 << bit % 8
+            write(file, bytes(flipped), state)
+            with suppress(CastmatesError):
+                read_record(file)
+                assert table_digests(file.parent) not in (None, clean)  # the table that it is of is then refused
+    finally:
+        write(file, content, state)
 
 
 def test_of_a_bundle(study):

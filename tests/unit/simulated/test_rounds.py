@@ -1,10 +1,11 @@
 """Whole launches in virtual time: whatever scripted processes do, what counts is what their scripts did."""
 
+import math
 from collections import Counter
 from itertools import groupby, pairwise
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from castmates.runner.rounds.pace import SETTLES
@@ -172,6 +173,7 @@ STEADY = {LEAD: Script(step=2 * MS, beside=0.8), BESIDE: Script(step=3 * MS, bes
     st.floats(0.3, 1.5),
     st.sampled_from([(), (split(3),)]),
 )
+@example(500_000, 234_444_724, 1.0, 0.375, (split(3),))
 def test_steady_rates_are_the_scripts_to_the_last_digit_and_every_round_counts(lead, beside, slower, worse, parts):
     scripts = {LEAD: Script(step=lead, beside=slower), BESIDE: Script(step=beside, beside=worse)}
     machine = Machine(launch_of(partitions=parts), scripts)
@@ -182,7 +184,11 @@ def test_steady_rates_are_the_scripts_to_the_last_digit_and_every_round_counts(l
             script = scripts[name]
             company = len(window.scene.active) + len(window.scene.placebos) > 1
             true = SECOND / script.step * (script.beside if company else 1.0)
-            assert window.total(name).rate == pytest.approx(true, rel=1e-5)
+            rate = window.total(name).rate
+            if name != LEAD and math.isnan(rate):  # unknown: no two steps of it ended in its slices
+                assert sum(each.seconds for each in window.all_slices) < 2 / true
+            else:
+                assert rate == pytest.approx(true, rel=1e-5)
 
 
 def test_the_same_seed_is_the_same_launch():
