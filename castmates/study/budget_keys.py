@@ -102,6 +102,11 @@ class Budget(Written):
         description="whether antagonists are also measured alone, from which their own losses follow; without these "
         "scenes the lead runs in every scene, and is never frozen between its slices",
     )
+    placebo: bool = Field(
+        default=True,
+        description="whether the lead is also measured beside a placebo, which only keeps the antagonists' CPUs busy; "
+        "without it all time goes to `alone` and the co-runs, and no loss is split into a busy neighbour's and more",
+    )
     mixes_per_launch: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
     longest_launch: float = Field(
         default=600.0,

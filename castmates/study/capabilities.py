@@ -59,6 +59,13 @@ def _alone(plan: "Plan") -> bool:
     return measures_alone(plan)
 
 
+def _placebo(plan: "Plan") -> bool:
+    """Whether a lead is measured beside a placebo for what it loses, and not only for a control."""
+    asked = {mix.identity for mix in plan.mixes}
+    cohorts = [cohort for cohort in plan.cohorts if any(mix.identity in asked for mix in cohort.mixes)]
+    return any(scene.kind == "placebo" for cohort in cohorts for scene in cohort.scenes)
+
+
 def _profiled(name: str) -> Callable[["Plan"], bool]:
     return lambda plan: any(getattr(launch.design.profiling, name, False) for launch in plan.profiles)
 
@@ -72,6 +79,7 @@ TOPDOWN_PHASES = Capability("`counters.topdown`", lambda plan: _phases(plan) and
 MONITOR = Capability("`cache.monitor`", _watched)
 RESOURCES = Capability("`counters` or `cache.monitor`", lambda plan: PROGRAMS.asked(plan) or _watched(plan))
 ALONE = Capability("`budget.antagonists_alone`", _alone)
+PLACEBO = Capability("`budget.placebo`", _placebo)
 PARTITIONS = Capability("`cache.sweeps`", lambda plan: any(mix.partitions for mix in plan.mixes))
 ADAPTIVE = Capability("`budget.adaptive`", lambda plan: bool(plan.later))
 MITIGATIONS = Capability("`mitigations`", lambda plan: bool(plan.mitigations))

@@ -180,7 +180,7 @@ def group_study(study: Study, groups: Sequence[Together], launches: int, machine
             "mixes": [ArrangedMix(lead=lead, antagonists=list(others)) for (lead, *others), _ in groups],
             "mitigations": [],
             "placement": _around_one_cache(study.placement),
-            "budget": study.budget.without_looks(launches, antagonists_alone=True),  # the losses of all
+            "budget": study.budget.without_looks(launches, antagonists_alone=True, placebo=True),  # the losses of all
             "cache": study.cache.model_copy(update={"sweeps": masks, "only": []}),
             "attribution": fields["attribution"].get_default(call_default_factory=True),
             "recommend": RecommendKeys(),

@@ -291,7 +291,17 @@ class Study(Written):
     def _with_everyones_loss(cls, budget: Budget, info: ValidationInfo) -> Budget:
         if not budget.antagonists_alone and info.data.get("mitigations"):
             raise ValueError("no 'antagonists_alone: false' beside 'mitigations': their price is what antagonists lose")
+        if not budget.placebo and info.data.get("mitigations"):
+            raise ValueError("no 'placebo: false' beside 'mitigations', whose partitions are compared with one")
         return budget
+
+    @field_validator("cache")
+    @classmethod
+    def _beside_placebos(cls, cache: CacheKeys, info: ValidationInfo) -> CacheKeys:
+        budget = info.data.get("budget")
+        if cache.sweeps and budget is not None and not budget.placebo:
+            raise ValueError("no 'cache.sweeps' beside 'placebo: false': what a smaller share costs is found with one")
+        return cache
 
     @field_validator("attribution")
     @classmethod

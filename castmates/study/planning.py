@@ -14,7 +14,7 @@ from castmates.study.model import Study
 from castmates.study.placement_keys import design
 from castmates.study.profile_launches import profile_launches
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, UNDECIDED, first_rounds
-from castmates.study.scenes import Room, cohorts, scenes_of
+from castmates.study.scenes import Room, cohorts, left_out, scenes_of
 from castmates.study.schedule import launch_seed
 from castmates.study.spec import (
     PROTOCOL,
@@ -80,6 +80,9 @@ class _Request:
         members, lead = self.members, mixes[0].lead
         names = dict.fromkeys([lead, *(name for mix in mixes for name in mix.antagonists)])
         digest = hashlib.sha256("\n".join(mix.identity for mix in mixes).encode()).hexdigest()[:8]
+        without = left_out(self.study.budget)
+        if not any(mix.identity in self.results for mix in mixes):
+            without -= {"placebo"}  # which controls are compared with
         return Cohort(
             id=f"{members[lead].workload}-{digest}",
             protocol=PROTOCOL,
@@ -89,7 +92,7 @@ class _Request:
                 members[name].model_copy(update={"role": "lead" if name == lead else "antagonist"}) for name in names
             ),
             mixes=tuple(mixes),
-            scenes=scenes_of(mixes, members, self.study.budget.antagonists_alone),
+            scenes=scenes_of(mixes, members, without),
             machine=self.machine,
         )
 

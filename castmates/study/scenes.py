@@ -1,14 +1,14 @@
 """The scenes of a cohort: the baselines once, then each mix, then each mix under its partitions."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
 from castmates.study.budget_keys import Budget
 from castmates.study.cpus import name_of
 from castmates.study.schedule import turns_of
-from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Plan, Scene, Share
+from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Plan, Scene, SceneKind, Share
 
 # How much memory it takes to empty the last-level caches of a cohort with way masks; it is in no member's need.
 
@@ -41,13 +41,21 @@ def memory_to_evict(parts: Iterable[CachePart], members: Sequence[Member]) -> in
     )
 
 
-def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member], antagonists_alone: bool = True) -> tuple[Scene, ...]:
-    """Each scene once: what several mixes have in common has one name."""
+def scenes_of(
+    mixes: Sequence[Mix], members: Mapping[str, Member], without: Collection[SceneKind] = ()
+) -> tuple[Scene, ...]:
+    """Each scene once: what several mixes have in common has one name; none of the kinds that are not asked for."""
     by_name: dict[str, Scene] = {}
     for scene in _scenes(mixes, members):
-        if antagonists_alone or scene.kind != "antagonist-alone":
+        if scene.kind not in without:
             by_name.setdefault(scene.name, scene)
     return tuple(by_name.values())
+
+
+def left_out(budget: Budget) -> frozenset[SceneKind]:
+    """Kinds of scenes that the study does not ask for."""
+    asked: dict[SceneKind, bool] = {"antagonist-alone": budget.antagonists_alone, "placebo": budget.placebo}
+    return frozenset(kind for kind, wanted in asked.items() if not wanted)
 
 
 def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Scene]:
@@ -193,7 +201,7 @@ def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budg
 def _seconds(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
     """What a launch is expected to take, no window stretched and no round repeated."""
     started = _members_of(mixes, members)
-    scenes = scenes_of(mixes, members, budget.antagonists_alone)
+    scenes = scenes_of(mixes, members, left_out(budget))
     return launch_guess(started) + rounds * round_guess(scenes, started, budget.window)
 
 

@@ -127,7 +127,7 @@ def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], launche
         kinds=list(kinds),
     )
     fresh = _fresh(study, name, [mix], launches, title)
-    budget = fresh.budget.model_copy(update={"antagonists_alone": True})  # what the others pay is wanted too
+    budget = fresh.budget.model_copy(update={"antagonists_alone": True, "placebo": True})  # whose loss, and why
     return fresh.model_copy(update={"mitigations": [rule], "budget": budget})
 
 

@@ -85,13 +85,31 @@ def test_scenes_hold_each_baseline_once():
         "antagonist-alone:a@1",
         "antagonist-alone:b@1",
     ]
-    assert [scene.name for scene in scenes_of(found, members, antagonists_alone=False)] == of_the_lead
+    assert [scene.name for scene in scenes_of(found, members, {"antagonist-alone"})] == of_the_lead
+    of_the_lead.remove("placebo:1")
+    assert [scene.name for scene in scenes_of(found, members, {"antagonist-alone", "placebo"})] == of_the_lead
 
 
-def test_what_antagonists_lose_is_measured_where_mitigations_need_it():
-    keys = "name: x\nbudget: {antagonists_alone: false}\nmitigations: [{lead: a, antagonists: [b]}]\n"
-    with pytest.raises(CastmatesError, match=r"line 2: .*no 'antagonists_alone: false' beside 'mitigations'"):
-        read_keys(Study, keys, "study.yaml")
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (
+            "budget: {antagonists_alone: false}\nmitigations: [{lead: a, antagonists: [b]}]\n",
+            "line 2: .*no 'antagonists_alone: false' beside 'mitigations'",
+        ),
+        (
+            "budget: {placebo: false}\nmitigations: [{lead: a, antagonists: [b]}]\n",
+            "line 2: .*no 'placebo: false' beside 'mitigations'",
+        ),
+        (
+            "budget: {placebo: false}\ncache: {sweeps: [{name: s, split: 4}]}\n",
+            "line 3: .*no 'cache.sweeps' beside 'placebo: false'",
+        ),
+    ],
+)
+def test_scenes_are_measured_where_something_is_compared_with_them(keys, said):
+    with pytest.raises(CastmatesError, match=said):
+        read_keys(Study, f"name: x\n{keys}", "study.yaml")
 
 
 def gather(own=None, **files):

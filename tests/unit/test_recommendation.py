@@ -217,7 +217,7 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
 
 def without_antagonists_alone(launch):
     members = {member.name: member for member in launch.cohort.members}
-    scenes = scenes_of(launch.cohort.mixes, members, antagonists_alone=False)
+    scenes = scenes_of(launch.cohort.mixes, members, {"antagonist-alone"})
     assert {launch.cohort.lead.name} == {scene.active[0] for scene in scenes}
     return launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"scenes": scenes})})
 

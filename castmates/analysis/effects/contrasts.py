@@ -133,9 +133,9 @@ def _baselines(
         if has_share(partition, mix.lead):
             baselines.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
         baselines.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
+    baselines += [(member, "antagonist", "alone", f"antagonist-alone:{member}") for member in mix.antagonists]
     measured = {scene.name for scene in cohort.scenes}
-    alone = [(member, "antagonist", "alone", f"antagonist-alone:{member}") for member in mix.antagonists]
-    return baselines + [each for each in alone if each[-1] in measured]
+    return [each for each in baselines if each[-1] in measured]
 
 
 def _again(plan: Plan, cohorts: Iterable[Cohort]) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from castmates.report.text import attribution
 from castmates.report.text.attribution import Row
 from castmates.report.text.words import Quantity, counted, number, units
 
-FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190}
+FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190, "needs": "PLACEBO"}
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
 WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
 LETTERS = 32  # of a line of a pair's name

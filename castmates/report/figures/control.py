@@ -40,7 +40,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     of = units(results.controls.loc[results.controls["control"] != "positive", "launches"])
     return (
-        "The same lead measured twice: its rate alone over its rate alone again; of the negative control beside an "
+        "The same lead measured twice: its rate alone over its rate alone again; of the negative control beside a "
         "placebo over beside an antagonist that cannot disturb it. Each interval should hold one and lie inside the "
         f"margin. Bars: 95 % t intervals between launches ({of}). "
     )

@@ -55,9 +55,10 @@ def _effects(results: Results) -> pd.DataFrame:
 
 def caption(results: Results) -> str:
     effects = results.lead_effects("alone")
+    placebo = " or beside a placebo" if len(results.lead_effects("placebo")) else ""
     return (
-        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone or "
-        "beside a placebo, with 95 % t intervals between launches "
+        f"What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone{placebo}, with "
+        "95 % t intervals between launches "
         f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )
 

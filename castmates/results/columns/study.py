@@ -110,6 +110,7 @@ ATTRIBUTION = _effects_table(
     col("possibly_biased", bool, "a co-run at either end was rejected more often than a baseline, as in effects"),
     *usual("machine"),
     estimate="partitions.attribution:estimate_attribution",
+    asked=capabilities.PLACEBO,
 )
 
 CONTROLS = _effects_table(
