@@ -16,7 +16,7 @@ from benchmarks import page
 from benchmarks.commands import COMMANDS, Command
 from benchmarks.common import run, say, scratch
 from benchmarks.machine import ROOT
-from benchmarks.runs import FOLDER, VARIABLE, Run, code_of, keep, kept, read
+from benchmarks.runs import FOLDER, VARIABLE, Run, code_of, keep, kept, raw_of, read
 from castmates.errors import CastmatesError
 
 APART = timedelta(hours=1)  # between the beginnings of two repetitions
@@ -108,7 +108,7 @@ def started(command: Command) -> Run:
             raise
         if process.returncode != 0 or not file.exists():
             raise CastmatesError(f"'{command.line}' failed with status {process.returncode} (see above).")
-        return read(file).model_copy(update={"code": code})
+        return read(file).model_copy(update={"code": code, "raw": raw_of(file)})
 
 
 if __name__ == "__main__":

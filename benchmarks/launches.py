@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from benchmarks import runs
 from benchmarks.common import ROOT, build_environments, say
 from benchmarks.precision import Floats
 from castmates import project
@@ -118,6 +119,13 @@ def measure_by(tree: Path, path: str, place: Path) -> tuple[dict[str, Any], floa
         raise CastmatesError(f"launch {path} failed: {record['reason']}")
     say(f"launch {path}: {record['windows']} windows, {record['windows_rejected']} rejected, {seconds:.1f} s")
     return record, seconds, "Waiting for the machine" in done.stdout
+
+
+def keep_raw(measured: Sequence[Measured]) -> None:
+    """Keep all windows and slices beside the run, where one is kept: whoever doubts a number computes it again."""
+    if file := os.environ.get(runs.VARIABLE):
+        tables = {name: pd.concat([getattr(one, name) for one in measured], ignore_index=True) for name in runs.RAW}
+        runs.write_raw(Path(file), tables)
 
 
 def environment_of(tree: Path) -> dict[str, str]:

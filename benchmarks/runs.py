@@ -2,11 +2,12 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.machine import CODE, ROOT, RUNS
 from benchmarks.verdicts import Finding
@@ -36,6 +37,9 @@ class Run(BaseModel):
     section: tuple[str, ...]  # Markdown, by line
     code: str = ""  # digest of what was run
     afterwards: bool = False  # measured before the report: load and steal are of another time
+    raw: Mapping[str, bytes] = Field(
+        default={}, exclude=True
+    )  # by its name, tables from which all of it can be computed
 
     def head(self) -> str:
         """Command, time, commit, machine, and what else ran."""
@@ -79,10 +83,32 @@ def write(run: Run, file: Path) -> None:
     replace_text(file, run.model_dump_json(indent=1) + "\n")
 
 
+RAW = ("windows", "slices")  # of launches
+
+
+def raw_file(file: Path, table: str) -> Path:
+    """Where a raw table lies beside the run."""
+    return file.with_suffix(f".{table}.parquet")
+
+
+def write_raw(file: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write raw tables beside the run that is about to be written."""
+    for name, table in tables.items():
+        table.to_parquet(raw_file(file, name), compression="zstd", index=False)
+
+
+def raw_of(file: Path) -> dict[str, bytes]:
+    """The raw tables that lie beside a run."""
+    return {name: raw_file(file, name).read_bytes() for name in RAW if raw_file(file, name).exists()}
+
+
 def keep(run: Run, name: str, folder: Path = FOLDER) -> None:
     """Add a run to those that are kept of a command."""
     make_folder(folder / name)
-    write(run, folder / name / f"{run.begun:%Y-%m-%dT%H%M%S}.json")
+    file = folder / name / f"{run.begun:%Y-%m-%dT%H%M%S}.json"
+    for table, content in run.raw.items():
+        raw_file(file, table).write_bytes(content)
+    write(run, file)
 
 
 def kept(name: str, folder: Path = FOLDER) -> list[Run]:

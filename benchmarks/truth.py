@@ -65,6 +65,7 @@ def main() -> None:
                 cycles.append(_usual_cycle(plan.launches[0].cohort, random.Random(f"{given.seed}/{number}")))
             if number + 1 == given.most:
                 break
+        launches.keep_raw(measured)
         tell(report, given, plan, measured)
         if given.usual:
             _compare(report, plan, measured, np.array(cycles))
@@ -160,6 +161,7 @@ class Found:
 
     known: float  # per cent
     bias: Mean  # points
+    per_cpu: Mean  # the same of the work for each second of CPU: what others took of the lead's CPU is not in it
     covered: int
     studies: int
 
@@ -167,6 +169,7 @@ class Found:
 def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute: bool) -> list[Found]:
     """By known loss. Where the neighbour takes something of its own (not `absolute`), its loss at 0 is taken away."""
     table, _ = launches.losses(plan, measured)
+    per_cpu, _ = launches.losses(plan, [replace(one, windows=_per_cpu(one.windows)) for one in measured])
     if len(table) < verdicts.FEWEST:
         raise CastmatesError(
             f"only {len(table)} of {len(measured)} launches have windows of every mix: give more --minutes, or a "
@@ -182,13 +185,18 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
     ]
     result = []
     for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
-        own = table[:, column] if absolute else table[:, column] - table[:, 0]
-        bias = points(mean_of(own))
+        means = [points(mean_of(of[:, column] - (0 if absolute else of[:, 0]))) for of in (table, per_cpu)]
+        bias, of_cpu = (replace(mean, value=mean.value - 100 * loss) for mean in means)
         ends = [(float(one["loss_low"][mix.name]), float(one["loss_high"][mix.name])) for one in studies]
         known = [(low, high) for low, high in ends if math.isfinite(high - low)]
         covered = sum(low <= 100 * loss <= high for low, high in known)
-        result.append(Found(100 * loss, replace(bias, value=bias.value - 100 * loss), covered, len(known)))
+        result.append(Found(100 * loss, bias, of_cpu, covered, len(known)))
     return result
+
+
+def _per_cpu(windows: pd.DataFrame) -> pd.DataFrame:
+    """With the rate for each second of the lead's CPU."""
+    return windows.assign(rate=windows["rate"] * windows["open_s"] / windows["cpu_s"])
 
 
 def _usual_cycle(cohort: Cohort, order: random.Random) -> list[float]:
@@ -235,10 +243,12 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     rows = []
     for one in results:
         kept = f"{one.covered} of {one.studies}" if absolute else "–"
-        rows.append([f"{one.known:g} %", f"{one.bias.value:+.2f} ± {one.bias.half_width:.2f}", kept])
+        less = [f"{mean.value:+.2f} ± {mean.half_width:.2f}" for mean in (one.bias, one.per_cpu)]
+        rows.append([f"{one.known:g} %", *less, kept])
         if absolute or one.known:
             report.found(verdicts.of_mean(f"{where}: bias at {one.known:g} %", one.bias, "points", "launches", BIAS))
-    report.table(["known loss", "found less known, points", "studies whose interval has it"], rows)
+    header = ["known loss", "found less known, points", "the same for each second of CPU"]
+    report.table([*header, "studies whose interval has it"], rows)
     report.items(launches.doubts(measured))
     if absolute:
         report.found(_coverage(where, sum(one.covered for one in results), sum(one.studies for one in results)))
