@@ -3,6 +3,7 @@
 import re
 from datetime import datetime, timedelta, timezone
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -229,6 +230,22 @@ def test_what_is_kept_of_a_sweep_gives_its_losses_again(folder):
     columns = ["slowdown", "slowdown_low", "slowdown_high"]
     found = estimate_effects(plan, windows, margin)[columns].to_numpy()
     assert found == pytest.approx(kept[columns].to_numpy(), rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("file", sorted(runs.FOLDER.glob("truth-*/*.windows.parquet")), ids=lambda file: file.name[:17])
+def test_the_raw_windows_of_known_losses_give_their_biases_again(file):
+    """By plain sums, and none of our estimators."""
+    run, windows = runs.read(file.with_name(file.name.replace("windows.parquet", "json"))), pd.read_parquet(file)
+    lead = windows[(windows["role"] == "lead") & windows["valid"] & windows["rate"].gt(0)]
+    lead = lead.assign(scene=lead["scene"].replace("alone-again", "alone"), log=np.log(lead["rate"]) * lead["open_s"])
+    sums = lead.groupby(["launch", "round", "scene"], observed=True)[["log", "open_s"]].sum()
+    logs = (sums["log"] / sums["open_s"]).unstack("scene")
+    coruns = logs.filter(like="corun:")
+    losses = coruns.rsub(logs["alone"], axis=0).groupby("launch").mean().dropna()
+    found = 100 * -np.expm1(-losses.mean())
+    known = found.index.str.extract(r"-([\d.]+)$")[0].astype(float).to_numpy()
+    biases = {one.what.rpartition(" at ")[2]: one.value for one in run.findings if ": bias at " in one.what}
+    assert biases == pytest.approx({f"{loss:g} %": value - loss for loss, value in zip(known, found, strict=True)})
 
 
 def test_what_is_no_sweep_is_not_kept(tmp_path):
