@@ -57,7 +57,7 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
 test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
-test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (an hour)
+test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(REQUIRED) python -m tests.tiers all
 
 test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)
@@ -67,7 +67,7 @@ test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
 
-mutants: $(VENV)/dev.stamp ## 300 small faults in all rooms: fails where the pure tests notice one no longer (25 minutes)
+mutants: $(VENV)/dev.stamp ## 300 small faults in all rooms: fails if the pure tests miss one that they found before (25 minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/mutation/environment.lock
 	@python -m tests.mutation run --output .cache/mutation/after.json --mutants tests/mutation/before.json \
 	  && python -m tests.mutation compare tests/mutation/before.json .cache/mutation/after.json
@@ -118,7 +118,7 @@ format: $(VENV)/dev.stamp ## format the code
 schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 	castmates internals schemas
 
-lock: $(VENV)/run.stamp ## resolve all dependencies anew
+lock: $(VENV)/run.stamp ## resolve all dependencies again
 	scripts/lock.sh
 
 wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty environment and measure with it (1 minute)

@@ -11,7 +11,6 @@ import math
 import os
 import random
 import signal
-import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from scipy import stats
 from benchmarks import launches, usual, verdicts
 from benchmarks.common import ROOT, Report, TimeBox, arguments_of, compiled, run, scratch
 from benchmarks.precision import Floats, Mean, equivalence, mean_of, minus, points
+from benchmarks.truth_job import PAGE
 from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.study.spec import Cohort, Plan
@@ -33,7 +33,6 @@ from castmates.trials.known_losses import asking, losses, name, study_file
 from castmates.workloads.native import build
 
 LEAD = "known-lead"
-PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/tax.h
 LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
 KINDS = ("sleeper", "spin", "compute", "stream")
 NATIVE = {"compute": "compute", "tree": "tree --bytes 32M", "chase": "chase --bytes 8M --huge"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from castmates.workloads.heartbeat import Writer
 
 FRESH_NS = 4_000_000
-PAGE = struct.Struct("QdQQQ")  # castmates/workloads/native/tax.h
+PAGE = struct.Struct("QdQQQ")  # struct tax_page of castmates/workloads/native/tax.h
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import stat
 import time
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,32 @@ def read_process(pid: int) -> Process | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return Process(own, int(f[1]), int(f[2]), int(f[3]), f[0].decode(), int(f[17]), int(f[19]))
+
+
+def living(pid: int) -> list[bytes] | None:
+    """Read a process's stat line, from the state on; None where it and all its threads have ended."""
+    try:
+        fields = parse_stat(stat_line(pid))[1]
+    except OSError:
+        return None
+    return None if fields[0] in b"ZX" and int(fields[17]) <= 1 else fields
+
+
+def tree_of(leader: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield a process and its descendants, each with its threads; what has ended or is hidden is left out."""
+    queue = [leader]
+    while queue:
+        pid = queue.pop()
+        try:
+            threads = numbers_in(f"/proc/{pid}/task")
+        except OSError:
+            continue
+        yield pid, threads
+        for tid in threads:
+            try:
+                queue += children_of(pid, tid)
+            except OSError:
+                continue
 
 
 def read_table() -> dict[int, Process]:
@@ -335,20 +361,12 @@ def tids_of(pid: int, addresses: Collection[int]) -> Mapping[int, int]:
 
 def _blocks(pid: int, addresses: Collection[int]) -> dict[int, bytes]:
     found = {}
-    try:
-        memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return {}
-    try:
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         for address in addresses:
-            try:
-                block = os.pread(memory, BLOCK, address)
-            except (OSError, OverflowError):
-                continue
-            if len(block) == BLOCK:
-                found[address] = block
-    finally:
-        os.close(memory)
+            with contextlib.suppress(OSError, OverflowError):
+                block = os.pread(memory.fileno(), BLOCK, address)
+                if len(block) == BLOCK:
+                    found[address] = block
     return found
 
 

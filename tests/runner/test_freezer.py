@@ -5,11 +5,14 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from castmates.counters.proc.cpu_time import spent_by
+from castmates.counters.proc.procstat import last_cpus, read_tree
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.processes import Family, is_stopped, read_process
+from castmates.linux.processes import Family, is_stopped, living, read_process, tree_of
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer, choose_freezer
 from tests.needs import lacks
 from tests.waiting import wait_for
@@ -189,6 +192,32 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0) 
     assert not is_stopped(process.pid)
     assert family.stop(5) == []
     assert is_stopped(process.pid)
+
+
+def test_a_tree_has_what_any_thread_started_and_its_dead_have_no_threads_that_live(launch):
+    code = """
+import os, subprocess, threading, time
+if os.fork() == 0:
+    os._exit(0)  # never waited for
+threading.Thread(target=subprocess.run, args=(["sh", "-c", "sleep 600 & wait"],)).start()
+time.sleep(600)
+"""
+    leader = launch(code).pid
+    wait_for(lambda: len(dict(tree_of(leader))) == 4, "all have begun")
+    tree = dict(tree_of(leader))
+    assert tree.keys() == {leader, *(child.pid for child in psutil.Process(leader).children(recursive=True))}
+    assert sorted(len(threads) for threads in tree.values()) == [1, 1, 1, 2]
+    (dead,) = (pid for pid in tree if not living(pid))
+    assert read_process(dead).state == "Z"
+    threads = {tid for pid in tree.keys() - {dead} for tid in tree[pid]}
+    assert threads == last_cpus(leader).keys() == read_tree(leader).switches.keys()
+    assert threads == spent_by(leader, waits=True).waited_ns.keys()
+    assert not [*tree_of(ended())]
+
+
+def ended() -> int:
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
 
 
 def test_choice_says_its_kind(home):

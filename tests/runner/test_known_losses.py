@@ -12,6 +12,7 @@ from statistics import median
 import psutil
 import pytest
 
+from benchmarks.truth_job import PAGE
 from castmates.files import memory_folder
 from castmates.linux.processes import cpu_ns_of_process
 from castmates.trials import known_losses
@@ -21,7 +22,6 @@ from tests.unit.test_help import ask
 from tests.waiting import PATIENCE, wait_for
 
 NOTHING_REJECTED = {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"}
-PAGE = struct.Struct("QdQQQ")  # of tax.h
 
 
 @pytest.mark.usefixtures("mark")

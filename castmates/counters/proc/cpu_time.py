@@ -11,10 +11,9 @@ from castmates.counters.proc.procstat import ENDED, UNWAITED
 from castmates.linux.host import cpu_ticks
 from castmates.linux.processes import (
     TICK_S,
-    children_of,
-    parse_stat,
-    stat_line,
-    threads_of,
+    cpu_ns_of_process,
+    living,
+    tree_of,
     waited_ns_of,
     waits_are_counted,
 )
@@ -107,23 +106,16 @@ def spent_by(leader: int, waits: bool = False) -> Spent | None:
     The clock of a process counts nanoseconds and keeps the time of threads that have ended; children that were waited
     for are in their parent's cutime and cstime. How long threads waited for a CPU adds 9 µs a thread (docs/ledger.md).
     """
-    total, queue, first = 0, [leader], 0
+    total, first = 0, 0
     waited: dict[int, int] | None = {} if waits else None
-    while queue:
-        pid = queue.pop()
-        try:
-            fields = parse_stat(stat_line(pid))[1]
-            if fields[0] in b"ZX" and int(fields[17]) <= 1:
-                continue
-            own = time.clock_gettime_ns((~pid << 3) | 2)
-        except OSError:
+    for pid, threads in tree_of(leader):
+        if (fields := living(pid)) is None or (own := cpu_ns_of_process(pid)) is None:
             continue
         first = first or time.monotonic_ns()
         total += own + round((int(fields[13]) + int(fields[14])) * TICK_S * 1e9)
-        for tid in threads_of(pid):
-            with contextlib.suppress(OSError):
-                queue += children_of(pid, tid)
-                if waited is not None:
+        if waited is not None:
+            for tid in threads:
+                with contextlib.suppress(OSError):
                     waited[tid] = waited_ns_of(pid, tid)
     return Spent(first, total, waited) if first else None
 

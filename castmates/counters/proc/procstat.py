@@ -10,12 +10,11 @@ from castmates.counters.edges import BetweenEdges
 from castmates.linux.host import swapped_pages
 from castmates.linux.kernel_files import CPU_DIR, HIGHEST, LOWEST, domains, read_int, read_text
 from castmates.linux.processes import (
-    children_of,
+    living,
     parse_stat,
-    stat_line,
     switches_of,
     thread_stat_line,
-    threads_of,
+    tree_of,
 )
 from castmates.protocols import Sample
 
@@ -79,21 +78,14 @@ class ProcStat(BetweenEdges[Edge]):
 def read_tree(leader: int) -> Tree:
     """Read a process and all its descendants; who ends meanwhile is left out."""
     tree = Tree()
-    queue = [leader]
-    while queue:
-        pid = queue.pop()
-        try:
-            fields = parse_stat(stat_line(pid))[1]
-            if fields[0] in b"ZX" and int(fields[17]) <= 1:
-                continue
-        except OSError:
+    for pid, threads in tree_of(leader):
+        if (fields := living(pid)) is None:
             continue
         tree.minor_faults += int(fields[7]) + int(fields[8])
         tree.major_faults += int(fields[9]) + int(fields[10])
-        for tid in threads_of(pid):
+        for tid in threads:
             try:
                 tree.switches[tid] = switches_of(pid, tid)
-                queue += children_of(pid, tid)
             except OSError:
                 continue
     return tree
@@ -261,16 +253,13 @@ class Places(BetweenEdges[dict[str, Threads]]):
 
 def last_cpus(leader: int) -> Threads:
     """Read where every thread of a process and of its descendants ran last; who ends meanwhile is left out."""
-    threads: Threads = {}
-    queue = [leader]
-    while queue:
-        pid = queue.pop()
-        for tid in threads_of(pid):
+    last: Threads = {}
+    for pid, threads in tree_of(leader):
+        for tid in threads:
             try:
                 fields = parse_stat(thread_stat_line(pid, tid))[1]
-                queue += children_of(pid, tid)
             except OSError:
                 continue
             if fields[0] not in (b"Z", b"X"):
-                threads[tid] = int(fields[36])
-    return threads
+                last[tid] = int(fields[36])
+    return last
