@@ -18,11 +18,12 @@ import castmates
 from benchmarks import verdicts
 from benchmarks.common import Report, arguments_of, percent, run, say
 from benchmarks.simulated_grids import DIALS, REPORTER, Grid, Mix, grid, measured
-from benchmarks.sweeps import about, of_leads
+from benchmarks.sweeps import of_leads
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.pairs import LEAD, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.errors import CastmatesError
+from castmates.report.results import Results
 from castmates.report.text.prediction import role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
@@ -124,21 +125,21 @@ def main() -> None:
     parser.add_argument("--grid", type=Path, default=GRID, help="study of a whole grid on this machine")
     options = parser.parse_args()
     report = Report("Predicted losses", "prediction")
-    folder = swept(options.grid)
+    results = swept(options.grid)
     on_modelled_machines(report, options.studies, options.seed)
-    on_this_machine(report, folder, options.designs)
-    made = about(folder, math.nan)
-    report.text(f"The grid: {made.head()}; {made.launches} launches in {made.minutes:.1f} minutes.")
+    on_this_machine(report, results.folder.path, options.designs)
+    started = sorted(results.launches["started"])
+    report.text(f"The grid's {len(started)} launches began from {started[0]} to {started[-1]}.")
     report.print()
 
 
-def swept(study: Path) -> Path:
-    """Measure what is missing of a study; return the folder of its results."""
+def swept(study: Path) -> Results:
+    """Measure what is missing of a study."""
     words = [sys.executable, "-m", "castmates", "sweep", str(study)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
     if done.returncode != 0:
         raise CastmatesError(f"castmates sweep {study} ended with {done.returncode} (see above).")
-    return castmates.load(study).folder.path
+    return castmates.load(study)
 
 
 def on_modelled_machines(report: Report, studies: int, seed: int) -> None:
