@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import perturbation
+from benchmarks import launches, perturbation
 from benchmarks.launches import Measured, control_seconds
+from benchmarks.machine import ROOT
 from castmates.runner.rounds.pace import Steps, pace_of
+from castmates.study.model import Study
+from castmates.study.reading import read_keys
 from tests.unit.windows_maker import DESIGN
 
 NS = 10**9
@@ -19,6 +22,14 @@ def slice_table(rows):
     table[["switch_ns", "close_ns"]] = (table[["switch_ns", "close_ns"]] * NS).round().astype("int64")
     table["slice"] = range(1, len(table) + 1)
     return table.assign(role=np.where(table["member"] == "lead", "lead", "antagonist"))
+
+
+def test_a_benchmarks_own_study_keeps_the_limits_of_the_one_it_is_from():
+    known = launches.study_of(ROOT / "config" / "config.yaml", 7, rounds=9)
+    again = read_keys(Study, launches.text_of(known, "chase", ["compute", "gups"]), "the text")
+    assert (again.margin, again.seed, again.budget.rounds) == (known.margin, 7, 9)
+    assert (again.leads, again.antagonists) == (["chase"], ["compute", "gups"])
+    assert (again.budget.launches, again.budget.precision) == (1, None)
 
 
 def test_controls_are_charged_from_their_switch_to_the_next_ones():
