@@ -125,7 +125,7 @@ wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty e
 	python -m hatchling build --target wheel --directory dist
 	@$(PYTEST) -q tests/workflow/test_wheel.py
 
-benchmarks: $(VENV)/dev.stamp ## run the benchmarks that were not yet run with this code, and write docs/benchmarks.md (shows the time left; ONLY="dial scale")
+benchmarks: $(VENV)/dev.stamp ## run the benchmarks that were not yet run with this code, and write docs/benchmarks.md (shows the time left; ONLY="noise scale")
 	@python -m benchmarks.all $(if $(ONLY),--only $(ONLY))
 
 clean: ## remove the environments and everything that was built (results stay)

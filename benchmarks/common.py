@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -120,20 +119,11 @@ def build_environments(cohort: Cohort) -> None:
         inputs.build(name, project.ENVIRONMENTS, cache_folder())
 
 
-@dataclass(frozen=True)
-class Span:
-    """When something was measured that is only reported now, and by which commit."""
-
-    begun: datetime
-    minutes: float
-    commit: str
-
-
 class Report:
     """A benchmark's section and key figures; the machine is watched from the making of this until it is printed."""
 
-    def __init__(self, title: str, module: str, span: Span | None = None) -> None:
-        self._title, self._span = title, span
+    def __init__(self, title: str, module: str) -> None:
+        self._title = title
         self._command = shlex.join(["python", "-m", f"benchmarks.{module}", *sys.argv[1:]])
         self._commit = machine.commit()
         self._begun, self._before = datetime.now().astimezone(), Moment.now()
@@ -161,19 +151,17 @@ class Report:
         """What there is up to now."""
         after = Moment.now()
         minutes = round((datetime.now().astimezone() - self._begun).total_seconds() / 60, 2)
-        span = self._span or Span(self._begun, minutes, self._commit.words())
         return Run(
             title=self._title,
             command=self._command,
-            begun=span.begun.replace(microsecond=0),
-            minutes=span.minutes,
-            commit=span.commit,
+            begun=self._begun.replace(microsecond=0),
+            minutes=minutes,
+            commit=self._commit.words(),
             protocol=PROTOCOL,
             machine=machine.machine(),
             cpus=os.cpu_count() or 1,
             load=(self._before.load, after.load),
             steal=self._before.stolen_until(after),
-            afterwards=self._span is not None,
             findings=tuple(self._findings),
             section=tuple(self._lines),
         )

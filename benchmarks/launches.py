@@ -55,15 +55,20 @@ def study_of(file: Path, seed: int, **budget: object) -> Study:
     return study.model_copy(update={"seed": seed, "budget": budget_now})
 
 
+def text_of(study: Study, lead: str, antagonists: Sequence[str]) -> str:
+    """The study with one cohort of this lead, which is measured in one launch."""
+    cohort = max(study.budget.mixes_per_launch, len(antagonists))
+    keys = study.as_written()
+    keys |= {"name": STUDY, "leads": [lead], "antagonists": list(antagonists), "mixes": [], "controls": None}
+    budget = keys.get("budget", {}) | {"mixes_per_launch": cohort, "launches": 1, "precision": None}
+    return yaml.safe_dump(keys | {"budget": budget}, sort_keys=False)
+
+
 def cohort_plan(study: Study, lead: str, antagonists: Sequence[str], folder: Path) -> Plan:
     """A plan of one launch: this lead with all of these mixes in one launch."""
-    cohort = max(study.budget.mixes_per_launch, len(antagonists))
-    changes = {"name": STUDY, "leads": [lead], "antagonists": list(antagonists), "mixes": [], "controls": None}
-    text = study.model_dump(mode="json", exclude_unset=True) | changes
-    text["budget"] |= {"mixes_per_launch": cohort, "launches": 1, "precision": None}
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "study.yaml"
-    file.write_text(yaml.safe_dump(text, sort_keys=False), encoding="utf-8")
+    file.write_text(text_of(study, lead, antagonists), encoding="utf-8")
     plan = project.load(file).plan()
     first = plan.launches[0]
     if len(first.cohort.mixes) != len(antagonists):

@@ -85,7 +85,6 @@ def shown(folder: Path) -> dict[str, Any]:
         "windows": sum(record["windows"] for record in records),
         "rejected": sum(record["windows_rejected"] for record in records),
         "protocols": sorted({record["spec"]["cohort"]["protocol"] for record in records}),
-        "truth": records[0].get("truth"),
     }
 
 

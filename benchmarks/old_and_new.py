@@ -1,7 +1,4 @@
-"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, on the same cohort.
-
-With --modelled a modelled machine is measured: its seconds mean nothing, but its effects are known and have to agree.
-"""
+"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, same cohort."""
 
 import argparse
 import random
@@ -15,7 +12,6 @@ from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scrat
 from benchmarks.machine import ROOT
 from benchmarks.precision import (
     DRAWS,
-    Mean,
     equivalence,
     interval,
     minus,
@@ -32,15 +28,13 @@ from castmates.errors import CastmatesError
 BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
 MARGIN = 1.0  # points within which effects agree
-MODELLED = Path("config/studies/modelled-cat-sweep.yaml")
-MODELLED_COHORT = "ranking", ["stream", "database"]
 
 
 def main() -> None:
     """Measure a launch each way until the time is over, then print the results."""
     options = _options()
     title = f"{options.lead} beside {', '.join(options.antagonists)}"
-    report = Report(f"Old against new: {title}{', modelled' if options.modelled else ''}", "old_and_new")
+    report = Report(f"Old against new: {title}", "old_and_new")
     with scratch() as folder:
         old = Tree("old", export(options.before, folder / "tree"), folder / "old")
         new = Tree("new", ROOT, folder / "new")
@@ -65,12 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of the new way, where its study leaves them to the first launches")
     parser.add_argument("--launches", type=int, default=60, help="of each way, at most")
     parser.add_argument("--before", default=BEFORE, help="commit of the old tree")
-    parser.add_argument("--modelled", action="store_true", help="on the modelled machine of an example study")
-    options = parser.parse_args()
-    if options.modelled:
-        options.study = MODELLED
-        options.lead, options.antagonists = MODELLED_COHORT
-    return options
+    return parser.parse_args()
 
 
 def _plan(old: Tree, new: Tree, options: argparse.Namespace) -> None:
@@ -122,16 +111,13 @@ def _tell(old: Shown, new: Shown, mixes: Sequence[str], options: argparse.Namesp
     if min(len(old.losses), len(new.losses)) < FEWEST_LAUNCHES:
         report.text(f"Fewer than {FEWEST_LAUNCHES} launches each way: no variance between launches, and no verdict.")
         return
-    _tell_launches(old, new, mixes, options.modelled, report)
-    if not options.modelled:
-        _tell_parts(old, new, mixes, report)
-        _tell_ratios(old, new, mixes, options.seed, report)
+    _tell_launches(old, new, mixes, report)
+    _tell_parts(old, new, mixes, report)
+    _tell_ratios(old, new, mixes, options.seed, report)
     _tell_effects(old, new, mixes, report)
-    if options.modelled:
-        _find_agreement(old, new, mixes, report)
 
 
-def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], modelled: bool, report: Report) -> None:
+def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], report: Report) -> None:
     rows = []
     for mix, name in enumerate(mixes):
         for one in (old, new):
@@ -141,9 +127,9 @@ def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], modelled: bool,
             found = [str(len(one.losses)), f"{loss.value:.2f} ± {loss.half_width:.2f}", f"{100 * spread:.2f}"]
             rows.append([name, one.name, *found, f"{needed:.0f}", f"{seconds:.1f}", f"{needed * seconds:.0f}"])
     header = ["mix", "way", "launches", "loss, points", "scatter of launches, %"]
-    target, known = percent(TARGET, 0), 6 if modelled else 8  # columns: the seconds of a modelled launch mean nothing
+    target = percent(TARGET, 0)
     header += [f"launches to ±{target}", "s a launch", f"machine-seconds to ±{target}"]
-    report.table(header[:known], [row[:known] for row in rows])
+    report.table(header, rows)
     report.text(
         "± is half of the 95 % interval over launches (Student's). Scatter is the standard deviation of the launches' "
         f"mean log ratios. Launches to ±{target} are extrapolated from it, Student's t included, never fewer than "
@@ -205,10 +191,8 @@ def _tell_effects(old: Shown, new: Shown, mixes: Sequence[str], report: Report) 
         agreed.append(test.verdict)
         joint.append(abs(difference.value) <= half)
         row = [name, f"{difference.value:+.2f} ± {half:.2f}", "yes" if joint[-1] else "no"]
-        row += [f"{test.low:+.2f} to {test.high:+.2f}", f"{test.p_value:.3g}", test.verdict]
-        rows.append(row + [_beside_truth(one, mix) for one in (old, new) if one.truth is not None])
+        rows.append([*row, f"{test.low:+.2f} to {test.high:+.2f}", f"{test.p_value:.3g}", test.verdict])
     header = ["mix", "new - old, points (joint 95 %)", "0 within", "90 %", "p (TOST)", f"within ±{MARGIN:g} point"]
-    header += [f"{one.name} - truth" for one in (old, new) if one.truth is not None]
     report.table(header, rows)
     counts = ", ".join(f"{agreed.count(word)} {word}" for word in dict.fromkeys(agreed))
     report.text(
@@ -216,27 +200,6 @@ def _tell_effects(old: Shown, new: Shown, mixes: Sequence[str], report: Report) 
         f"{len(joint)} mixes by intervals that hold all differences together 95 times in 100; as wide as they are, "
         "that is no proof that there is none."
     )
-
-
-def _find_agreement(old: Shown, new: Shown, mixes: Sequence[str], report: Report) -> None:
-    """The differences on a machine that is the same for both, with 95 % intervals: stricter than the test above."""
-    for mix, name in enumerate(mixes):
-        difference = minus(points(new.way.effect(mix)), points(old.way.effect(mix)))
-        report.found(_finding(f"{name}: new - old", difference, min(len(old.losses), len(new.losses))))
-
-
-def _finding(what: str, found: Mean, count: int) -> Finding:
-    half = found.half_width
-    return Finding(
-        what=what, value=found.value, unit="points", low=found.value - half, high=found.value + half,
-        count=count, of="launches each way", aim=Aim(least=-MARGIN, most=MARGIN),
-    )  # fmt: skip
-
-
-def _beside_truth(one: Shown, mix: int) -> str:
-    assert one.truth is not None
-    found, truth = points(one.way.effect(mix)), 100 * (1 - np.exp(-one.truth[mix]))
-    return f"{found.value - truth:+.2f} ± {found.half_width:.2f}"
 
 
 def _bracketed(value: float, low: float, high: float) -> str:

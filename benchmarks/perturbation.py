@@ -198,7 +198,7 @@ def _take_off(hardware: Hardware) -> None:
 def _watched(launch: Launch, folder: Path) -> Iterator[Stage]:
     """The whole cohort of a launch on stage, watched by all that a launch of its design collects."""
     members = launch.cohort.members
-    with cohort_on_stage(launch.cohort, folder, placebos=True) as stage:
+    with _all_on_stage(launch.cohort, folder) as stage:
         cpus = sorted({cpu for member in members for cpu in member.cpus})
         request = CacheRequest(rate=launch.design.monitor, driver=launch.design.driver, purpose="a benchmark")
         hardware = Hardware.choose(cpus, request, say, launch.design.counters)
@@ -207,10 +207,9 @@ def _watched(launch: Launch, folder: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def cohort_on_stage(cohort: Cohort, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
-    """Launch a cohort's members, with placebos on request, and hold them frozen, as a launch does."""
+def _all_on_stage(cohort: Cohort, folder: Path) -> Iterator[LiveStage]:
+    """Launch a cohort's members and placebos, and hold them frozen, as a launch does."""
     everyone = {cpu for member in cohort.members for cpu in member.cpus}
-    names = {member.name for member in cohort.members}
     try:
         with (
             machine_lock("a benchmark"),
@@ -219,8 +218,7 @@ def cohort_on_stage(cohort: Cohort, folder: Path, placebos: bool = False) -> Ite
             on_stage(cohort.lead.workload, warden) as stage,
         ):
             for start in starts.starts(cohort, folder, cache_folder()):
-                if placebos or start.name in names:
-                    stage.launch(start, stage.scratch.files)
+                stage.launch(start, stage.scratch.files)
             stage.await_ready()
             yield stage
     except WorkloadFailed as failure:

@@ -1,10 +1,12 @@
 """How far off are losses that are predicted from 40 % of a grid? On modelled machines, and on a grid measured here.
 
-The grid of this machine is measured first, whole: `castmates sweep config/studies/grid.yaml`. Parts of it are then
-hidden, and predicted from the rest.
+What is missing of the grid is measured first, by `castmates sweep`. Parts of it are then hidden, and predicted from the
+rest.
 """
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import castmates
 from benchmarks import verdicts
 from benchmarks.common import Report, arguments_of, percent, run, say
 from benchmarks.simulated_grids import DIALS, REPORTER, Grid, Mix, grid, measured
@@ -20,6 +23,7 @@ from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.pairs import LEAD, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.errors import CastmatesError
+from castmates.report.results import Results
 from castmates.report.text.prediction import role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
@@ -34,7 +38,7 @@ SHOWING = 12  # such combinations that were measured
 DIALS_HERE = ("capacity-half-llc", "bandwidth-5gbs")
 SHARE_WITH_BUBBLES = 0.5  # of a small grid: each lead beside each of them is most of it
 REPORTER_HERE = "chase-in-cache"
-COUNTED = "**{:.1f}** ({:.1f} to {:.1f})"
+GRID = Path("config/studies/grid.yaml")
 
 
 @dataclass
@@ -118,15 +122,24 @@ def main() -> None:
     parser = arguments_of(__doc__, minutes=0)
     parser.add_argument("--studies", type=int, default=100, help="modelled machines")
     parser.add_argument("--designs", type=int, default=200, help="ways to hide a part of the measured grid")
-    parser.add_argument("--grid", type=Path, default=Path("results/grid"), help="results of the measured grid")
+    parser.add_argument("--grid", type=Path, default=GRID, help="study of a whole grid on this machine")
     options = parser.parse_args()
     report = Report("Predicted losses", "prediction")
+    results = swept(options.grid)
     on_modelled_machines(report, options.studies, options.seed)
-    if options.grid.is_dir():
-        on_this_machine(report, options.grid, options.designs)
-    else:
-        report.text(f"No grid was measured here: there is no folder `{options.grid}`.")
+    on_this_machine(report, results.folder.path, options.designs)
+    started = sorted(results.launches["started"])
+    report.text(f"The grid's {len(started)} launches began from {started[0]} to {started[-1]}.")
     report.print()
+
+
+def swept(study: Path) -> Results:
+    """Measure what is missing of a study."""
+    words = [sys.executable, "-m", "castmates", "sweep", str(study)]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise CastmatesError(f"castmates sweep {study} ended with {done.returncode} (see above).")
+    return castmates.load(study)
 
 
 def on_modelled_machines(report: Report, studies: int, seed: int) -> None:

@@ -36,17 +36,12 @@ class Run(BaseModel):
     findings: tuple[Finding, ...]
     section: tuple[str, ...]  # Markdown, by line
     code: str = ""  # digest of what was run
-    afterwards: bool = False  # measured before the report: load and steal are of another time
-    raw: Mapping[str, bytes] = Field(
-        default={}, exclude=True
-    )  # by its name, tables from which all of it can be computed
+    raw: Mapping[str, bytes] = Field(default={}, exclude=True)  # tables that all of it can be computed from
 
     def head(self) -> str:
         """Command, time, commit, machine, and what else ran."""
         stolen = "not shown" if self.steal is None else f"{self.steal:.2%} of the CPUs' time"
         first = f"`{self.command}`, {self.begun:%Y-%m-%d %H:%M}, {self.commit}; {self.machine}."
-        if self.afterwards:
-            return f"{first} The launches took {self.minutes:.1f} minutes."
         return (
             f"{first} It took {self.minutes:.1f} minutes; load average {self.load[0]:.1f} before and "
             f"{self.load[1]:.1f} after, on {self.cpus} CPUs; taken by the hypervisor meanwhile: {stolen}."

@@ -56,7 +56,7 @@ class Tree:
         found = json.loads(answer.read_text())
         losses = np.array(found["losses"], dtype=float).reshape(-1, len(self.about["mixes"]))
         way = Paired(losses, np.array(found["seconds"], dtype=float))
-        return Shown(self.name, way, found, _true_losses(found["truth"], self.about))
+        return Shown(self.name, way, found)
 
     def _drive(self, order: str, file: Path) -> None:
         words = [sys.executable, "-P", str(DRIVER), order, str(self.folder), str(file)]
@@ -76,7 +76,6 @@ class Shown:
     name: str
     way: Paired
     about: Mapping[str, Any]
-    truth: Floats | None  # losses by mix, where the machine is modelled
 
     @property
     def losses(self) -> Floats:
@@ -114,11 +113,3 @@ def refuse_other_cohorts(trees: Sequence[Tree]) -> None:
         if len({json.dumps(sorted(tree.about[key])) for tree in trees}) > 1:
             both = "; ".join(f"{tree.name}: {', '.join(tree.about[key])}" for tree in trees)
             raise CastmatesError(f"the trees would measure different {key} ({both}), so that there is no comparison.")
-
-
-def _true_losses(truth: Mapping[str, Any] | None, about: Mapping[str, Any]) -> Floats | None:
-    if not truth:
-        return None
-    lead = about["members"][0]
-    rates = {scene: float(everyone[lead]["rate"]) for scene, everyone in truth.items() if lead in everyone}
-    return np.array([np.log(rates["alone"] / rates[f"corun:{mix}"]) for mix in about["mixes"]])

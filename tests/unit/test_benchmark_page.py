@@ -10,7 +10,7 @@ import pytest
 from benchmarks import all as everything
 from benchmarks import page, runs, sweeps
 from benchmarks.commands import COMMANDS, Command
-from benchmarks.common import Report, Span
+from benchmarks.common import Report
 from benchmarks.machine import ROOT, Moment, machine
 from benchmarks.runs import Run
 from benchmarks.verdicts import Aim, Finding
@@ -192,12 +192,6 @@ def test_the_head_names_command_commit_flags_load_and_what_the_hypervisor_took(t
     assert re.search(r"; load average \d+\.\d before and \d+\.\d after, on \d+ CPUs; taken by the hypervisor", head)
     written = runs.read(tmp_path / "run.json")
     assert (written.title, written.findings, written.commit[:7]) == ("A title", (finding(),), "commit ")
-
-
-def test_the_head_of_what_was_measured_before_its_report_names_that_time():
-    head = Report("A study", "studies", Span(BEGUN, 18.5, "commit abc")).run().head()
-    assert ", 2026-11-22 17:00, commit abc; " in head
-    assert head.endswith(". The launches took 18.5 minutes.")
 
 
 def test_the_machine_has_the_flags_that_matter_and_steal_is_a_share_of_all_time(tmp_path):

@@ -1,19 +1,14 @@
 """The benchmarks' own arithmetic: a wrong one would flatter us, and nobody would see it."""
 
-import random
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks import dial, job_heartbeat, kernel_peers, precision, usual
-from benchmarks.common import Report
-from benchmarks.launch_parts import Clock
+from benchmarks import precision, usual
 from benchmarks.precision import Apart, Mean, Paired
 from benchmarks.usual import rate_between
-from castmates.errors import CastmatesError
 
 TARGET = 0.01
 NS = 10**9
@@ -128,128 +123,3 @@ def test_a_choice_costs_a_run_of_the_usual_way_only_the_seconds_until_its_window
     assert run.seconds == pytest.approx((6.0, 12.5))
     assert run.inside == pytest.approx((2.0, 8.0))
     assert run.rates == pytest.approx((10.0, 10.0))
-
-
-def test_a_jobs_loss_is_found_through_stretches_that_were_struck():
-    """A true cost of 0.1 % among noise of 2 %, with one stretch in ten struck hard on either side."""
-    rng = np.random.default_rng(2)
-    losses = rng.normal(0.001, 0.02, (1000, 500))
-    losses += np.where(rng.random(losses.shape) < 0.1, rng.normal(0, 0.5, losses.shape), 0)
-    found = [job_heartbeat.trimmed(one) for one in losses]
-    inside = np.mean([abs(one.value - 0.1) < one.half_width for one in found])
-    assert 0.93 < inside < 0.97
-    assert np.mean([one.half_width for one in found]) < 1.96 * 100 * losses.std() / np.sqrt(500) / 3
-
-
-def test_a_jobs_launches_are_the_sample_and_not_their_pairs():
-    """Three launches of 1,000 pairs whose own levels differ by 0.6 %: pooled pairs would claim to know it to 0.1 %."""
-    rng = np.random.default_rng(4)
-    launches = [rng.normal(level / 100, 0.01, 1000) for level in (-0.007, 1.144, 0.824)]
-    for finding in job_heartbeat.findings("its phases marked", launches):
-        assert (finding.count, finding.of) == (3, "launches")
-        assert finding.verdict == "unresolved"
-        assert finding.high - finding.low > 2
-
-
-@pytest.mark.parametrize("cost", [0.1, 0.0])
-def test_a_cost_in_one_pair_of_ten_is_not_trimmed_away(cost):
-    rng = np.random.default_rng(3)
-    launches = rng.normal(0, 0.005, (8, 2000))
-    launches[:, :200] += rng.exponential(cost, (8, 200)) if cost else 0
-    found = job_heartbeat.findings("a heartbeat", list(launches))
-    assert [one.verdict for one in found] == ["met", "missed" if cost else "met"]
-
-
-@pytest.mark.parametrize("count", range(5))
-def test_too_few_pairs_of_a_job_are_an_error_of_one_sentence(count):
-    for mean in (job_heartbeat.trimmed, job_heartbeat.untrimmed):
-        with pytest.raises(CastmatesError, match=f"pairs of stretches: {count} in a launch, at least 5"):
-            mean(np.zeros(count))
-
-
-def latencies(ours, peer=()):
-    return {
-        ("chase", size): {"ours": np.repeat(ours, 2).tolist(), "lat_mem_rd": list(peer)}
-        for size in kernel_peers.CHASE_SIZES
-    }
-
-
-@pytest.mark.parametrize(
-    ("found", "verdicts"),
-    [
-        (latencies([1.0]), []),
-        (latencies([1.0], [1.0]), ["one run, no verdict"] * 3),
-        (latencies([1.0, 1.01, 1.0], [1.0, 1.0, 1.01]), ["met"] * 3),
-        (latencies([1.1, 1.11, 1.1], [1.0, 1.0, 1.01]), ["missed"] * 3),
-        (latencies([1.1, 0.9, 1.1], [1.0, 1.0, 1.01]), ["unresolved"] * 3),
-    ],
-)
-def test_an_aim_beside_peers_is_judged_only_where_there_is_one_and_over_rounds(found, verdicts):
-    report = Report("Peers", "kernel_peers")
-    kernel_peers.describe_latencies(report, found)
-    assert [one.verdict for one in report.run().findings if one.aim] == verdicts
-
-
-def test_bandwidths_are_compared_with_the_best_peer_there_is():
-    found = {
-        ("copy", "L1"): {"ours": [9.0, 9.1, 9.0], "copy_avx": [9.1, 9.0, 9.0], "copy_sse": [5.0] * 3},
-        ("copy", "L2"): {"ours": [8.0, 8.1, 8.0], "copy_avx": [9.0] * 3, "stress-ng stream": [20.0]},
-        ("copy", "L3"): {"ours": [8.0] * 3},
-    }
-    report = Report("Peers", "kernel_peers")
-    kernel_peers.describe_rates(report, found)
-    found_by = {one.what: one.verdict for one in report.run().findings}
-    assert found_by == {"copy in L1, of copy_avx": "met", "copy in L2, of copy_avx": "missed"}
-
-
-def dial_of(ratios):
-    return dial.Dial("chase", ["chase"], [1e9] * len(ratios), {0.4: ratios})
-
-
-@pytest.mark.parametrize(
-    ("ratios", "verdicts", "over"),
-    [
-        ([1.0, 0.995, 1.005], ["met"], ""),
-        ([1.0, 1.0, 0.9], ["unresolved"], "1 of 3, at chase at 40 % (10.0 % at worst)"),
-        ([0.9, 0.91, 0.9], ["missed"], "3 of 3, at chase at 40 % (10.0 % at worst)"),
-        ([1.0], ["one run, no verdict"], ""),
-        ([], [], ""),
-    ],
-)
-def test_a_dial_is_judged_by_its_worst_hold_over_rounds(ratios, verdicts, over):
-    assert [one.verdict for one in dial.findings([dial_of(ratios)])] == verdicts
-    assert dial.single_misses([dial_of(ratios)]) == over
-
-
-@pytest.mark.parametrize(("seconds", "kept"), [(1.0, 1), (10.0, 0)])
-def test_a_round_of_a_dial_that_outlives_its_minute_is_dropped(monkeypatch, seconds, kept):
-    now, one = [0.0], dial.Dial("chase", ["chase"])
-
-    def measure(command):
-        now[0] += seconds
-        return 1000.0 if "--rate" not in command else float(command[-1])
-
-    monkeypatch.setattr(dial.time, "monotonic", lambda: now[0])
-    dial._round(one, random.Random(1), measure)
-    assert [len(one.highest), *map(len, one.held.values())] == [kept] * (1 + len(dial.SHARES))
-    assert one.dropped == 1 - kept
-
-
-def test_the_clock_counts_what_lies_in_another_part_there_alone(monkeypatch):
-    """An outer part of 2 + 4 s, with an inner one of 3 s that is met a second time by itself."""
-    now = [0.0]
-    monkeypatch.setattr("benchmarks.launch_parts.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("benchmarks.launch_parts.time.process_time", lambda: now[0] / 10)
-    clock = Clock()
-
-    def passes(seconds):
-        now[0] += seconds
-
-    with clock.during("outer"):
-        passes(2)
-        with clock.during("inner"):
-            passes(3)
-        passes(4)
-    with clock.during("inner"):
-        passes(5)
-    assert clock.parts == {"outer": (6.0, pytest.approx(0.6)), "inner": (8.0, pytest.approx(0.8))}

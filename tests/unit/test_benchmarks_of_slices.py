@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import edges, perturbation, share
+from benchmarks import launches, perturbation
 from benchmarks.launches import Measured, control_seconds
+from benchmarks.machine import ROOT
 from castmates.runner.rounds.pace import Steps, pace_of
+from castmates.study.model import Study
+from castmates.study.reading import read_keys
 from tests.unit.windows_maker import DESIGN
 
 NS = 10**9
@@ -17,37 +20,16 @@ def slice_table(rows):
     names = ["round", "stretch", "cycle", "kind", "member", "counted", "watched", "switch_ns", "close_ns"]
     table = pd.DataFrame(rows, columns=names)
     table[["switch_ns", "close_ns"]] = (table[["switch_ns", "close_ns"]] * NS).round().astype("int64")
-    table["open_ns"] = table["switch_ns"] + NS // 100
-    table["first_ns"] = table["open_ns"] + NS // 1000
     table["slice"] = range(1, len(table) + 1)
     return table.assign(role=np.where(table["member"] == "lead", "lead", "antagonist"))
 
 
-def test_the_breakdown_of_a_launch_adds_up_to_its_time_after_the_barrier():
-    # 0.1 s slices with 0.01 s to settle, 0.02 s for the lead and 0.05 s for the other; edges of 0.02 s.
-    table = slice_table(
-        [
-            (1, 1, 1, "alone", "lead", True, False, 1.00, 1.10),
-            (1, 1, 1, "antagonist-alone", "other", True, False, 1.12, 1.22),
-            (1, 1, 2, "alone", "lead", False, False, 1.24, 1.34),
-            (1, 1, 2, "antagonist-alone", "other", False, False, 1.36, 1.46),
-            (1, 1, 3, "alone", "lead", False, True, 1.48, 1.78),
-            (1, 2, 1, "alone", "lead", True, False, 2.00, 2.10),
-            (2, 1, 1, "corun", "lead", True, False, 3.00, 3.10),
-        ]
-    )
-    beside = table[table["kind"] == "corun"].assign(member="other", role="antagonist", counted=False)
-    table = pd.concat([beside, table]).assign(reasons="")  # who does not end the slice decides nothing
-    table.loc[table["slice"] == 3, "reasons"] = "steal: 5 %"
-    after = {"rounds": 4.0, "cost windows": 0.3, "dismissal": 0.2, "clean-up": 0.1, "record": 9.0}
-    # What is left out is each slice's own: found late, it is less of those that were measured before.
-    table["steady_s"] = np.where(table["member"] == "other", 0.05, np.where(table["round"] == 2, 0.03, 0.02))
-    parts = share.breakdown(table, after)
-    assert sum(parts.values()) == pytest.approx(4.6)
-    assert (parts["counted"], parts["settle"]) == pytest.approx((2 * 0.08 + 0.07 + 0.05, 2 * 0.02 + 0.03 + 0.05))
-    assert (parts["rejected"], parts["dropped"], parts["watched"]) == pytest.approx((0.1, 0.1, 0.3))
-    assert (parts["edges"], parts["stretches"], parts["rounds"]) == pytest.approx((0.08, 0.22, 0.9))
-    assert parts["warm-up"] == pytest.approx(4.0 - 2.1)
+def test_a_benchmarks_own_study_keeps_the_limits_of_the_one_it_is_from():
+    known = launches.study_of(ROOT / "config" / "config.yaml", 7, rounds=9)
+    again = read_keys(Study, launches.text_of(known, "chase", ["compute", "gups"]), "the text")
+    assert (again.margin, again.seed, again.budget.rounds) == (known.margin, 7, 9)
+    assert (again.leads, again.antagonists) == (["chase"], ["compute", "gups"])
+    assert (again.budget.launches, again.budget.precision) == (1, None)
 
 
 def test_controls_are_charged_from_their_switch_to_the_next_ones():
@@ -63,26 +45,6 @@ def test_controls_are_charged_from_their_switch_to_the_next_ones():
     )
     measured = Measured(None, {}, None, 5.0, False, table)
     assert control_seconds(measured) == pytest.approx(0.13 + 0.10 + 0.15)
-
-
-def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
-    table = slice_table(
-        [
-            (1, 1, 1, "alone", "lead", True, False, 1.000, 1.100),
-            (1, 1, 1, "antagonist-alone", "other", True, False, 1.102, 1.200),
-            (1, 1, 2, "alone", "lead", True, True, 1.250, 1.400),
-            (1, 1, 3, "alone", "lead", True, False, 1.450, 1.500),
-            (1, 2, 1, "alone", "lead", True, False, 1.600, 1.700),
-            (1, 2, 1, "corun", "lead", True, False, 1.703, 1.800),
-        ]
-    )
-    both = pd.concat([table, table.assign(member="other", role="antagonist")])
-    assert edges.edges(both) == pytest.approx([2.0, 3.0])
-    later = table.assign(cycle=[1, 2, 2, 3, 1, 1])
-    assert edges.edges(later, between_cycles=True) == pytest.approx([2.0])
-    assert edges.first_steps(table, "lead") == pytest.approx([11.0] * 4)
-    beating = table.assign(beats=6, last_ns=table["first_ns"] + NS // 100)
-    assert edges.steps(beating, "lead") == pytest.approx([2.0] * 4)
 
 
 def test_noise_alone_is_no_perturbation_in_either_direction():

@@ -7,9 +7,6 @@ import json
 
 import pandas as pd
 
-import castmates
-from benchmarks.common import Report
-from benchmarks.studies import describe
 from tests.workflow.sweeps import Sweeps
 
 BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_launches": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
@@ -43,9 +40,6 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(tmp_path):
     assert "% fewer" in page
     assert "cells of curves are interpolated" in page
     assert "hollow with dotted bars: interpolated" in page
-    report = Report("The study", "studies")
-    describe(report, castmates.load(adaptive.results), None)
-    assert "fewer windows than the full grid" in report.run().markdown()
     assert "Look 1:" in shown
     assert "% fewer" in shown
     assert "measured mixes and partitions have their answer" in adaptive.castmates("show", "--progress")
