@@ -172,11 +172,11 @@ def over_levels(table: pd.DataFrame, levels: Mapping[str, pd.DataFrame], by: Seq
     launches = table["launches"].to_numpy(dtype=float)
     table = table.assign(over=LAUNCHES, freedom=np.where(launches < FEWEST_LAUNCHES, np.nan, launches - 1))
     for level, found in levels.items():
-        table = _over_level(table, found, level, by)
+        table = _means_of_units(table, found, level, by)
     return table
 
 
-def _over_level(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
+def _means_of_units(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
     """The mean of the units' means, with its interval, where there are several that are alike in size."""
     known = found.reindex(pd.MultiIndex.from_frame(table[list(by)])).reset_index(drop=True)
     several = (known[level] > 1).to_numpy(dtype=bool) & (table["over"] == LAUNCHES).to_numpy(dtype=bool)

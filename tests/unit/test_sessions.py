@@ -106,6 +106,19 @@ def test_three_sessions_are_the_units_and_differ_as_by_an_analysis_of_variance()
     assert [row["hour_low"], row["hour_high"]] == pytest.approx(ends)
 
 
+def test_whether_a_loss_still_grows_is_over_sessions_as_the_loss_is():
+    windows = written(PLAN, lambda launch, _, scene, __: math.exp(-VALUES[launch.number - 1] * ("corun" in scene)))
+    times = np.array([BEGIN + hour * HOUR + at for hour in (0, 5, 24) for at in (0, 300)])
+    windows["started"] = times[windows["launch"] - 1]
+    windows["later"] = windows["rate"]  # so that it is as large as the loss
+    row = estimate_effects(PLAN, windows, 0.02).query("role == 'lead' and baseline == 'alone'").iloc[0]
+    assert row["over"] == SESSIONS
+    assert [row[f"growth_{end}"] for end in ("low", "high")] == pytest.approx(
+        [100 * (row[f"slowdown_{end}"] - 1) for end in ("low", "high")]
+    )
+    assert not row["still_growing"]  # for certain: two degrees of freedom are left
+
+
 def test_two_sessions_are_covered_by_launches_inside_them_and_say_nothing_of_another_hour():
     row = effects([BEGIN + hour * HOUR + at for hour in (0, 5) for at in (0, 300, 600)])
     assert (row["sessions"], row["over"], row["freedom"]) == (2, these(SESSIONS), 4)
