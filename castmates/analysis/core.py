@@ -76,6 +76,12 @@ def times_of(windows: pd.DataFrame) -> pd.Series:
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
 
 
+def seconds(times: pd.Series) -> pd.Series:
+    """Times as records have them, in seconds since 1970; NaN where one is not known."""
+    known = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
+    return (known - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+
+
 def sessions(times: pd.Series) -> pd.Series:
     """The number of the session of each of these times, from 0; those that are not known are of the first one."""
     ordered = times.sort_values(kind="stable")

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
-
-from castmates.analysis.core import sessions
+from castmates.analysis.core import seconds, sessions
 from castmates.analysis.effects.effects import LEVEL, by_session
 from castmates.analysis.effects.pooling import without_hosts
 from castmates.english import counted, duration, number, rounded
@@ -51,8 +49,7 @@ def _rows(results: Results) -> Iterator[Row]:
 def _within_one(results: Results) -> Iterator[str]:
     """How long the only session took; nothing where there were several, or it is not known."""
     measured = results.launches[results.launches["status"] == "measured"]
-    times = pd.to_datetime(measured["started"], utc=True, errors="coerce", format="ISO8601")
-    begin = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    begin = seconds(measured["started"])
     if begin.isna().any() or sessions(begin).nunique() != 1:
         return
     took = float((begin + measured["total_seconds"].fillna(0.0)).max() - begin.min())
