@@ -1,6 +1,7 @@
 """Sessions: which launches are of one, whether they differ, what another hour would show, and how that is spread."""
 
 import math
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,6 +15,8 @@ from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.report.answer.hours import hours
 from castmates.report.answer.pairs import pairs
+from castmates.report.figures import heatmap
+from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results
 from castmates.results.columns.study import CONTROLS, frame
 from castmates.results.columns.study import LAUNCHES as COLUMNS_OF_LAUNCHES
@@ -214,6 +217,22 @@ def test_the_first_screen_says_within_what_time_it_was_measured_or_what_each_ses
             "eight sessions": said([2 * hour * number for number in range(8)]),
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("hours_of_launches", "words"),
+    [
+        ([0.0, 0.1, 0.2, 0.3], "between launches"),
+        ([0.0, 0.1, 4.0, 4.1], "between launches of these sessions"),
+        ([0.0, 4.0, 9.0, 14.0], "between sessions"),
+    ],
+)
+def test_captions_and_tables_say_what_the_intervals_of_effects_are_between(hours_of_launches, words):
+    found = results([HOUR * each for each in hours_of_launches])
+    figure, _ = heatmap.draw(found)
+    key = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    for text in (key, heatmap.caption(found), paper_tables(found)["effects.tex"]):
+        assert re.findall(r"between launches(?: of these sessions)?|between sessions", text) == [words]
 
 
 def test_nothing_is_said_of_hours_where_a_model_was_played_or_the_hours_are_not_known():
