@@ -174,13 +174,14 @@ def test_alike_sessions_are_rarely_called_different():
     assert (table["sessions_p"] < 0.05).mean() == pytest.approx(0.05, abs=ERROR)
 
 
-def results(times):
-    """Results of a lead beside stream and of one beside chase, measured then."""
+def results(times, trend=None):
+    """Results of a lead beside stream and beside chase, measured then; losses differ by session, or by a trend."""
     mixes = [mix("lead@0", "stream@1"), mix("lead@0", "chase@1")]
     study = plan([cohort("c", *mixes)], len(times))
     dice = np.random.default_rng(1)
     sessions = np.asarray(times) // (2 * HOUR)
-    losses = {name: dice.normal(0.1, 0.002, len(times)) + 0.01 * (sessions % 3) for name in ("stream", "chase")}
+    extra = 0.01 * (sessions % 3) if trend is None else trend * np.arange(len(times))
+    losses = {name: dice.normal(0.1, 0.002, len(times)) + extra for name in ("stream", "chase")}
 
     def rate(launch, _, scene, name):
         beside = scene.removeprefix("corun:lead+")
@@ -217,6 +218,19 @@ def test_the_first_screen_says_within_what_time_it_was_measured_or_what_each_ses
             "eight sessions": said([2 * hour * number for number in range(8)]),
         },
     )
+
+
+@pytest.mark.parametrize("apart", [60.0, 2 * HOUR])
+@pytest.mark.parametrize(("slope", "proven"), [(0.01, True), (-0.01, True), (0.0, False)])
+def test_a_drift_over_time_is_said_where_it_is_proven(apart, slope, proven):
+    found = results([apart * number for number in range(6)], trend=slope)
+    p = found.lead_effects("alone").set_index("mix")["drift_p_holm"]
+    assert set(p < 0.05) == {proven}
+    told = [sentence for sentence in hours(found, pairs(found)) if "drift" in sentence]
+    if proven:
+        (sentence,) = told
+        assert sentence.count("lead beside") == 2
+    assert bool(told) == proven
 
 
 @pytest.mark.parametrize(
