@@ -76,6 +76,12 @@ def times_of(windows: pd.DataFrame) -> pd.Series:
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
 
 
+def seconds(times: pd.Series) -> pd.Series:
+    """Times as records have them, in seconds since 1970; NaN where one is not known."""
+    known = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
+    return (known - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+
+
 def sessions(times: pd.Series) -> pd.Series:
     """The number of the session of each of these times, from 0; those that are not known are of the first one."""
     ordered = times.sort_values(kind="stable")
@@ -172,11 +178,11 @@ def over_levels(table: pd.DataFrame, levels: Mapping[str, pd.DataFrame], by: Seq
     launches = table["launches"].to_numpy(dtype=float)
     table = table.assign(over=LAUNCHES, freedom=np.where(launches < FEWEST_LAUNCHES, np.nan, launches - 1))
     for level, found in levels.items():
-        table = _over_level(table, found, level, by)
+        table = _means_of_units(table, found, level, by)
     return table
 
 
-def _over_level(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
+def _means_of_units(table: pd.DataFrame, found: pd.DataFrame, level: str, by: Sequence[str]) -> pd.DataFrame:
     """The mean of the units' means, with its interval, where there are several that are alike in size."""
     known = found.reindex(pd.MultiIndex.from_frame(table[list(by)])).reset_index(drop=True)
     several = (known[level] > 1).to_numpy(dtype=bool) & (table["over"] == LAUNCHES).to_numpy(dtype=bool)

@@ -156,8 +156,8 @@ def sweep(
     options = [*loudness(quiet, verbose), *context.meta.get("snakemake", [])]
     if (confirm or replay) and (dry_run or again or retry):
         raise CastmatesError("--confirm and --replay measure studies of their own: not with -n, --retry or another.")
-    if sessions and (confirm or replay or dry_run or again or retry):
-        raise CastmatesError("--sessions only measures what is missing: not with -n, --retry, --confirm or another.")
+    if sessions and (confirm or replay or again or retry):
+        raise CastmatesError("--sessions only measures what is missing: not with --retry, --confirm or another.")
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
     if confirm:
@@ -166,6 +166,7 @@ def sweep(
         wish = Replaying(lead, launches, name, margin_of(margin), only_write, form == "json")
         replay_published(study, wish, cores, options)
     elif sessions:
+        options += ["--dry-run"] if dry_run else []
         spread_launches(study, (sessions, over, due), launches, cores, options)
     else:
         if retry:
@@ -195,22 +196,27 @@ def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dr
 
 # `castmates sweep --sessions`: the launches are spread over hours.
 
+DRY = frozenset(("-n", "--dry-run", "--dryrun"))  # Snakemake's words for it, which may stand behind --
+
 
 def spread_launches(
     study: Path, wish: tuple[int, str, bool], launches: int | None, cores: str, options: Sequence[str]
 ) -> None:
     """Measure the sessions as they are due; the same command goes on after an interruption."""
+    from dataclasses import replace
+
     from castmates.pipeline.sessions import Clock, Wish, spread
     from castmates.pipeline.snakemake import refuse_nothing, sweep
     from castmates.project import load
 
-    say = partial(typer.echo, err=True)
+    say, dry = partial(typer.echo, err=True), not DRY.isdisjoint(options)
 
     def measure(targets: Sequence[str], is_last: bool) -> None:
         sweep(study, cores, say, launches, options, shows_result=is_last, targets=targets)
-        refuse_nothing(load(study, launches))
+        if not dry:
+            refuse_nothing(load(study, launches))
 
-    spread(study, Wish.of(*wish), launches, measure, say, Clock())
+    spread(study, replace(Wish.of(*wish), dry=dry), launches, measure, say, Clock())
 
 
 # `castmates sweep --confirm`: fresh launches for advised partitions.

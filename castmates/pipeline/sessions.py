@@ -52,6 +52,7 @@ class Wish:
     sessions: int
     over: timedelta  # from the begin of the first session to that of the last one
     due: bool = False  # measure what is due now, and end
+    dry: bool = False  # show what the next session would measure, without waiting for it, and end
 
     @classmethod
     def of(cls, sessions: int, over: str, due: bool) -> "Wish":
@@ -136,18 +137,22 @@ def spread(study_file: Path, wish: Wish, launches: int | None, measure: Measure,
         begin = max(begun.begin_of(session), apart) if missing else now
         if begin > now:
             words = f"session {session} of {wish.sessions} begins at {_clock_time(begin, now)}"
-            say(f"{words}." if wish.due else f"{words}; Ctrl-C is safe")
+            say(f"{words}." if wish.due or wish.dry else f"{words}; Ctrl-C is safe")
             if wish.due:
                 return
-            clock.wait(begin)
+            if not wish.dry:
+                clock.wait(begin)
         if wish.due and (running := running_sweep(folder)):
             say(f"a sweep of {name} is running (process {running.process}): nothing is begun beside it.")
             return
-        begun.write(folder)
+        if not wish.dry:
+            begun.write(folder)
         say(f"session {session} of {wish.sessions}")
         is_last = session == wish.sessions
         wanted = [] if is_last else [str(folder.record_file(launch)) for launch in _until(plan, wish, session)]
         measure(wanted, is_last)
+        if wish.dry:
+            return
         if not is_last and frozenset(folder.measured_paths()) == measured:
             raise CastmatesError(f"session {session} of {name} measured nothing; the messages above may say why.")
         if is_last:

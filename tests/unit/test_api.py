@@ -92,7 +92,7 @@ def test_every_column_is_explained_and_declared_once(table):
 
 def test_columns_are_explained():
     shown = Results.columns("effects").set_index("column")["meaning"]
-    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over launches"
+    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over what `over` names"
     assert shown["loss_low"] == "lower end of the interval of loss_pct"
     assert shown["platform"] == USUAL["platform"].meaning
     with pytest.raises(CastmatesError, match="there is no table 'effect'; there are: "):

@@ -61,6 +61,10 @@ def test_what_is_lost_alike_or_by_the_baseline_is_no_flag(lost):
     assert flagged(latencies(OF, windows(lost), []), "kind") <= {"placebo"} - set(lost)
 
 
+def test_a_scene_alone_is_never_rejected_more_often_than_itself():
+    assert not flagged(latencies(OF, windows({"alone": 16}), []), "kind")
+
+
 def test_the_flag_of_one_platform_is_not_that_of_another():
     both = pd.concat([windows({f"corun:{BIASED}": 8}), windows({}, platform="modelled")])
     for table in (system_metrics(OF, both), latencies(OF, both, [])):

@@ -4,21 +4,28 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from castmates.analysis.comparison.comparison import compare
+from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.comparison.replay import replayed
+from castmates.analysis.core import SESSIONS
+from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.statistics.intervals import holm
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.report.comparison.replay import (
+    contradictions,
     control_notes,
     headline,
     machine_sentences,
@@ -35,7 +42,7 @@ from castmates.results.published import find_published, read_published
 from tests.unit import study_folder
 from tests.unit.snapshots import assert_as_before
 from tests.unit.test_comparison import LOSSES_A, side
-from tests.unit.windows_maker import written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = {
@@ -137,11 +144,11 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
 @pytest.mark.landing
 def test_a_launch_is_its_cohort_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
     publish(Path("crate"))
-    for cohort in project.cohorts:
-        study, plan = again(f"crate/launches/{cohort.id}/1", "--launches", "4")
-        assert study.study.name == f"small-replay-{cohort.id.rpartition('-')[2]}"
-        assert {mix.name for mix in plan.mixes} == {mix.name for mix in cohort.mixes}
-        tried = {each.name for mix in cohort.mixes for each in mix.partitions}
+    for one in project.cohorts:
+        study, plan = again(f"crate/launches/{one.id}/1", "--launches", "4")
+        assert study.study.name == f"small-replay-{one.id.rpartition('-')[2]}"
+        assert {mix.name for mix in plan.mixes} == {mix.name for mix in one.mixes}
+        tried = {each.name for mix in one.mixes for each in mix.partitions}
         assert {each.name for mix in plan.mixes for each in mix.partitions} == tried
         assert {launch.design.rounds for launch in plan.launches} == {2}
         assert {launch.number for launch in plan.launches} == {1, 2, 3, 4}
@@ -256,6 +263,30 @@ def test_the_words_name_what_differs_and_a_published_number_that_its_windows_do_
     assert any("The published table has a loss of 50.0 % for chase in chase+stream" in each for each in words)
     assert "Published: small (a/crate): " in "\n".join(words)
     assert replay_of(there, here, 0.9).status == 0, "within 90 % even that agrees"
+
+
+def test_a_published_number_over_sessions_is_checked_as_the_mean_of_the_means_of_its_sessions(tmp_path):
+    sizes, hours = (4, 2, 2), (0, 5, 24)
+    study = plan([cohort("c", mix("lead@0", "stream@1"))], sum(sizes))
+    times = [hour * 3600.0 + 60 * number for size, hour in zip(sizes, hours, strict=True) for number in range(size)]
+    logs = np.array([0.10, 0.11, 0.09, 0.10, 0.20, 0.21, 0.30, 0.31])
+    windows = written(study, lambda launch, _, scene, __: math.exp(-logs[launch.number - 1] * ("corun" in scene)))
+    windows["started"] = 1.76e9 + np.array(times)[windows["launch"] - 1]
+    there = read_measured(study_folder.write(tmp_path / "there", study, windows))
+    began = [datetime.fromtimestamp(1.76e9 + time, UTC).isoformat(timespec="seconds") for time in times]
+    there = replace(there, records=tuple({**one, "started": at} for one, at in zip(there.records, began, strict=True)))
+    effects = estimate_effects(study, windows, 0.02)
+    assert set(effects.loc[effects["role"] == "lead", "over"]) == {SESSIONS}
+    side = Side(there.plan, there.windows)
+    check = partial(contradictions, there, compare(side, side, 0.05))
+    assert check(effects) == []
+
+    wrong = effects.assign(slowdown=effects["slowdown"].mask(effects["baseline"] == "placebo", math.exp(logs.mean())))
+    (found,) = check(wrong)
+    means = np.mean([part.mean() for part in np.split(logs, np.cumsum(sizes)[:-1])])
+    assert (found.baseline, found.windows) == ("placebo", pytest.approx(math.exp(means)))
+    # Of a part of the study's launches others may be sessions.
+    assert check(wrong.assign(sessions=2)) == []
 
 
 def test_machines_of_one_class_and_of_another():

@@ -1,6 +1,7 @@
 """Sessions: which launches are of one, whether they differ, what another hour would show, and how that is spread."""
 
 import math
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,6 +15,8 @@ from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.report.answer.hours import hours
 from castmates.report.answer.pairs import pairs
+from castmates.report.figures import heatmap
+from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results
 from castmates.results.columns.study import CONTROLS, frame
 from castmates.results.columns.study import LAUNCHES as COLUMNS_OF_LAUNCHES
@@ -106,6 +109,19 @@ def test_three_sessions_are_the_units_and_differ_as_by_an_analysis_of_variance()
     assert [row["hour_low"], row["hour_high"]] == pytest.approx(ends)
 
 
+def test_whether_a_loss_still_grows_is_over_sessions_as_the_loss_is():
+    windows = written(PLAN, lambda launch, _, scene, __: math.exp(-VALUES[launch.number - 1] * ("corun" in scene)))
+    times = np.array([BEGIN + hour * HOUR + at for hour in (0, 5, 24) for at in (0, 300)])
+    windows["started"] = times[windows["launch"] - 1]
+    windows["later"] = windows["rate"]  # so that it is as large as the loss
+    row = estimate_effects(PLAN, windows, 0.02).query("role == 'lead' and baseline == 'alone'").iloc[0]
+    assert row["over"] == SESSIONS
+    assert [row[f"growth_{end}"] for end in ("low", "high")] == pytest.approx(
+        [100 * (row[f"slowdown_{end}"] - 1) for end in ("low", "high")]
+    )
+    assert not row["still_growing"]  # for certain: two degrees of freedom are left
+
+
 def test_two_sessions_are_covered_by_launches_inside_them_and_say_nothing_of_another_hour():
     row = effects([BEGIN + hour * HOUR + at for hour in (0, 5) for at in (0, 300, 600)])
     assert (row["sessions"], row["over"], row["freedom"]) == (2, these(SESSIONS), 4)
@@ -158,13 +174,14 @@ def test_alike_sessions_are_rarely_called_different():
     assert (table["sessions_p"] < 0.05).mean() == pytest.approx(0.05, abs=ERROR)
 
 
-def results(times):
-    """Results of a lead beside stream and of one beside chase, measured then."""
+def results(times, trend=None):
+    """Results of a lead beside stream and beside chase, measured then; losses differ by session, or by a trend."""
     mixes = [mix("lead@0", "stream@1"), mix("lead@0", "chase@1")]
     study = plan([cohort("c", *mixes)], len(times))
     dice = np.random.default_rng(1)
     sessions = np.asarray(times) // (2 * HOUR)
-    losses = {name: dice.normal(0.1, 0.002, len(times)) + 0.01 * (sessions % 3) for name in ("stream", "chase")}
+    extra = 0.01 * (sessions % 3) if trend is None else trend * np.arange(len(times))
+    losses = {name: dice.normal(0.1, 0.002, len(times)) + extra for name in ("stream", "chase")}
 
     def rate(launch, _, scene, name):
         beside = scene.removeprefix("corun:lead+")
@@ -201,6 +218,35 @@ def test_the_first_screen_says_within_what_time_it_was_measured_or_what_each_ses
             "eight sessions": said([2 * hour * number for number in range(8)]),
         },
     )
+
+
+@pytest.mark.parametrize("apart", [60.0, 2 * HOUR])
+@pytest.mark.parametrize(("slope", "proven"), [(0.01, True), (-0.01, True), (0.0, False)])
+def test_a_drift_over_time_is_said_where_it_is_proven(apart, slope, proven):
+    found = results([apart * number for number in range(6)], trend=slope)
+    p = found.lead_effects("alone").set_index("mix")["drift_p_holm"]
+    assert set(p < 0.05) == {proven}
+    told = [sentence for sentence in hours(found, pairs(found)) if "drift" in sentence]
+    if proven:
+        (sentence,) = told
+        assert sentence.count("lead beside") == 2
+    assert bool(told) == proven
+
+
+@pytest.mark.parametrize(
+    ("hours_of_launches", "words"),
+    [
+        ([0.0, 0.1, 0.2, 0.3], "between launches"),
+        ([0.0, 0.1, 4.0, 4.1], "between launches of these sessions"),
+        ([0.0, 4.0, 9.0, 14.0], "between sessions"),
+    ],
+)
+def test_captions_and_tables_say_what_the_intervals_of_effects_are_between(hours_of_launches, words):
+    found = results([HOUR * each for each in hours_of_launches])
+    figure, _ = heatmap.draw(found)
+    key = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    for text in (key, heatmap.caption(found), paper_tables(found)["effects.tex"]):
+        assert re.findall(r"between launches(?: of these sessions)?|between sessions", text) == [words]
 
 
 def test_nothing_is_said_of_hours_where_a_model_was_played_or_the_hours_are_not_known():

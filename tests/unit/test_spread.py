@@ -1,6 +1,7 @@
 """Launches spread over sessions: what each measures, when, and how the same command goes on."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Night:
         Sweep(study)
         self.study, self.now = study, datetime.now(UTC).replace(microsecond=0)
         self.begin, self.said, self.sessions, self.fails = self.now, [], [], False
+        self.clock = Clock(lambda: self.now, self.sleep)
 
     def sleep(self, seconds):
         self.now += timedelta(seconds=seconds)
@@ -49,7 +51,7 @@ class Night:
                 raise CastmatesError("the sweep ended")
 
     def spread(self, wish=WISH, launches=None):
-        spread(FILE, wish, launches, self.measure, self.said.append, Clock(lambda: self.now, self.sleep))
+        spread(FILE, wish, launches, self.measure, self.said.append, self.clock)
 
     def put_back(self, by):
         """As if the first session had begun so much earlier."""
@@ -148,6 +150,25 @@ def test_what_a_plain_sweep_has_measured_meanwhile_is_not_waited_for():
     assert night.said[-1] == "all 3 sessions of small are over."
 
 
+def test_a_dry_run_shows_the_next_session_and_changes_nothing():
+    night, shown = Night(), []
+
+    def dry(**more):
+        wish = replace(WISH, dry=True, **more)
+        spread(FILE, wish, None, lambda files, _: shown.append(files), night.said.append, night.clock)
+        return sorted(int(Path(file).parts[-2]) for file in shown.pop())
+
+    assert dry() == dry(due=True) == [1, 2]
+    assert not FOLDER.sessions_file.exists()
+    night.spread(DUE)
+    before = FOLDER.sessions_file.read_text()
+    assert dry() == [1, 2, 3, 4]  # of which two are there already
+    assert "session 2 of 3 begins at " in night.said[-2]
+    with pytest.raises(IndexError):  # nothing is due
+        dry(due=True)
+    assert (night.now, FOLDER.sessions_file.read_text()) == (night.begin, before)
+
+
 def test_nothing_is_begun_beside_a_sweep_that_runs():
     night = Night()
     hold_sweep_lock(FOLDER)
@@ -171,7 +192,6 @@ def test_what_is_no_schedule_is_refused_in_a_sentence(capsys, monkeypatch):
         "too close": command("--sessions", "3", "--over", "61m"),
         "only one is needed": command("--over", "3h"),
         "due alone": command("--due"),
-        "dry run": command("--sessions", "3", "--over", "6h", "-n"),
         "retry": command("--sessions", "3", "--over", "6h", "--retry"),
         "confirm": command("--sessions", "3", "--over", "6h", "--confirm"),
         "more sessions than launches": command("--sessions", "6", "--over", "6h"),

@@ -12,6 +12,9 @@ DUE = ("sweep", "config/config.yaml", "--sessions", "2", "--over", "6h", "--due"
 def test_a_session_measures_its_launches_and_a_plain_sweep_the_others(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study({"platform": "modelled", "budget": BUDGET})
+    for dry in (["--dry-run"], ["--", "-n"]):
+        assert "model_launch" in sweeps.castmates(*DUE[:-1], *dry)  # shown, and nothing is waited for
+    assert sweeps.launches() == {}
     sweeps.castmates(*DUE)
     before = sweeps.launches()
     assert sorted(path.rpartition("/")[2] for path in before) == ["1", "2"]

@@ -116,11 +116,10 @@ def _of_halves(contrast: Contrast) -> Contrast:
 
 def growth_columns(contrast: Contrast, table: pd.DataFrame) -> dict[str, pd.Series]:
     """Of each row of `table`: how much more slices lose in their later halves than in their earlier ones."""
-    found = _of_halves(contrast).estimates()
-    found = found.reindex(pd.MultiIndex.from_frame(table[ROW])).reset_index()
+    found = _in_rows_of(table, _of_halves(contrast))
     growth = columns_of(found, "growth_pct", gained, ends="growth")
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
-    certain = adjusted(found.assign(p_value=more_than_none(found)), "platform") < LEVEL
+    certain = adjusted(table.assign(p_value=more_than_none(found)), "platform") < LEVEL
     return growth | {"still_growing": certain & (growth["growth_pct"] >= LEAST_PCT)}
 
 
@@ -149,7 +148,7 @@ def cpu_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame) -> tuple[di
     left = (1 - taken(windows, windows["member"].map(count).astype(float))).where(windows["rate"].notna())
     per_cpu = windows["rate"] * windows["read_s"] / windows["cpu_s"].where(windows["cpu_s"] > 0)
     found, others = (
-        _over_levels(replace(contrast, windows=windows.assign(rate=rate)), table) for rate in (per_cpu, left)
+        _in_rows_of(table, replace(contrast, windows=windows.assign(rate=rate))) for rate in (per_cpu, left)
     )
     late, held_back = list(service_members(plan)), _held_back(plan)
     found = found.mask(table["member"].isin(late))  # work is not what a service is judged by
@@ -159,8 +158,8 @@ def cpu_columns(plan: Plan, contrast: Contrast, table: pd.DataFrame) -> tuple[di
     return columns | columns_of(others, "others_points", lost, ends="others"), others["p_value"]
 
 
-def _over_levels(contrast: Contrast, table: pd.DataFrame) -> pd.DataFrame:
-    """The estimate and interval of each row of `table`, over nodes or sessions where several measured."""
+def _in_rows_of(table: pd.DataFrame, contrast: Contrast) -> pd.DataFrame:
+    """The estimates of a contrast in the rows of `table`, over nodes or sessions where several measured."""
     found = over_levels(contrast.estimates().reset_index(), contrast.levels, ROW).set_index(ROW)
     found = found[["mean", "low", "high", "p_value"]].reindex(pd.MultiIndex.from_frame(table[ROW]))
     return found.set_axis(table.index)

@@ -48,9 +48,12 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """Valid and rejected windows of scene and baseline, and their slices, for every row and platform that has any.
 
     A window that is rejected for itself (`spoilt`) loses all its slices. One of which too few cycles are left loses its
-    own rejected slices alone, because those of other scenes broke the other cycles.
+    own rejected slices alone, because those of other scenes broke the other cycles. `alone` is both of its scenes, but
+    where one of these is the scene itself.
     """
-    sides = {"": contrasts[["row", *MEMBER]], "baseline_": _baseline_side(contrasts)}
+    apart = contrasts["scene"].isin([ALONE, TWIN])
+    twins = _baseline_side(contrasts[~apart & (contrasts["baseline_scene"] == ALONE)]).assign(scene=TWIN)
+    sides = {"": contrasts[["row", *MEMBER]], "baseline_": pd.concat([_baseline_side(contrasts), twins])}
     spoilt = ~windows["valid"] & ~windows["reason_kinds"].str.startswith(ReasonKind.TOO_FEW_CYCLES, na=False)
     lost = windows["slices_rejected"].where(~spoilt, windows["slices"])
     known = windows[["platform", *MEMBER, "valid", "slices"]].assign(

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
-
-from castmates.analysis.core import sessions
+from castmates.analysis.core import seconds, sessions
 from castmates.analysis.effects.effects import LEVEL, by_session
 from castmates.analysis.effects.pooling import without_hosts
-from castmates.english import counted, duration, number, rounded
+from castmates.english import counted, duration, listed, number, rounded
 from castmates.report.answer.parts import Pair, percent
 from castmates.report.results import Results, records
 from castmates.report.text.words import chance
@@ -29,30 +27,40 @@ def hours(results: Results, found: Sequence[Pair]) -> list[str]:
     if results.platforms != ["measured"] or not known:
         return []
     rows = {(row["lead"], row["mix"]): row for row in _rows(results)}
-    several = [(pair, rows[pair.lead, pair.mix]) for pair in known if (pair.lead, pair.mix) in rows]
+    of_one_node = [(pair, rows[pair.lead, pair.mix]) for pair in known if (pair.lead, pair.mix) in rows]
+    drift = [*_drift(of_one_node)]
+    several = [(pair, row) for pair, row in of_one_node if row["sessions"] > 1]
     if not several:
-        return [*_within_one(results)]
+        return [*_within_one(results), *drift]
     windows = results.windows
     table = by_session(without_hosts(results.plan, windows, results.plan.ignored_hosts), windows)
     parts = {mix: records(part) for mix, part in table.groupby("mix", observed=True)}
-    return [_of_pair(pair, row, parts[pair.mix]) for pair, row in several[:NAMED] if pair.mix in parts]
+    each = [_of_pair(pair, row, parts[pair.mix]) for pair, row in several[:NAMED] if pair.mix in parts]
+    return [*each, *drift]
 
 
 def _rows(results: Results) -> Iterator[Row]:
-    """The losses that were measured in several sessions of one node; of what is not pooled, none."""
+    """The losses that were measured on one node; of what is not pooled, none."""
     for rows in results.against_alone.values():
-        yield from (
-            row
-            for row in rows
-            if row["partition"] == UNMANAGED and row["sessions"] > 1 and row["nodes"] < 2 and not row["machine"]
-        )
+        yield from (row for row in rows if row["partition"] == UNMANAGED and row["nodes"] < 2 and not row["machine"])
+
+
+def _drift(found: Sequence[tuple[Pair, Row]]) -> Iterator[str]:
+    """The losses that are proven to drift, each with its p. Where sessions differ, that alone may look like a drift."""
+    parts = [
+        f"{pair.program} beside {pair.antagonists} (p {_p(row['drift_p_holm'])})"
+        for pair, row in found
+        if row["drift_p_holm"] < LEVEL and not row["sessions_p_holm"] < LEVEL
+    ]
+    more = [f"{len(parts) - NAMED} more"] if len(parts) > NAMED else []
+    if parts:
+        yield f"A drift over time is proven in the loss of {listed([*parts[:NAMED], *more])}."
 
 
 def _within_one(results: Results) -> Iterator[str]:
     """How long the only session took; nothing where there were several, or it is not known."""
     measured = results.launches[results.launches["status"] == "measured"]
-    times = pd.to_datetime(measured["started"], utc=True, errors="coerce", format="ISO8601")
-    begin = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    begin = seconds(measured["started"])
     if begin.isna().any() or sessions(begin).nunique() != 1:
         return
     took = float((begin + measured["total_seconds"].fillna(0.0)).max() - begin.min())
@@ -71,13 +79,18 @@ def _of_pair(pair: Pair, row: Row, parts: Sequence[Row]) -> str:
     p = row["sessions_p_holm"]
     if not math.isnan(p):
         differ = "Sessions differ" if p < LEVEL else "That sessions differ is not proven"
-        sentences.append(f"{differ} (p {chance(p) if p < LEAST else f'= {chance(p)}'}).")
+        sentences.append(f"{differ} (p {_p(p)}).")
     if math.isnan(row["hour_low"]):
         sentences.append("It takes three sessions to say what another hour would show.")
     else:
         ends = f"{rounded(row['hour_low'])} to {percent(row['hour_high'])}"
         sentences.append(f"Another session of as many launches would show {ends} (95 %).")
     return " ".join(sentences)
+
+
+def _p(p: float) -> str:
+    """< 0.001, = 0.023."""
+    return chance(p) if p < LEAST else f"= {chance(p)}"
 
 
 def _of_session(part: Row) -> str:

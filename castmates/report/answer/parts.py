@@ -32,7 +32,7 @@ class Pair:
     low: float
     high: float
     launches: int
-    log: float  # the slowdown's logarithm, and the ends of its interval between launches
+    log: float  # the slowdown's logarithm, and the ends of its interval
     log_low: float
     log_high: float
     verdict: str

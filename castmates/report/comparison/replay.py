@@ -8,11 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from castmates.analysis.comparison.launches import plain_members
+from castmates.analysis.comparison.launches import launch_means, plain_members, questions
 from castmates.analysis.comparison.replay import replayed
+from castmates.analysis.core import LAUNCHES, SESSIONS, between, seconds, sessions, these
 from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import (
     AGREES,
@@ -25,6 +27,7 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNCLEAR,
 )
+from castmates.analysis.keys import ROW
 from castmates.files import replace_text, writing
 from castmates.report.comparison import figure
 from castmates.report.comparison.compare import Compared, compare_measured
@@ -38,6 +41,7 @@ from castmates.study.machine_keys import difference, recorded
 from castmates.study.spec import UNMANAGED
 
 ALL_AGREE, SOME_DIFFER, UNDECIDED = 0, 3, 4  # how the command ends; 1 is an error, 2 a wrong option
+KEY = ["mix", "member", "baseline", "partition"]  # of a published effect
 PRINTED = 0.001  # a published slowdown that is further from that of its own windows is another number
 
 
@@ -108,22 +112,33 @@ def replay_of(
 def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.DataFrame) -> list[Contradiction]:
     """Where the published table of effects has another number than the published windows give.
 
-    Of several nodes the table has means over nodes, which are not compared with means over launches.
+    Of several nodes the table has means over nodes, which these windows do not name: they are left out. So are rows of
+    another number of sessions, as where a part of the study is replayed.
     """
     names = plain_members(published.plan)
-    key = ["mix", "member", "baseline", "partition"]
     stated = effects[effects["slowdown"].notna()]
-    if "over" in stated:
-        stated = stated[stated["over"].isin(["", "launches"])]
     plain = [names.get((mix, member), "") for mix, member in zip(stated["mix"], stated["member"], strict=True)]
-    stated = stated.assign(member=plain)[[*key, "slowdown"]]
-    given = comparison.rename(columns={"partition_a": "partition"})[[*key, "slowdown_a"]]
-    both = stated.merge(given[given["slowdown_a"].notna()], on=key)
+    stated = stated.assign(member=plain)
+    over = stated["over"] if "over" in stated else pd.Series("", index=stated.index)
+    launches = comparison[[*KEY[:-1], "partition_a", "slowdown_a"]].set_axis([*KEY, "windows"], axis=1)
+    both = [stated[over.isin(["", LAUNCHES])].merge(launches, on=KEY)]
+    if len(own := stated[over.isin([SESSIONS, these(SESSIONS)])]):
+        both.append(own.merge(_over_sessions(published), on=[*KEY, SESSIONS]))
     return [
-        Contradiction(**{name: str(row[name]) for name in key}, table=row["slowdown"], windows=row["slowdown_a"])
-        for row in both.to_dict("records")
-        if abs(math.log(row["slowdown"] / row["slowdown_a"])) > PRINTED
+        Contradiction(**{name: str(row[name]) for name in KEY}, table=row["slowdown"], windows=row["windows"])
+        for row in pd.concat(both).to_dict("records")
+        if abs(math.log(row["slowdown"] / row["windows"])) > PRINTED
     ]
+
+
+def _over_sessions(published: Measured) -> pd.DataFrame:
+    """By mix, member, baseline and partition: the slowdown over sessions, and how many these are."""
+    places = [(launch.cohort.id, launch.number) for launch in published.plan.launches]
+    began = pd.Series([record.get("started") for record in published.records], pd.MultiIndex.from_tuples(places))
+    launches = launch_means(published.plan, published.windows).rename(columns={"loss": "value"})
+    found = between(launches, sessions(seconds(began)), SESSIONS, ROW).reset_index("platform", drop=True)
+    found = questions(published.plan).join(found, how="inner")
+    return found.assign(windows=np.exp(found[f"{SESSIONS}_mean"]))[[*KEY, SESSIONS, "windows"]]
 
 
 # In what a replay was measured differently: machine, versions, design, programs; a sentence for each difference.

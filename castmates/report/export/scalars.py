@@ -22,6 +22,7 @@ from castmates.analysis.statistics.pairs import log_rates, pair
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace, writing
 from castmates.report.results import Results, records
+from castmates.report.text.words import between
 from castmates.results.folder import StudyFolder
 
 # Scalars as TensorBoard reads them: an event file, which is TFRecords of Event messages (event.proto); pure.
@@ -163,6 +164,7 @@ def _losses(results: Results) -> Iterator[Row]:
     if contrasts.empty:
         return
     effects = results.lead_effects("alone", under_partitions=True)
+    level = between(effects)
     estimates = {(row["platform"], row["mix"], row["partition"]): row for row in records(effects)}
     launches = per_launch(pair(results.windows, contrasts), ROW).reset_index()
     named = contrasts[["row", "scene", "mix", "partition", "member"]].drop_duplicates("row")
@@ -173,7 +175,7 @@ def _losses(results: Results) -> Iterator[Row]:
         known = estimates.get((row["platform"], row["mix"], row["partition"]), {})
         for end, column in ENDS.items():
             value = float(known.get(column, math.nan))
-            yield *place, f"loss/{end}", value, "per cent, of all launches together; 95 % between launches"
+            yield *place, f"loss/{end}", value, f"per cent, of all launches together; 95 % {level}"
 
 
 def _starts(results: Results) -> dict[tuple[str, int], float]:

@@ -14,7 +14,7 @@ from castmates.report.figures.marks import bar, with_value
 from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.results import Results, records
-from castmates.report.text.words import AXIS, WORDS, Quantity, counted, number, plain, units
+from castmates.report.text.words import AXIS, WORDS, Quantity, between, counted, number, plain, units
 
 FIGURE = {"title": "Number and nearness of antagonists", "part": "losses", "place": 20, "needs": "DISTANCES"}
 ROOM = Room(axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
@@ -40,8 +40,8 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     return (
         "What the lead loses against running alone, in per cent, by where its antagonists sit, from near to far, "
-        "and by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals between launches "
-        f"({units(results.distances['launches'])}). "
+        "and by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals "
+        f"{between(results.lead_effects('alone'))} ({units(results.distances['launches'])}). "
     )
 
 

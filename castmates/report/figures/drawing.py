@@ -62,7 +62,9 @@ NAMED = {
     "#fbe9c6": "var(--warm)",
 }
 PRINT = (BADGE_ID, KEY, SOURCE)  # what belongs to a printed figure
-_IN_CAPTIONS = re.compile(r"(bars?|lines|crosses|bars and bands): 95 % between launches")
+_IN_CAPTIONS = re.compile(
+    r"(bars?|lines|crosses|bars and bands): 95 % between ((launches|nodes|sessions|of these|or) ?)+"
+)
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)

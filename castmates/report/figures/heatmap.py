@@ -8,7 +8,7 @@ from castmates.analysis.effects.verdicts import NO_DATA
 from castmates.report.figures.heatmap_grid import Grid, Panel, cells_of, grid, keys_of, matrices, panelled
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
-from castmates.report.text.words import READ_ALOUD, counted, listed, loss_seen, plain, units
+from castmates.report.text.words import READ_ALOUD, between, counted, listed, loss_seen, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Loss of each mix", "part": "losses", "place": 40}
@@ -41,7 +41,7 @@ def _figure(effects: pd.DataFrame, results: Results) -> Figure:
 
 def _key(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results) -> str:
     """The marks that occur, and what is not drawn."""
-    parts = keys_of(cells, source, results.margin)
+    parts = keys_of(cells, source, results)
     parts += ["against placebo: in the CSV"] if alone_only else []
     more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
     return "; ".join(parts + ([f"{listed(more)} in the CSV"] if more else []))
@@ -58,7 +58,7 @@ def caption(results: Results) -> str:
     placebo = " or beside a placebo" if len(results.lead_effects("placebo")) else ""
     return (
         f"What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone{placebo}, with "
-        "95 % t intervals between launches "
+        f"95 % t intervals {between(effects)} "
         f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )
 

@@ -20,7 +20,7 @@ from castmates.report.figures.marks import with_value
 from castmates.report.figures.sheet import Sheet
 from castmates.report.figures.style import COLUMN, INK, NOT_MEASURED_HATCH, PAGE, PALE, SHADES, SMALL, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import Quantity, counted, loss_seen, number, percent_of, plain
+from castmates.report.text.words import Quantity, between, counted, loss_seen, number, percent_of, plain
 
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
 CLOSE, CLOSE_HEIGHT = 0.285, 0.27  # of cells where there are many
@@ -228,12 +228,13 @@ def matrices(grid: Grid, panels: Sequence[Panel], key: str, results: Results) ->
     return sheet.finish(key)
 
 
-def keys_of(grid: Grid, rows: pd.DataFrame, margin: float | None) -> list[str]:
+def keys_of(grid: Grid, rows: pd.DataFrame, results: Results) -> list[str]:
     """The marks that occur in the matrices of these rows."""
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(grid.panels):
         seen.add(NO_DATA)
-    parts = [key(seen, margin, grid.close)]
+    effects = results.lead_effects("alone", under_partitions=True)
+    parts = [key(seen, results.margin, grid.close, between(effects))]
     parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
     parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if grid.means else []
     return parts + (["those that lose alike stand side by side"] if grid.clustered else [])
@@ -267,8 +268,8 @@ def round_limit(largest: float) -> float:
     )
 
 
-def key(seen: Collection[str], margin: float | None, close: bool) -> str:
-    """What the marks that occur mean."""
+def key(seen: Collection[str], margin: float | None, close: bool, level: str = "between launches") -> str:
+    """What the marks that occur mean; `level` is what intervals are between."""
     size = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
     keys = KEYS
     if close:
@@ -276,7 +277,7 @@ def key(seen: Collection[str], margin: float | None, close: bool) -> str:
         keys[NO_LOSS] = "neither bold nor grey: no loss, within {margin}"
     parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
     if not set(seen) <= {TOO_FEW, NO_DATA}:
-        parts = ["± half of the 95 % interval between launches", *parts]
+        parts = [f"± half of the 95 % interval {level}", *parts]
     return "; ".join(parts)
 
 

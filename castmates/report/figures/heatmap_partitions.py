@@ -11,7 +11,7 @@ from castmates.report.figures.heatmap_grid import Panel, cells_of, grid, keys_of
 from castmates.report.figures.interpolated import in_caption, is_interpolated, read_aloud, with_interpolated
 from castmates.report.figures.sheet import drawing, evenly, fitting
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, number, units
+from castmates.report.text.words import between, counted, number, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Each partition", "part": "recommendation", "place": 160, "needs": "PARTITIONS"}
@@ -28,7 +28,7 @@ def _figure(source: pd.DataFrame, results: Results) -> Figure:
     cells = replace(grid(rows, names, means=False), crowded=_layout(source)[0])
     own = {name: cells_of(rows[rows["panel"] == name]) for name in names}
     panels = [Panel(title, own[name]) for name, title in zip(names, cells.titles, strict=True)]
-    return matrices(cells, panels, "; ".join(keys_of(cells, rows, results.margin)), results)
+    return matrices(cells, panels, "; ".join(keys_of(cells, rows, results)), results)
 
 
 def lacking(results: Results) -> str:
@@ -42,7 +42,7 @@ def caption(results: Results) -> str:
     rows, names = _panels(source, drawn)
     of = units(rows["launches"])
     intervals = (
-        f"95 % t intervals between launches ({of})"
+        f"95 % t intervals {between(results.lead_effects('alone', under_partitions=True))} ({of})"
         if rows["loss_low"].notna().any()
         else f"too few launches for intervals between them ({of})"
     )

@@ -18,7 +18,7 @@ from castmates.report.figures.sheet import Room, Sheet, drawing, inches_of
 from castmates.report.figures.style import ALARM, COLUMN, GREY, INK, PAGE, SMALL, SMALL_LETTER, broken
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of
-from castmates.report.text.words import Quantity, counted, number, plain, units
+from castmates.report.text.words import Quantity, between_with_others, counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "What a share costs the others", "part": "recommendation", "place": 180, "needs": "PARTITIONS"}
@@ -158,13 +158,13 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
         _panel(axes, panel)
     beside = "rate that the\nneighbours keep (%)" if many else "rate that the antagonists keep (%)"
     sheet.labels("loss of the lead (%)", beside)
-    return sheet.finish(_key(panels))
+    return sheet.finish(_key(panels, between_with_others(results.effects)))
 
 
-def _key(panels: list[Panel]) -> str:
+def _key(panels: list[Panel], level: str) -> str:
     rows = [row for panel in panels for row in panel.rows]
     crossed = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts = ["crosses: 95 % between launches" if crossed else "no crosses: too few launches for intervals"]
+    parts = [f"crosses: 95 % {level}" if crossed else "no crosses: too few launches for intervals"]
     parts += ["hollow: as found in the search; grey: dominated; stairs: the frontier; square: no partition"]
     parts += ["filled: fresh launches"] if any(row["stage"] == CONFIRMED for row in rows) else []
     parts += ["arrow: beyond the axes, with its loss and what is kept"] if any(panel.beyond for panel in panels) else []
@@ -180,7 +180,8 @@ def caption(results: Results) -> str:
     rows = [row for panel in panels for row in panel.rows]
     of = units(row["launches"] for row in rows)
     crossed = any(not math.isnan(row["loss_low"]) for row in rows)
-    how = "Crosses are 95 % t intervals between launches" if crossed else "There are too few launches for intervals"
+    level = between_with_others(results.effects)
+    how = f"Crosses are 95 % t intervals {level}" if crossed else "There are too few launches for intervals"
     return (
         "What the antagonists keep of their rate alone (mean over them) against what the lead loses, under each "
         f"partition and without one. {how} ({of}). What stands out in a search does so partly by luck: "

@@ -22,7 +22,7 @@ from castmates.report.figures.marks import WITHIN_LAUNCH, bar, legend_key, with_
 from castmates.report.figures.sheet import Sheet, drawing, lines_across
 from castmates.report.figures.style import ALARM, COLUMN, GREY, PAGE, SMALL, Look, broken
 from castmates.report.results import Results, records
-from castmates.report.text.words import READ_ALOUD, Quantity, as_loss, number, plain, units
+from castmates.report.text.words import READ_ALOUD, Quantity, as_loss, between, number, plain, units
 from castmates.study.node_classes import cache_of
 from castmates.study.partitions.partitions import curve_names
 from castmates.study.spec import UNMANAGED
@@ -63,8 +63,8 @@ def caption(results: Results) -> str:
     of = units(rows["launches"])
     return (
         "What each lead loses against running alone, in per cent, over the ways of the last-level cache that a "
-        "partition gives it; one panel a mix. Red: without a partition. Bars and bands: 95 % t intervals between "
-        f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
+        "partition gives it; one panel a mix. Red: without a partition. Bars and bands: 95 % t intervals "
+        f"{between(rows)} ({of}). Own share: with no more ways, and nothing else in the cache. "
         + in_caption(rows, "Dotted bars")
     )
 
@@ -178,9 +178,10 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     sheet.legend([*keys, legend_key(WITHOUT, (ALARM, ""), line="-")], handletextpad=0.8)
     rows = [row for _, rows in panels for row in rows if row["series"] == UNMANAGED or not math.isnan(row["loss_pct"])]
     known = [row for row in rows if not is_interpolated(row)]
-    between = any(not row["within_launch"] and not math.isnan(row["low"]) for row in known)
+    certain = any(not row["within_launch"] and not math.isnan(row["low"]) for row in known)
     within = any(row["within_launch"] for row in known)
-    parts = ["bars and bands: 95 % between launches"] if between else []
+    level = between(results.lead_effects("alone", under_partitions=True))
+    parts = [f"bars and bands: 95 % {level}"] if certain else []
     parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
     parts += [IN_KEY] if any(map(is_interpolated, rows)) else []
     parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []

@@ -9,7 +9,7 @@ from castmates.report.figures.heatmap_grid import KEYS, PREDICTED, Panel, cells_
 from castmates.report.figures.sheet import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import loss_of, pair_of, source_of
-from castmates.report.text.words import READ_ALOUD, counted, units
+from castmates.report.text.words import READ_ALOUD, between, counted, units
 
 FIGURE = {"title": "The whole grid, measured and predicted", "part": "prediction", "place": 80, "needs": "PREDICTION"}
 SHOWN = "measured"
@@ -41,8 +41,8 @@ def caption(results: Results) -> str:
     measured = _cells(results).query("source == @SHOWN")
     return (
         "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone. Measured, "
-        f"95 % t intervals between launches ({units(measured['launches'])}), as the lead of a mix or as the antagonist "
-        "in one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
+        f"95 % t intervals {between(results.effects)} ({units(measured['launches'])}), as the lead of a mix or as the "
+        "antagonist in one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
     )
 
 

@@ -212,6 +212,7 @@ def _context(
         "findings": found_here,
         "trace_parts": trace_parts(results),
         "effects": [_effect(row) for row in records(results.effects)],
+        "between": words.between(results.effects),
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],

@@ -87,15 +87,19 @@ def _method(results: Results, rows: list[Row]) -> str:
     )
     return (
         "Each launch has separate quantiles; the ratio is to the member's steps without any other, in the same "
-        f"launch and without a partition. {BETWEEN} with enough steps{flagged(rows)}.{refused} {source(results)}"
+        f"launch and without a partition. {intervals()} with enough steps{flagged(rows)}.{refused} {source(results)}"
     )
 
 
 # What the tables of a paper have in common: who stands beside whom, ends of intervals, marks, and where it is from.
 
 WITHIN, BIASED = "†", "‡"
-BETWEEN = "Intervals are 95 % t intervals between launches; n is the number of launches"
 FEW = "within these launches only, of which there are fewer than three"
+
+
+def intervals(level: str = "between launches") -> str:
+    """What intervals of a table are, and how many launches."""
+    return f"Intervals are 95 % t intervals {level}; n is the number of launches"
 
 
 def source(results: Results) -> str:

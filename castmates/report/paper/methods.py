@@ -11,7 +11,7 @@ from castmates.report.results import Results
 from castmates.report.text import latency, words
 from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
-from castmates.report.text.words import counted, listed, percent_of
+from castmates.report.text.words import between_with_others, counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
 from castmates.study.mitigations import BETWEEN
 from castmates.study.reasons import listed_in
@@ -196,7 +196,7 @@ def _statistics(results: Results) -> Iterable[str]:
         "rounds of a launch; loss is one minus its inverse."
     )
     if results.effects["slowdown_low"].notna().any():
-        yield "Intervals are 95 % t intervals with launches as units."
+        yield f"Intervals are 95 % t intervals {between_with_others(results.effects)}."
     if results.adaptive_looks:
         guessed = int((results.curves["source"] == INTERPOLATED).sum())
         yield (

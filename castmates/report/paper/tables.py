@@ -9,11 +9,11 @@ from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions.attribution_parts import TOTAL
 from castmates.report.paper import latency, methods
-from castmates.report.paper.latency import BETWEEN, FEW, WITHIN, beside, file_name, flag, flagged, source
+from castmates.report.paper.latency import FEW, WITHIN, beside, file_name, flag, flagged, intervals, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
 from castmates.report.text.recommendation import count_of, knee_words, measured_ways
-from castmates.report.text.words import Quantity, effect, number, percent_of, plain
+from castmates.report.text.words import Quantity, between, between_with_others, effect, number, percent_of, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -85,7 +85,7 @@ def _attribution(results: Results) -> str:
     rounds = f" Made of fewer rounds than the loss: {'; '.join(counts)}." if counts else ""
     caption = (
         "What the losses are due to, in percentage points of the rate alone; parts of the same whole add up to it. "
-        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
+        f"{intervals()}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
         f"{source(results)}{rounds}"
     )
     heads = ["Mix", "Part", "Points", *HEADS[4:]]
@@ -146,7 +146,7 @@ def _method(results: Results, rows: list[dict[str, Any]]) -> str:
     few = any(row["verdict"] == TOO_FEW for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (
-        BETWEEN
+        intervals(between(results.effects))
         + (f"; {WITHIN} {FEW}" if few else "")
         + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; no loss means "
         f"inside {margin}. {source(results)}"
@@ -187,7 +187,7 @@ def _sensitivity(results: Results) -> str:
     few = any(math.isnan(row["rate_low"]) for row in rows)
     caption = (
         "Rate of the leads by the number of their own ways, in per cent of the rate alone with all ways. "
-        f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
+        f"{intervals()}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
     )
     heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
     return methods.tables("tab:castmates-sensitivity", caption, heads, "lllrrrr", cells)
@@ -235,7 +235,8 @@ def _recommendations(results: Results) -> str:
         "be too good, by luck"
         + ("; those of fresh launches, of a separate study, do not" if fresh else "")
         + ". The upper bound of the loss is one-sided, at 97.5 % or, where there are several kinds of partition, more. "
-        f"Others keep: mean rate of the antagonists in per cent of their own alone. {BETWEEN}. {source(results)}"
+        f"Others keep: mean rate of the antagonists in per cent of their own alone. "
+        f"{intervals(between_with_others(results.effects))}. {source(results)}"
     )
     cells = [line for row in rows for line in _advice(row)]
     heads = ["Mix", "Partition", "Ways", "Estimate", "Loss (%)", "Bound (%)"]

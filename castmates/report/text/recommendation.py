@@ -13,7 +13,7 @@ from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
-from castmates.report.text.words import AS_FAST, Quantity, counted, number, plain
+from castmates.report.text.words import AS_FAST, Quantity, between_with_others, counted, number, plain
 from castmates.study.node_classes import cache_of
 from castmates.study.spec import UNMANAGED
 
@@ -37,6 +37,7 @@ def context(results: Results) -> dict[str, Any]:
         ],
         "refused": refusals(pareto),
         "command": _command(results),
+        "between": between_with_others(results.effects),
     }
 
 

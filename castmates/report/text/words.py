@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.core import LAUNCHES
 from castmates.analysis.effects.verdicts import GAIN, LOSS, TOO_FEW, UNCLEAR
 
 # What all of the report takes from here.
@@ -73,6 +74,18 @@ def loss_seen(row: Row, unit: str = "") -> Quantity:
     if row["verdict"] != TOO_FEW:
         return Quantity.of(row, "loss_pct", unit)
     return Quantity(row["loss_pct"], as_loss(row["within_low"]), as_loss(row["within_high"]), unit)
+
+
+def between(effects: pd.DataFrame) -> str:
+    """What intervals of these effects are between: launches, or sessions or nodes where several measured."""
+    over = effects.loc[effects["loss_low"].notna(), "over"].dropna()
+    return f"between {' or '.join(dict.fromkeys(over)) or LAUNCHES}"
+
+
+def between_with_others(effects: pd.DataFrame) -> str:
+    """The same where other numbers stand beside the losses: their intervals are between launches in any case."""
+    own = between(effects)
+    return own if own == f"between {LAUNCHES}" else f"between {LAUNCHES}, of losses {own}"
 
 
 def units(counts: Iterable[int]) -> str:

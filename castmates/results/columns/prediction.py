@@ -14,7 +14,7 @@ PREDICTIONS = Table(
     *interval(
         "loss_pct",
         "of the rate when alone: 100 × (1 - 1/slowdown); NaN where nothing can be predicted",
-        "95 %: measured between launches, predicted for a further measurement; NaN where none",
+        "95 %: measured as in effects, predicted for a further measurement; NaN where none",
     ),
     col("how", str, 'measured as lead, as antagonist; predicted from pairs, from pairs together; "" where unknown'),
     col("launches", int, "launches that measured it"),
