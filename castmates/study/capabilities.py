@@ -61,9 +61,9 @@ def _alone(plan: "Plan") -> bool:
 
 def _placebo(plan: "Plan") -> bool:
     """Whether a lead is measured beside a placebo for what it loses, and not only for a control."""
-    asked = {mix.identity for mix in plan.mixes}
-    cohorts = [cohort for cohort in plan.cohorts if any(mix.identity in asked for mix in cohort.mixes)]
-    return any(scene.kind == "placebo" for cohort in cohorts for scene in cohort.scenes)
+    controls = {control.mix.identity for control in plan.controls} - {mix.identity for mix in plan.mixes}
+    asked = [cohort for cohort in plan.cohorts if not controls.issuperset(mix.identity for mix in cohort.mixes)]
+    return any(scene.kind == "placebo" for cohort in asked for scene in cohort.scenes)
 
 
 def _profiled(name: str) -> Callable[["Plan"], bool]:
