@@ -140,11 +140,6 @@ def minus(one: Mean, other: Mean) -> Mean:
     return Mean(one.value - other.value, float(np.sqrt(sum(squares))), freedom)
 
 
-def simultaneous(value: Mean, among: int) -> float:
-    """Half of an interval that holds its truth, together with those of the others, 95 times in 100 (Bonferroni)."""
-    return float(value.error * stats.t.ppf(1 - (1 - CONFIDENCE) / (2 * among), value.freedom))
-
-
 def points(loss: Mean) -> Mean:
     """A loss on the log scale as per cent of the rate, which is what `loss_pct` is."""
     left = float(np.exp(-loss.value))
@@ -192,14 +187,6 @@ def interval(samples: Floats) -> tuple[float, float]:
     ordered, tail = np.sort(samples), (1 - CONFIDENCE) / 2
     outside = max(0, int(stats.binom.ppf((1 - DRAWN_SURELY) / 2, len(ordered), tail)) - 1)
     return float(ordered[outside]), float(ordered[-1 - outside])
-
-
-def variance_ratio(one: Floats, other: Floats) -> tuple[float, float, float]:
-    """The variance of the one over that of the other, with the 95 % interval that Fisher's distribution gives it."""
-    ratio = float(np.var(one, ddof=1) / np.var(other, ddof=1))
-    freedom = len(one) - 1, len(other) - 1
-    low, high = (float(stats.f.ppf(end, *freedom)) for end in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return ratio, ratio / high, ratio / low
 
 
 def _variances(values: Floats, rng: Rng | None, times: int) -> Floats:

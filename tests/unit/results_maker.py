@@ -271,10 +271,11 @@ def _plan(folder, study, cohorts, launches):
     casts = {cohort: [_member(name, cpu) for cpu, name in enumerate(names)] for cohort, names in cohorts.items()}
     planned = []
     for row in launches:
+        lead = casts[row["cohort"]][0]["name"]
         cohort = {"id": row["cohort"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["cohort"]],
-                   "mixes": [{"name": "m", "identity": "m", "lead": casts[row["cohort"]][0]["name"], "antagonists": []}],
-                   "scenes": [{"name": "placebo:1", "kind": "placebo", "mix": "", "placebos": [1],
-                               "active": [casts[row["cohort"]][0]["name"]], "partition": "unmanaged"}]}  # fmt: skip
+                  "mixes": [{"name": "m", "identity": "m", "lead": lead, "antagonists": []}],
+                  "scenes": [{"name": "placebo:1", "kind": "placebo", "mix": "", "active": [lead], "placebos": [1],
+                              "partition": "unmanaged"}]}  # fmt: skip
         planned.append({"study": study, "cohort": cohort, "number": row["launch"], "seed": 3, "design": design})
         settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
         record(folder, row["cohort"], row["launch"], status=row["status"], spec=planned[-1], settle=settle)
