@@ -46,6 +46,11 @@ WAYS: Mapping[str, Mapping[str, float]] = {
     "of 8 s": {"slice": 8.0, "window": 8.0},
 }
 PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
+PER_CPU = (
+    "*For each second of CPU*: work over the time in which the lead ran on its CPU (`loss_per_cpu_pct`). What is off "
+    "in the rates and not in these is time that other programs, interrupts or the hypervisor had of the lead's CPU in "
+    "some scenes more than in others."
+)
 FRESH = usual.Windows((usual.Choice(warm_up=0.5, length=1.0),), steps=2, longest=10.0)
 ALIKE = 1.0  # points within which two ways agree
 BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points, per cent
@@ -54,7 +59,8 @@ BIAS, COVERAGE = Aim(least=-0.2, most=0.2), Aim(least=93.0, most=97.0)  # points
 def main() -> None:
     """Measure, and print what is known beside what was found."""
     given = _options()
-    report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}", "truth")
+    also = ", and by fresh processes" * given.usual
+    report = Report(f"Known losses: {given.lead} beside {given.kind}, by {given.pay}{also}", "truth")
     with scratch(in_memory=True) as folder, shared_page(folder, given.pay == "stops") as variables:
         plan = _plan(given, folder, variables)
         measured, cycles = [], []
@@ -194,8 +200,8 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
 
 
 def _per_cpu(windows: pd.DataFrame) -> pd.DataFrame:
-    """With the rate for each second of the lead's CPU."""
-    return windows.assign(rate=windows["rate"] * windows["open_s"] / windows["cpu_s"])
+    """With the rate for each second of the lead's CPU, as in `loss_per_cpu_pct`."""
+    return windows.assign(rate=windows["rate"] * windows["read_s"] / windows["cpu_s"])
 
 
 def _usual_cycle(cohort: Cohort, order: random.Random) -> list[float]:
@@ -232,7 +238,8 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     """The table and the key figures."""
     absolute = given.kind == "sleeper"
     results = found(plan, measured, given.study, absolute)
-    where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}"
+    turns = ", in turns with fresh processes" * given.usual
+    where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}{turns}"
     report.text(
         f"{len(measured)} launches of {given.lead} beside {given.kind} that costs a known share of its rate, which the "
         f"lead pays by {PAYS[given.pay]}; slices {given.way}. Studies: {len(measured) // given.study}, each of "
@@ -248,6 +255,7 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
             report.found(verdicts.of_mean(f"{where}: bias at {one.known:g} %", one.bias, "points", "launches", BIAS))
     header = ["known loss", "found less known, points", "the same for each second of CPU"]
     report.table([*header, "studies whose interval has it"], rows)
+    report.text(PER_CPU)
     report.items(launches.doubts(measured))
     if absolute:
         report.found(_coverage(where, sum(one.covered for one in results), sum(one.studies for one in results)))
