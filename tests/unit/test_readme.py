@@ -61,7 +61,7 @@ def test_its_losses_are_those_of_the_run_that_it_names():
         if (row["lead"], row["role"], row["baseline"]) == ("dlrm-train", "lead", "alone")
     }
     told = re.findall(r"^\| `(\w+)`, which .*?\| (.*?) \| (.*?) \|$", README, re.MULTILINE)
-    assert [antagonist for antagonist, *_ in told] == ["stream", "chase", "compute"]
+    assert [antagonist for antagonist, *_ in told] == ["stream", "compute"]
     for antagonist, loss, verdict in told:
         numbers = [f"{float(rows[antagonist][name]):.1f}" for name in ("loss_pct", "loss_low", "loss_high")]
         assert loss.replace("−", "-") == "{} % [{}, {}]".format(*numbers)

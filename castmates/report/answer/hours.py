@@ -65,8 +65,7 @@ def _within_one(results: Results) -> Iterator[str]:
         return
     took = float((begin + measured["total_seconds"].fillna(0.0)).max() - begin.min())
     other = "hour" if took < LONG_S else "day"
-    how = "castmates sweep --sessions 4 --over 6h"
-    yield f"All of it was measured within {duration(took)}: another {other} may differ ({how})."
+    yield f"All of it was measured within {duration(took)}: another {other} may differ (castmates sweep --sessions)."
 
 
 def _of_pair(pair: Pair, row: Row, parts: Sequence[Row]) -> str:
