@@ -37,7 +37,8 @@ MACHINES: Mapping[str, Machine] = {
     "10 %, 1 s, carry-over 1 %": replace(WANDERING, carry_over=0.01),
     "10 %, 1 s, much rejected": replace(WANDERING, rejected=0.05, spoilt=0.05),
 }
-# Few long slices, as the default study's leads get them: two cycles of its rounds count, and three with the last one.
+# Few long slices, as of Model Garden leads beside three antagonists:
+# two cycles of their rounds count, and three with the last one.
 FEW = {"2 cycles": LONG, "3 cycles": replace(LONG, cycles=3)}
 FEW_LAUNCHES = (3, 6)
 SLOW = {f"{memory:g} s": Machine(effect_memory=memory) for memory in (0.3, 2.0, 5.0, 15.0)}
@@ -119,7 +120,7 @@ def _few_slices(report: Report, studies: int, seed: int) -> list[tuple[str, Shar
     ]
     _table(report, "machine", found)
     report.text(
-        f"The same with slices as Model Garden leads get them in the default study: {1e3 * LONG.slice:.0f} ms, two or "
+        f"The same with slices of Model Garden leads beside three antagonists: {1e3 * LONG.slice:.0f} ms, two or "
         "three cycles a round, nine scenes (three co-runs), the scene alone twice in each cycle but the last. A cycle "
         f"takes {10 * LONG.slice:g} s, longer than most of these machines remember. *No interval*: too few launches "
         "have a round left, because a rejected slice costs all scenes a third or a half of their window."

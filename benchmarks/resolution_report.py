@@ -25,7 +25,7 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
     report.text(
         f"Ours: launches with {design.rounds} rounds, windows of {design.window:g} s in slices{_lengths(campaign)}, "
         "their whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not the "
-        "time of Snakemake). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, "
+        "time of Snakemake). The same seconds also buy the A/A control and what else the study asks for, "
         "which the usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
         "charge: a cohort without them was not measured. The study's positive and negative control are off in these "
         "launches.",

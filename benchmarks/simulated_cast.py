@@ -34,7 +34,7 @@ class Slicing:
 
 
 SHORT = Slicing(cycles=12, slice=0.06, twice=False)  # of a native lead, nearly
-LONG = Slicing(cycles=2, slice=0.25, twice=True)  # of a Model Garden lead in the default study
+LONG = Slicing(cycles=2, slice=0.25, twice=True)  # of a Model Garden lead beside three antagonists
 
 
 @cache
@@ -45,7 +45,7 @@ def two_mixes() -> Cohort:
 
 @cache
 def three_mixes() -> Cohort:
-    """A lead beside each of three antagonists, in one stretch: the nine scenes of the default study."""
+    """A lead beside each of three antagonists, in one stretch, each measured alone too: nine scenes."""
     return _cohort(_mix(FIRST), _mix(SECOND), _mix(THIRD))
 
 

@@ -4,7 +4,6 @@
 #include "program.h"
 
 #define PERIOD_NS 10000000
-#define AWAKE_NS 200000 /* a CPU that sleeps while the lead is stopped takes some 40 us to go on: that is paid too */
 
 static void tax_sleep(uint64_t ns)
 {
@@ -27,17 +26,13 @@ int main(void)
         owed_ns = loss > 0 ? owed_ns + (double)(now - last) * loss : 0;
         last = now;
         pid_t lead = (pid_t)page->lead_pid;
-        clockid_t of_lead;
-        if (owed_ns < 60000 || lead <= 0 || clock_getcpuclockid(lead, &of_lead) != 0)
-            continue;
-        uint64_t begin = tax_ns(CLOCK_MONOTONIC), ran = tax_ns(of_lead);
-        if (kill(lead, SIGSTOP) != 0)
-            continue;
-        tax_sleep((uint64_t)owed_ns - 50000);
-        kill(lead, SIGCONT);
-        tax_sleep(AWAKE_NS);
-        uint64_t lacked = tax_ns(CLOCK_MONOTONIC) - begin - (tax_ns(of_lead) - ran);
-        owed_ns -= (double)lacked;
-        page->paid_ns += lacked;
+        if (owed_ns > 30000 && lead > 0 && kill(lead, SIGSTOP) == 0) {
+            uint64_t begin = tax_ns(CLOCK_MONOTONIC);
+            tax_sleep((uint64_t)owed_ns);
+            kill(lead, SIGCONT);
+            uint64_t took = tax_ns(CLOCK_MONOTONIC) - begin;
+            owed_ns -= (double)took;
+            page->paid_ns += took;
+        }
     }
 }

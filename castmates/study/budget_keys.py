@@ -105,7 +105,7 @@ class Budget(Written):
     placebo: bool = Field(
         default=True,
         description="whether the lead is also measured beside a placebo, which only keeps the antagonists' CPUs busy; "
-        "without it all time goes to `alone` and the co-runs, and no loss is split into a busy neighbour's and more",
+        "without it all time goes to `alone` and the co-runs, and losses are not split by what a busy CPU costs",
     )
     mixes_per_launch: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
     longest_launch: float = Field(

@@ -300,7 +300,9 @@ class Study(Written):
     def _beside_placebos(cls, cache: CacheKeys, info: ValidationInfo) -> CacheKeys:
         budget = info.data.get("budget")
         if cache.sweeps and budget is not None and not budget.placebo:
-            raise ValueError("no 'cache.sweeps' beside 'placebo: false': what a smaller share costs is found with one")
+            raise ValueError(
+                "no 'cache.sweeps' beside 'placebo: false': the cost of a smaller share is measured beside one"
+            )
         return cache
 
     @field_validator("attribution")

@@ -43,6 +43,7 @@ class _Request:
     native_key: str
     mixes: Mapping[str, Mix]  # by identity, those of the controls too
     results: Collection[str]  # identities of the mixes that are not only controls
+    controls: Collection[str]  # those of the controls
     kept: Sequence[Launch]  # the measured launches that have any of these mixes
     decided: Mapping[str, int]  # rounds, by cohort
     machine: str = ""  # the class of nodes
@@ -81,7 +82,7 @@ class _Request:
         names = dict.fromkeys([lead, *(name for mix in mixes for name in mix.antagonists)])
         digest = hashlib.sha256("\n".join(mix.identity for mix in mixes).encode()).hexdigest()[:8]
         without = left_out(self.study.budget)
-        if not any(mix.identity in self.results for mix in mixes):
+        if any(mix.identity in self.controls for mix in mixes):
             without -= {"placebo"}  # which controls are compared with
         return Cohort(
             id=f"{members[lead].workload}-{digest}",
@@ -198,9 +199,10 @@ def _request(
 ) -> _Request:
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
+    controls = {control.mix.identity for control in placed.controls}
     kept = [launch for launch in measured if _counts(launch.cohort, mixes)]
     waiting = _later(study, placed) if study.budget.adaptive else ()
-    return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine, waiting)
+    return _Request(study, placed.members, native_key, mixes, results, controls, kept, decided, placed.machine, waiting)
 
 
 def _later(study: Study, placed: Mixes) -> tuple[str, ...]:

@@ -152,6 +152,15 @@ def test_controls_follow_the_first_look():
     assert all(path in one.looks[0] for path in launch_names(one) if path.startswith("y"))
 
 
+@pytest.mark.parametrize(("lead", "beside", "with_placebo"), [("y", "b", {"y"}), ("x", "a", {"x"}), ("x", "b", {"x"})])
+def test_a_control_has_its_placebo_also_in_a_study_without(lead, beside, with_placebo):
+    control = {"positive": {"lead": lead, "antagonists": [beside]}, "negative": None}
+    made = study(["x"], ["a"], budget={"placebo": False}, controls=control)
+    one = plan(made, programs=workloads("x", "y", "a", "b"))
+    kinds = {cohort.lead.workload: {scene.kind for scene in cohort.scenes} for cohort in one.cohorts}
+    assert {name for name, found in kinds.items() if "placebo" in found} == with_placebo
+
+
 def test_a_mix_that_changes_its_cohort_goes_on_counting():
     budget = {"precision": 0.01, "launches": 4, "most_launches": 10}
     both = plan(study(["x"], ["a", "b"], budget=budget))

@@ -63,7 +63,8 @@ NAMED = {
 }
 PRINT = (BADGE_ID, KEY, SOURCE)  # what belongs to a printed figure
 _IN_CAPTIONS = re.compile(
-    r"(bars?|lines|crosses|bars and bands): 95 % between ((launches|nodes|sessions|of these|or) ?)+"
+    r"(bars?|lines|crosses|bars and bands): 95 % between "
+    r"((launches|nodes|sessions|of these|those of losses|between|or|,) ?)+"
 )
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 ElementTree.register_namespace("", SVG)

@@ -51,6 +51,7 @@ from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import TABLES
 from castmates.results.traces import traces_there
+from castmates.study.capabilities import PLACEBO
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.rounds import reasons
 
@@ -180,6 +181,7 @@ def _context(
         "not_available": not_available(texts),
         "figure_parts": parts,
         "contents": contents(parts, lacking=len(names) < len(texts), found=bool(found_here["found"])),
+        "has_placebo": results.asks(PLACEBO),
         "attribution": attribution.rows(results),
         "told_apart": attribution.same_for_all(results),
         "apart_in_ways": len(attribution.separations(results)) > 1,

@@ -12,6 +12,7 @@ from castmates.report.text import latency, words
 from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import between_with_others, counted, listed, percent_of
+from castmates.study.capabilities import PLACEBO
 from castmates.study.cpus import format_cpu_list
 from castmates.study.mitigations import BETWEEN
 from castmates.study.reasons import listed_in
@@ -80,7 +81,8 @@ def _design(results: Results) -> Iterable[str]:
     designs = [record.design for record in launches]
     if not designs:
         return
-    scenes = "the lead alone, the lead beside placebos, each co-run"
+    placebos = "the lead beside placebos, " if results.asks(PLACEBO) else ""
+    scenes = f"the lead alone, {placebos}each co-run"
     scenes += ", each antagonist alone" if measures_alone(results.plan) else ""
     yield (
         f"Each of {counted(len(launches), 'launch')} started a lead and its antagonists once, and measured each scene "

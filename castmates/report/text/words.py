@@ -85,7 +85,7 @@ def between(effects: pd.DataFrame) -> str:
 def between_with_others(effects: pd.DataFrame) -> str:
     """The same where other numbers stand beside the losses: their intervals are between launches in any case."""
     own = between(effects)
-    return own if own == f"between {LAUNCHES}" else f"between {LAUNCHES}, of losses {own}"
+    return own if own == f"between {LAUNCHES}" else f"between {LAUNCHES}, those of losses {own}"
 
 
 def units(counts: Iterable[int]) -> str:

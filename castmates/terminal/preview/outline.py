@@ -162,6 +162,7 @@ class Outline:
     profiles: str = ""  # what is traced beside what is measured
     variants: tuple[str, ...] = ()  # leads in other settings, and what these change
     without_own_losses: bool = False  # antagonists are not measured alone
+    without_placebo: bool = False
     traces: str = ""  # of which mixes everything that happens is recorded
 
 
@@ -207,6 +208,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         profiles=profile_words(project.study, planned, folder),
         variants=tuple(f"{each.workload} is {each.lead} with {each.words}" for each in plan.variants),
         without_own_losses=not project.study.budget.antagonists_alone,
+        without_placebo=not project.study.budget.placebo,
         traces=trace_words(project.study, planned, folder),
     )
 

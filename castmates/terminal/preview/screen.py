@@ -109,6 +109,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Controls", ", ".join(pairs)
     if outline.without_own_losses:
         yield "Antagonists", "They are not measured alone: their own losses, STP and ANTT will not be known."
+    if outline.without_placebo:
+        yield "Placebo", "None: losses are not split into the cost of a busy neighbour and the rest."
     if outline.adaptive:
         yield "Adaptive", outline.adaptive
     if outline.chances.pairs:
