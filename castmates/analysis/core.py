@@ -76,6 +76,19 @@ def times_of(windows: pd.DataFrame) -> pd.Series:
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
 
 
+def with_units(launches: pd.DataFrame, windows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """A row per group and launch, with the `unit` it belongs to and what units are (`over`): sessions, else launches.
+
+    Sessions where there are several, with about as many launches in each, as in `between`.
+    """
+    table = launches.join(sessions_of(windows).rename("unit"), on=LAUNCH)
+    sizes = table.groupby([*by, "unit"], observed=True).size().groupby(list(by), observed=True)
+    several = ((sizes.size() >= FEWEST_UNITS) & (sizes.min() * UNEVEN >= sizes.max())).rename("several")
+    several = table.join(several, on=list(by))["several"].astype(bool)
+    own = table.groupby(LAUNCH, observed=True).ngroup()
+    return table.assign(unit=table["unit"].where(several, -1 - own), over=np.where(several, SESSIONS, LAUNCHES))
+
+
 def seconds(times: pd.Series) -> pd.Series:
     """Times as records have them, in seconds since 1970; NaN where one is not known."""
     known = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")

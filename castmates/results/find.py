@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What effects are made of.
-NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "open_s", "rate"]
+NEEDED = [
+    "platform",
+    "cohort",
+    "launch",
+    "round",
+    "scene",
+    "member",
+    "workload",
+    "unit",
+    "valid",
+    "open_s",
+    "rate",
+    "started",
+]
 
 
 @dataclass(frozen=True)

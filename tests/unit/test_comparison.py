@@ -62,6 +62,37 @@ def test_the_difference_is_welchs():
     assert lead["verdict"] == "loses more in B"
 
 
+def in_sessions(of, size):
+    """The study with so many launches a day."""
+    begin = 86_400.0 * ((of.windows["launch"].astype(int) - 1) // size)
+    return Side(of.plan, of.windows.assign(started=begin))
+
+
+@pytest.mark.parametrize("per_day", [3, 1, 5])
+def test_from_three_sessions_on_they_are_the_sample_and_not_their_launches(per_day):
+    """Nine launches on three days are three values; on nine days nine; 5 and 4 on two days are nine launches."""
+    nine = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=9)
+    losses = np.array([0.10, 0.11, 0.09, 0.20, 0.21, 0.22, 0.15, 0.14, 0.16])
+    ours = in_sessions(side([0.08, 0.10, 0.12, 0.09, 0.11, 0.10, 0.11, 0.12, 0.07], of=nine), per_day)
+    lead = row(compare(ours, in_sessions(side(losses, of=nine), per_day), MARGIN), member="dlrm", baseline="alone")
+    values = losses.reshape(3, 3).mean(axis=1) if per_day == 3 else losses
+    low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    assert (lead["slowdown_b_low"], lead["slowdown_b_high"]) == pytest.approx((math.exp(low), math.exp(high)))
+    assert (lead["launches_b"], lead["over_b"]) == (9, "launches" if per_day == 5 else "sessions")
+    assert lead["verdict"] == ("unclear" if per_day == 3 else "loses more in B")
+
+
+def test_hours_that_differ_are_no_difference_between_machines():
+    """Studies of one truth, each in four sessions that scatter: one in twenty is judged to differ, and not half."""
+    twelve = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=12)
+    dice, judged = np.random.default_rng(7), []
+    for _ in range(60):
+        each = [np.repeat(dice.normal(0.2, 0.05, 4), 3) + dice.normal(0, 0.01, 12) for _ in "ab"]
+        a, b = (in_sessions(side(losses.tolist(), of=twelve), 3) for losses in each)
+        judged.append(row(compare(a, b, MARGIN), member="dlrm", baseline="alone")["p_value"] < 0.05)
+    assert sum(judged) <= 8
+
+
 def test_b_may_be_faster_alone_and_slower_beside_others():
     lead = row(compare(side(LOSSES_A), side([0.6, 0.62, 0.61], speed=150.0), MARGIN), member="dlrm", baseline="alone")
     assert lead["baseline_rate_ratio"] == pytest.approx(1.5)

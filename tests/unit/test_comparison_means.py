@@ -115,7 +115,16 @@ def simulated(launches, scatter, seed):
         loss = truth + shared[homes[name]] + rng.normal(0, 1.5 * scatter, (STUDIES, launches))
         study, launch = np.indices(loss.shape).reshape(2, -1)
         tables.append(
-            pd.DataFrame({"study": study, "mix": name, "cohort": homes[name], "launch": launch, "loss": loss.ravel()})
+            pd.DataFrame(
+                {
+                    "study": study,
+                    "mix": name,
+                    "cohort": homes[name],
+                    "launch": launch,
+                    "unit": launch,
+                    "loss": loss.ravel(),
+                }
+            )
         )
     return cohort_means(pd.concat(tables, ignore_index=True), ["study"])
 

@@ -5,14 +5,14 @@ that are in both are no independent sample of either.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast, adjusted, declared
+from castmates.analysis.core import Contrast, adjusted, declared, with_units
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.stamps import MODELLED
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
@@ -67,17 +67,21 @@ def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)
 
 
-def spread(launches: pd.DataFrame, by: Sequence[str] = ("row", "platform")) -> pd.DataFrame:
-    """Launches -> `launches`, `rounds`, and mean and variance over launches of each logarithm (`loss_mean` …)."""
-    asked: dict[str, tuple[str, str]] = {"launches": ("loss", "size"), "rounds": ("rounds", "sum")}
+def spread(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """By row and platform: `launches`, `rounds`; mean and variance of each logarithm (`loss_mean` …) over `units`."""
+    launches = with_units(launch_means(plan, windows).reset_index(), windows, ROW)
+    sums = {"launches": ("loss", "size"), "rounds": ("rounds", "sum")}
+    means = {name: (name, "mean") for name in LOGS}
+    each = launches.groupby([*ROW, "over", "unit"], observed=True).agg(**sums, **means).reset_index()
+    asked = {"launches": ("launches", "sum"), "rounds": ("rounds", "sum"), "units": ("loss", "size")}
     for name in LOGS:
         asked |= {f"{name}_mean": (name, "mean"), f"{name}_variance": (name, "var")}
-    return launches.groupby(list(by), observed=True).agg(**asked)
+    return each.groupby(ROW, observed=True).agg(over=("over", "first"), **asked)
 
 
 def side_of(table: pd.DataFrame, name: str, suffix: str) -> pd.DataFrame:
-    """Mean and variance over launches of one logarithm, from the columns of `spread` with this suffix."""
-    columns = {"mean": f"{name}_mean{suffix}", "variance": f"{name}_variance{suffix}", "launches": f"launches{suffix}"}
+    """Mean and variance over units of one logarithm, from the columns of `spread` with this suffix."""
+    columns = {"mean": f"{name}_mean{suffix}", "variance": f"{name}_variance{suffix}", "launches": f"units{suffix}"}
     return pd.DataFrame({column: table[own] for column, own in columns.items()})
 
 
@@ -183,7 +187,7 @@ def _place(record: Record) -> str:
 # Plan and windows -> whether a lead in other settings loses more or less beside others than the lead as it is.
 #
 # A variant and its base are different leads, so their launches are independent: the logarithms of their slowdowns are
-# compared by Welch's t over the launches of both, as those of two studies are.
+# compared by Welch's t over the launches, or sessions, of both, as those of two studies are.
 
 _SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
 
@@ -213,7 +217,7 @@ def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """Every lead against alone: what its launches show, mean and variance."""
     asked = questions(plan)
     asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["antagonists"] != "")]
-    found = spread(launch_means(plan, windows)).reset_index("platform")
+    found = spread(plan, windows).reset_index("platform")
     table = asked.join(found, how="inner")
     return table.assign(workload=table["lead"].map(without_class))
 

@@ -24,6 +24,7 @@ from castmates.analysis.core import (
     over_levels,
     sessions_of,
     times_of,
+    with_units,
     within_launch,
 )
 from castmates.analysis.effects.contrasts import (
@@ -322,9 +323,11 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     contrasts = contrasts[wanted & contrasts["baseline"].isin(BASELINES)]
     if contrasts.empty:
         return frame([], MARGINS)
-    values = Contrast.of(plan, windows, contrasts).by_launch(_CELL)
+    contrast = Contrast.of(plan, windows, contrasts)
+    values = contrast.by_launch(_CELL)
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
+    values = with_units(values, contrast.windows, ["cohort"])
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
     return declared(pd.concat(tables, ignore_index=True), MARGINS, plan)
 

@@ -26,13 +26,13 @@ def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The sum of independent means in each group, with Welch and Satterthwaite's degrees of freedom.
 
-    A row of `parts` is the `mean` over so many launches (`launches`) and their `variance`. Where one of a group's parts
-    has fewer than three launches, the group has neither an interval nor a p-value.
+    A row of `parts` is the `mean` over so many `units` and their `variance`. Where one of a group's parts has fewer
+    than three units, the group has neither an interval nor a p-value.
     """
-    square, freedom = parts["variance"] / parts["launches"], parts["launches"] - 1
+    square, freedom = parts["variance"] / parts["units"], parts["units"] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = parts.assign(square=square, freedom=freedom, spread=square**2 / freedom)
-    groups = terms.assign(few=parts["launches"] < FEWEST_LAUNCHES).groupby(list(by), observed=True)
+    groups = terms.assign(few=parts["units"] < FEWEST_LAUNCHES).groupby(list(by), observed=True)
     sums = groups[["mean", "square", "spread", "freedom", "launches"]].sum(skipna=False)  # no part may be missing
     total = _floats(sums, "square")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,7 +44,7 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch.
+    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch with its `unit`.
 
     `summed` adds up the parts of a group. A pair that several cohorts measured is shared out among them, so that no
     pair weighs more than another. A group in which a cohort lost all its launches has a part without a value.
@@ -53,11 +53,12 @@ def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     homes = losses.groupby([*by, "mix"])["cohort"].transform("nunique")
     pairs = losses.groupby(by)["mix"].transform("nunique")
     places = losses.drop_duplicates([*by, "mix", "cohort"]).groupby([*by, "cohort"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH, "unit"])
     values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
     whole = values["part"].where(values["present"] == values["places"])
-    means = whole.groupby([*by, "cohort"]).agg(["mean", "var", "count"])
-    return means.set_axis(["mean", "variance", "launches"], axis=1)
+    units = whole.groupby([*by, "cohort", "unit"]).agg(["mean", "count"]).groupby([*by, "cohort"])
+    means = units["mean"].agg(["mean", "var", "count"]).set_axis(["mean", "variance", "units"], axis=1)
+    return means.join(units["count"].sum().rename("launches"))
 
 
 def one_sample(side: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from castmates.analysis.comparison.comparison import Side, against, geometric_means
 from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, matches, shared_launches
+from castmates.analysis.core import FEWEST_UNITS, sessions_of
 from castmates.analysis.effects.stamps import origin_word
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
@@ -31,7 +32,7 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records
 from castmates.report.text.design import lengths
-from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed
+from castmates.report.text.words import Quantity, Row, as_loss, between, chance, counted, listed
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.results.find import Measured, read_measured
@@ -53,6 +54,7 @@ class Described:
     hosts: tuple[str, ...]
     failed: tuple[str, ...] = ()  # why each launch failed that did
     date: str = ""  # ISO 8601, UTC: the middle of its launches; "" where none was recorded
+    sessions: int = 1
     slices: tuple[float, float] | None = None  # the shortest and the longest, in seconds; None where none was recorded
 
     @property
@@ -89,6 +91,11 @@ class Compared:
     def origin(self) -> str:
         """What comes first where not all is measured: modelled (not measured)."""
         return origin_word({*self.a.platforms, *self.b.platforms})
+
+    @property
+    def between(self) -> str:
+        """What the intervals are between: launches or sessions."""
+        return _between([self])
 
     @property
     def mixed(self) -> bool:
@@ -128,6 +135,11 @@ class Several:
         return origin_word({name for study in self.studies for name in study.platforms})
 
     @property
+    def between(self) -> str:
+        """What the intervals are between: launches or sessions."""
+        return _between(self.pairs)
+
+    @property
     def margin(self) -> float:
         """The largest change that counts as none."""
         return self.pairs[0].margin
@@ -161,6 +173,24 @@ class Several:
         numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}
         about = {"letter": study.letter, "study": study.name, "date": study.date, "host": " and ".join(study.hosts)}
         return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], launches=rows[f"launches_{side}"])
+
+
+def _between(pairs: Sequence[Compared]) -> str:
+    """What intervals of these studies are between."""
+    rows = pd.concat([pair.both for pair in pairs])
+    sides = [rows[[f"slowdown_{side}_low", f"over_{side}"]].set_axis(["loss_low", "over"], axis=1) for side in "ab"]
+    return between(pd.concat(sides))
+
+
+def hours(studies: Sequence[Described]) -> Iterator[str]:
+    """Where a difference between hours is in what differs, and in no interval."""
+    measured = [one for one in studies if one.platforms == ("measured",)]
+    few = [f"{one.letter} ({counted(one.sessions, 'session')})" for one in measured if one.sessions < FEWEST_UNITS]
+    if few and len(measured) > 1:
+        yield (
+            f"What differs may be due to the hour alone: {listed(few)}. Intervals cover other hours from "
+            f"{FEWEST_UNITS} sessions on (castmates sweep --sessions)."
+        )
 
 
 # The rows of a comparison, as terminal and page show them.
@@ -329,6 +359,7 @@ def _described(letter: str, study: Measured) -> Described:
         hosts=tuple(sorted(hosts)),
         failed=tuple(record.reason for record in _records(study) if record.failed),
         date=_date(measured),
+        sessions=max(1, int(sessions_of(study.windows).nunique())),
         slices=lengths(measured),
     )
 

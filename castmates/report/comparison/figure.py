@@ -147,7 +147,7 @@ def _key(compared: Compared, rows: list[Row], known: int) -> str:
         f"{min(values)} to {max(values)}" if min(values) != max(values) else f"{values[0]}"
         for values in ([int(row[f"launches_{letter}"]) for row in rows] for letter in SHIFTS)
     ]
-    parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
+    parts = [f"bars: 95 % {compared.between} ({counts[0]} launches of A, {counts[1]} of B), on the right Welch's t"]
     parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")
     parts += ["words: p < 0.05 after Holm's adjustment, or inside the margin"]
     named = [(row, name) for row in rows for name in ("slowdown_a", "slowdown_b", "ratio")]
@@ -223,7 +223,7 @@ def _of_several(several: Several, groups: list[Group], known: int) -> Figure:
         _draw_group(losses, changes, sum(heights[:place]), group)
     losses.set_xlabel("loss of the lead against alone (%)")
     changes.set_xlabel("slowdown above the baseline's (%)")
-    parts = ["bars: 95 % between launches, on the right Welch's t over the launches of both studies"]
+    parts = [f"bars: 95 % {several.between}, on the right Welch's t"]
     parts.append(f"band: margin of ±{100 * several.margin:.3g} %")
     parts.append("words: p < 0.05 after Holm's adjustment over mixes and studies, or inside the margin")
     hollow = any(math.isnan(point.loss.low) for group in groups for point in group.points)

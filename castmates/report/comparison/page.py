@@ -87,8 +87,8 @@ def caption(compared: Compared) -> str:
     origin = compared.origin
     return (
         f"{first_words(origin)}Left: loss of each lead against its own alone "
-        f"rate, in A and in B, with 95 % t intervals between launches ({many} without a partition). Right: by how much "
-        f"B's slowdown is above A's, with Welch's 95 % interval over the launches of both, and the margin of "
+        f"rate, in A and in B, with 95 % t intervals {compared.between} ({many} without a partition). Right: by how "
+        f"much B's slowdown is above A's, with Welch's 95 % interval, and the margin of "
         f"±{100 * compared.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
     )
 
@@ -131,7 +131,7 @@ def write(several: Several, folder: Path) -> list[Path]:
 DAY = 86_400
 NARROW = 1 / 25  # of the whole time: where studies are closer, all are set apart evenly, in order
 SHIFT = 0.012  # of the axis, by which antagonists are set apart
-NOTES = "bars: 95 % between launches of each study by itself; a line joins studies of one machine"
+NOTES = "bars: 95 % of each study by itself; a line joins studies of one machine"
 EVENLY = "; studies are in the order of time, their distances are not"
 ROOM = Room(axes=1.5, above=0.08, below=0.42, left=0.55, right=0.85)
 

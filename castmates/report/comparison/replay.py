@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from castmates.analysis.comparison.launches import launch_means, plain_members, questions
 from castmates.analysis.comparison.replay import replayed
-from castmates.analysis.core import LAUNCHES, SESSIONS, between, seconds, sessions, these
+from castmates.analysis.core import LAUNCHES, SESSIONS, between, sessions_of, these
 from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import (
     AGREES,
@@ -133,10 +133,8 @@ def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.Da
 
 def _over_sessions(published: Measured) -> pd.DataFrame:
     """By mix, member, baseline and partition: the slowdown over sessions, and how many these are."""
-    places = [(launch.cohort.id, launch.number) for launch in published.plan.launches]
-    began = pd.Series([record.get("started") for record in published.records], pd.MultiIndex.from_tuples(places))
     launches = launch_means(published.plan, published.windows).rename(columns={"loss": "value"})
-    found = between(launches, sessions(seconds(began)), SESSIONS, ROW).reset_index("platform", drop=True)
+    found = between(launches, sessions_of(published.windows), SESSIONS, ROW).reset_index("platform", drop=True)
     found = questions(published.plan).join(found, how="inner")
     return found.assign(windows=np.exp(found[f"{SESSIONS}_mean"]))[[*KEY, SESSIONS, "windows"]]
 
@@ -370,8 +368,8 @@ def caption(replay: Replayed) -> str:
     pair = replay.pair
     return (
         f"{first_words(pair.origin)}Left: loss of each lead against its own rate alone, as published (A, grey) and "
-        "as measured here (B), with 95 % t intervals between launches. Right: by how much the slowdown here is above "
-        "the published one, with Welch's 95 % interval over the launches of both, and the margin of "
+        f"as measured here (B), with 95 % t intervals {pair.between}. Right: by how much the slowdown here is above "
+        "the published one, with Welch's 95 % interval, and the margin of "
         f"±{100 * pair.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
     )
 

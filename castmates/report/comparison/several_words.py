@@ -9,7 +9,7 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS, POINTS, PROVEN
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared, Several
+from castmates.report.comparison.compare import Compared, Several, hours
 from castmates.report.comparison.details import Difference
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words
@@ -33,6 +33,7 @@ def sentences(several: Several) -> list[str]:
     return [
         *(_against(pair) for pair in several.pairs),
         *mean_sentences(several),
+        *hours(several.studies),
         *_without_baseline(several),
         *_adjusted(several),
         *_differing("Not the same programs, inputs or CPUs", several.work),

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared
+from castmates.report.comparison.compare import Compared, hours
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
 from castmates.report.text.words import Quantity, Row, counted, listed, percent_of
@@ -15,7 +15,7 @@ SHOWN = 8  # of a kind; the table has them all
 YET = {MORE: "B is faster alone, but loses more beside", LESS: "B is slower alone, but loses less beside"}
 NOT_PAIRED = (
     "Losses are paired within seconds inside each study. Rates of A and B were taken at different times, so the "
-    "intervals of their ratios cover launches, not what else changed in between."
+    "intervals of their ratios do not cover what else changed in between."
 )
 
 
@@ -27,6 +27,7 @@ def sentences(compared: Compared) -> list[str]:
         *_platforms(compared),
         *_work(compared),
         *_settings(compared),
+        *hours([compared.a, compared.b]),
         *_slices(compared),
         *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
         *_rates(compared),

@@ -20,7 +20,7 @@ from castmates.report.figures.sheet import NOTE, Room, Sheet, drawing, inches_of
 from castmates.report.figures.style import COLUMN, GREY, INK, PAGE, SMALL, Look, broken, squeezed
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of, knee_words
-from castmates.report.text.words import Quantity, number, plain, units
+from castmates.report.text.words import Quantity, between, number, plain, units
 from castmates.study.masks import popcount
 from castmates.study.node_classes import cache_of
 
@@ -104,12 +104,16 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
         _panel(axes, panel, by_name)
     above = "" if all(math.isnan(panel.way_bytes) for panel in panels) else " (above: MiB in one cache)"
     sheet.labels(f"ways of the lead{above}", "rate, % of alone with all ways")
-    return sheet.finish(_key(panels))
+    return sheet.finish(_key(panels, _between(results)))
 
 
-def _key(panels: list[Panel]) -> str:
+def _between(results: Results) -> str:
+    return between(results.lead_effects("alone", under_partitions=True))
+
+
+def _key(panels: list[Panel], level: str) -> str:
     rows = [row for panel in panels for row in panel.rows]
-    parts = ["bars: 95 % between launches"] if any(not ends_of(row, "rate")[2] for row in rows) else []
+    parts = [f"bars: 95 % {level}"] if any(not ends_of(row, "rate")[2] for row in rows) else []
     parts += ["dashed bars: within launch only"] if any(ends_of(row, "rate")[2] for row in rows) else []
     if knees := [row for panel in panels for row in panel.knees.values()]:
         kept = number(knees[0]["kept_pct"], 0)
@@ -127,8 +131,8 @@ def caption(results: Results) -> str:
     launches = units(results.sensitivity["launches"])
     return (
         "How fast each lead is with so many ways of the cache, in per cent of its rate alone with all of them: "
-        "alone, and beside antagonists that have other ways. Bars: 95 % t intervals between launches "
-        f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
+        "alone, and beside antagonists that have other ways. Bars: 95 % t intervals "
+        f"{_between(results)} ({launches}). The knee: the fewest ways from which on 95 % are kept. "
         + in_caption(on_sensitivity(results.sensitivity, results), "Dotted bars")
     )
 

@@ -16,8 +16,10 @@ COMPARISON = Table(
     col("where", str, "both, only in A, only in B"),
     col("platform_a", str, "of the numbers of A"),
     col("platform_b", str, "of the numbers of B"),
-    *interval("slowdown_a", "as in effects of A", "95 % between launches, t"),
+    *interval("slowdown_a", "as in effects of A", "95 %, t, between what over_a says"),
     *interval("slowdown_b", "as in effects of B"),
+    col("over_a", str, "sessions where there are three or more of A, about as long as each other; else launches"),
+    col("over_b", str, "the same of B"),
     col("launches_a", int, "launches that estimate in A"),
     col("launches_b", int, "launches that estimate in B"),
     col("rounds_a", int, "complete rounds in A"),
@@ -25,7 +27,7 @@ COMPARISON = Table(
     *interval(
         "ratio",
         "slowdown B / slowdown A; none across platforms",
-        "95 %, Welch's t over the launches of both; NaN below three on either side",
+        "95 %, Welch's t over the launches or sessions of both; NaN below three on either side",
     ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the rows of this baseline, those under partitions by themselves"),
@@ -57,9 +59,11 @@ COMPARISON_MEANS = Table(
     *interval(
         "slowdown",
         "geometric mean over the pairs",
-        "95 % between launches of these pairs; NaN below three of a cohort",
+        "95 % between launches, or sessions, of these pairs; NaN below three of a cohort",
     ),
-    *interval("ratio", "to the baseline's; none across platforms", "95 %, Welch's t over the launches of both"),
+    *interval(
+        "ratio", "to the baseline's; none across platforms", "95 %, Welch's t over the launches or sessions of both"
+    ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the other studies"),
     col("verdict", str, "baseline; else as in comparison.csv"),
@@ -75,7 +79,7 @@ COMPARISON_HISTORY = Table(
     *usual("platform"),
     col("host", str, 'several are joined by " and "'),
     *usual("lead antagonists"),
-    *interval("slowdown", "of the lead against alone, as in effects", "95 % between launches, t"),
+    *interval("slowdown", "of the lead against alone, as in effects", "95 %, t, as in comparison.csv"),
     *usual("launches"),
 )
 
@@ -98,7 +102,7 @@ REPLAY = Table(
     *interval(
         "ratio",
         "slowdown here / published slowdown; none across platforms",
-        "95 %, Welch's t over the launches of both; NaN below three on either side",
+        "95 %, Welch's t over the launches or sessions of both; NaN below three on either side",
     ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over all effects that were measured again"),

@@ -187,7 +187,7 @@ MARGINS = _effects_table(
     *interval(
         "slowdown",
         "geometric mean over the cells; NaN where one is missing",
-        "95 % between launches; NaN where a cohort has fewer than three",
+        "95 % between launches, or between three or more sessions; NaN where a cohort has fewer than three",
     ),
     *interval("loss_pct"),
     col("cells", int, "that were measured"),
