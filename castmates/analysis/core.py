@@ -23,6 +23,8 @@ import pandas as pd
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.intervals import (
     FEWEST_LAUNCHES,
+    FEWEST_UNITS,
+    UNEVEN,
     Floats,
     columns_of,
     holm,
@@ -37,10 +39,8 @@ from castmates.analysis.statistics.pairs import pair, planned, tally
 from castmates.results.columns.contract import Columns
 from castmates.study.spec import Plan
 
-FEWEST_UNITS = 3  # nodes, or sessions: with two, one degree of freedom is left, as with two launches
 FEWEST_OF_A_LINE = 4  # launches: through three, a line leaves one degree of freedom
 ROUNDING = 1e-24  # of a sum of squares of logarithms
-UNEVEN = 2  # sessions of which one has so many times the launches of another are no units
 APART_S = 30 * 60.0  # a launch that begins later than that after the one before it begins another session
 LAUNCHES, NODES, SESSIONS = "launches", "nodes", "sessions"  # levels: what an interval is over
 
@@ -74,19 +74,6 @@ def sessions_of(windows: pd.DataFrame) -> pd.Series:
 def times_of(windows: pd.DataFrame) -> pd.Series:
     """When every launch that has windows began: seconds since 1970, NaN where that is not known."""
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
-
-
-def with_units(launches: pd.DataFrame, windows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """A row per group and launch, with the `unit` it belongs to and what units are (`over`): sessions, else launches.
-
-    Sessions where there are several, with about as many launches in each, as in `between`.
-    """
-    table = launches.join(sessions_of(windows).rename("unit"), on=LAUNCH)
-    sizes = table.groupby([*by, "unit"], observed=True).size().groupby(list(by), observed=True)
-    several = ((sizes.size() >= FEWEST_UNITS) & (sizes.min() * UNEVEN >= sizes.max())).rename("several")
-    several = table.join(several, on=list(by))["several"].astype(bool)
-    own = table.groupby(LAUNCH, observed=True).ngroup()
-    return table.assign(unit=table["unit"].where(several, -1 - own), over=np.where(several, SESSIONS, LAUNCHES))
 
 
 def seconds(times: pd.Series) -> pd.Series:

@@ -1,5 +1,6 @@
 """The command `castmates sweep`: what is missing of a study is measured, and its report is written."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -175,10 +176,10 @@ def sweep(
             for sentence in discard(study, changed):
                 typer.echo(sentence)
         options += [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
-        _sweep(study, launches, cores, options, dry_run)
+        _sweep(study, launches, cores, options)
 
 
-def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
+def _sweep(study: Path, launches: int | None, cores: str, options: list[str]) -> None:
     from castmates.pipeline import snakemake
     from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load
@@ -190,13 +191,18 @@ def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dr
     for sentence in torn_words(found.torn):
         typer.echo(sentence, err=True)
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)
-    if not dry_run:
+    if not _is_dry(options):
         refuse_nothing(project)
 
 
-# `castmates sweep --sessions`: the launches are spread over hours.
+DRY = re.compile(r"--dry-?r?u?n?|-[FSDfkpt]*n[FSDfkpt]*")  # Snakemake's words for it, which may stand behind --
 
-DRY = frozenset(("-n", "--dry-run", "--dryrun"))  # Snakemake's words for it, which may stand behind --
+
+def _is_dry(options: Sequence[str]) -> bool:
+    return any(map(DRY.fullmatch, options))
+
+
+# `castmates sweep --sessions`: the launches are spread over hours.
 
 
 def spread_launches(
@@ -209,7 +215,7 @@ def spread_launches(
     from castmates.pipeline.snakemake import refuse_nothing, sweep
     from castmates.project import load
 
-    say, dry = partial(typer.echo, err=True), not DRY.isdisjoint(options)
+    say, dry = partial(typer.echo, err=True), _is_dry(options)
 
     def measure(targets: Sequence[str], is_last: bool) -> None:
         sweep(study, cores, say, launches, options, shows_result=is_last, targets=targets)

@@ -121,7 +121,7 @@ def simulated(launches, scatter, seed):
                     "mix": name,
                     "cohort": homes[name],
                     "launch": launch,
-                    "unit": launch,
+                    "session": 0,
                     "loss": loss.ravel(),
                 }
             )
@@ -143,3 +143,17 @@ def test_the_intervals_hold_the_truth(few, many):
     assert 0.925 <= share <= 0.975
     assert_told("comparison_means", "ratio_low", share)
     assert 0.03 <= float((ratio["p_value"] < 0.05).mean()) <= 0.07
+
+
+@pytest.mark.parametrize("sessions", [4, 6])
+def test_cohorts_that_share_their_hours_are_not_independent(sessions):
+    """Four cohorts in the same sessions, each of which slows all of them: the mean varies as its hours do."""
+    dice, per_session = np.random.default_rng(9), 3
+    shape = (1000, 4, sessions, per_session)
+    losses = 0.1 + dice.normal(0, 0.05, (1000, 1, sessions, 1)) + dice.normal(0, 0.01, shape)
+    study, where, session, launch = np.indices(shape).reshape(4, -1)
+    table = pd.DataFrame({"study": study, "mix": where, "cohort": where, "session": session,
+                          "launch": session * per_session + launch, "loss": losses.ravel()})  # fmt: skip
+    found = summed(cohort_means(table, ["study"]), ["study"])
+    assert 0.93 <= covers(found["low"], found["high"], 0.1) <= 0.97
+    assert set(found["launches"]) == {4 * sessions * per_session}

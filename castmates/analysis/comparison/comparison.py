@@ -23,7 +23,7 @@ from castmates.analysis.comparison.launches import (
     spread,
     units,
 )
-from castmates.analysis.core import adjusted, declared, only_platform, with_units
+from castmates.analysis.core import adjusted, declared, only_platform
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
@@ -34,7 +34,7 @@ from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
 _WHERE = {"both": BOTH, "left_only": ONLY_A, "right_only": ONLY_B}
-_COUNTS = ("launches", "rounds", "units")
+_COUNTS = ("launches", "rounds", "units", "sessions")
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
 def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.DataFrame:
     """The study's questions with the answers of its launches; `partition` is A's name for it, `own` this study's."""
     asked = questions(side.plan)
-    estimates = spread(side.plan, side.windows).reset_index("platform")
+    estimates = spread(launch_means(side.plan, side.windows), over_sessions=True).reset_index("platform")
     table = asked.join(estimates).reset_index(drop=True)
     counts = {name: table[name].fillna(0).astype("int64") for name in _COUNTS}
     platforms = table["platform"].fillna(only_platform(side.windows))
-    table = table.assign(own=table["partition"], platform=platforms, over=table["over"].fillna(""), **counts)
+    table = table.assign(own=table["partition"], platform=platforms, **counts)
     if names is not None:
         called = zip(table["mix"], table["partition"], strict=True)
         table["partition"] = [names.get(key, key[1]) for key in called]
@@ -119,8 +119,7 @@ def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str
 
 def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str]) -> pd.DataFrame:
     table = table.assign(**{f"{name}_{side}": table[f"{name}_{side}"].fillna(0) for name in _COUNTS for side in "ab"})
-    texts = [f"{name}_{side}" for name in ("platform", "over") for side in "ab"]
-    table = table.assign(**{name: table[name].fillna("") for name in texts})
+    table = table.assign(**{f"platform_{side}": table[f"platform_{side}"].fillna("") for side in "ab"})
     sides = {side: {name: side_of(table, name, f"_{side}") for name in LOGS} for side in "ab"}
     # What was measured and what was not are never put into one interval.
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
@@ -179,8 +178,7 @@ def _losses(side: Side) -> pd.DataFrame:
     wanted = (asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["partition"] == UNMANAGED)
     pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
     launches = launch_means(side.plan, side.windows).reset_index()
-    launches = launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "loss"]]
-    return with_units(launches, side.windows, ["cohort"])
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "session", "loss"]]
 
 
 def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.core import Contrast, adjusted, declared, with_units
+from castmates.analysis.core import Contrast, adjusted, declared, sessions_of
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.stamps import MODELLED
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
 from castmates.analysis.keys import LAUNCH, ROW
-from castmates.analysis.statistics.intervals import columns_of, ratio
+from castmates.analysis.statistics.intervals import FEWEST_UNITS, UNEVEN, columns_of, ratio
 from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
@@ -59,24 +59,35 @@ def questions(plan: Plan) -> pd.DataFrame:
 
 
 def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """By row, platform and launch: loss, and the log rates of baseline and scene, over the rounds that have both."""
-    pairs = Contrast.of(plan, windows, mix_contrasts(plan)).pairs
+    """By row, platform and launch: loss, and the log rates of baseline and scene, over the rounds that have both.
+
+    With the `session` of each launch.
+    """
+    contrast = Contrast.of(plan, windows, mix_contrasts(plan))
+    pairs = contrast.pairs
     pairs = pairs.assign(log_rate=pairs["log_rate_baseline"] - pairs["difference"])
     asked = {name: (column, "mean") for name, column in LOGS.items()}
-    by = [*ROW, *LAUNCH]
-    return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)
+    means = pairs.groupby([*ROW, *LAUNCH], observed=True).agg(rounds=("difference", "size"), **asked)
+    return means.join(sessions_of(contrast.windows).rename("session"), on=LAUNCH)
 
 
-def spread(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """By row and platform: `launches`, `rounds`; mean and variance of each logarithm (`loss_mean` …) over `units`."""
-    launches = with_units(launch_means(plan, windows).reset_index(), windows, ROW)
-    sums = {"launches": ("loss", "size"), "rounds": ("rounds", "sum")}
+def spread(launches: pd.DataFrame, over_sessions: bool) -> pd.DataFrame:
+    """By row and platform: `launches`, `rounds`; mean and variance of each logarithm (`loss_mean` …) over `units`.
+
+    Units are launches; if asked for and there are several with about as many launches each, `sessions` (else 0).
+    """
+    table = launches.reset_index()
+    sizes = table.groupby([*ROW, "session"], observed=True).size().groupby(ROW, observed=True)
+    several = (sizes.size() >= FEWEST_UNITS) & (sizes.min() * UNEVEN >= sizes.max()) & over_sessions
+    several = table.join(several.rename("several"), on=ROW)["several"].astype(bool)
+    table["unit"] = table["session"].where(several, -1 - table.index)
+    sums = {name: (name, "sum") for name in ("launches", "rounds")}
     means = {name: (name, "mean") for name in LOGS}
-    each = launches.groupby([*ROW, "over", "unit"], observed=True).agg(**sums, **means).reset_index()
-    asked = {"launches": ("launches", "sum"), "rounds": ("rounds", "sum"), "units": ("loss", "size")}
+    units = table.assign(launches=1).groupby([*ROW, "unit"], observed=True).agg(**sums, **means).reset_index()
     for name in LOGS:
-        asked |= {f"{name}_mean": (name, "mean"), f"{name}_variance": (name, "var")}
-    return each.groupby(ROW, observed=True).agg(over=("over", "first"), **asked)
+        sums |= {f"{name}_mean": (name, "mean"), f"{name}_variance": (name, "var")}
+    rows = units.assign(session=units["unit"] >= 0).groupby(ROW, observed=True)
+    return rows.agg(units=("unit", "size"), sessions=("session", "sum"), **sums)
 
 
 def side_of(table: pd.DataFrame, name: str, suffix: str) -> pd.DataFrame:
@@ -187,7 +198,8 @@ def _place(record: Record) -> str:
 # Plan and windows -> whether a lead in other settings loses more or less beside others than the lead as it is.
 #
 # A variant and its base are different leads, so their launches are independent: the logarithms of their slowdowns are
-# compared by Welch's t over the launches, or sessions, of both, as those of two studies are.
+# compared by Welch's t over the launches of both. Sessions are not the units: both sides were measured in the same
+# ones, so that what an hour adds to both is not in their difference.
 
 _SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
 
@@ -217,7 +229,7 @@ def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """Every lead against alone: what its launches show, mean and variance."""
     asked = questions(plan)
     asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["antagonists"] != "")]
-    found = spread(plan, windows).reset_index("platform")
+    found = spread(launch_means(plan, windows), over_sessions=False).reset_index("platform")
     table = asked.join(found, how="inner")
     return table.assign(workload=table["lead"].map(without_class))
 

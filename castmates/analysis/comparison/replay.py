@@ -86,8 +86,9 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
 
 
 def _side(table: pd.DataFrame, letter: str) -> pd.DataFrame:
-    """Mean, its error and launches of one side; the error is what its t interval was made of."""
+    """Mean, its error and units of one side; the error is what its t interval was made of."""
     mean, high = (np.log(table[f"slowdown_{letter}{end}"].to_numpy(dtype=float)) for end in ("", "_high"))
-    launches = table[f"launches_{letter}"].to_numpy(dtype=float)
-    error = (high - mean) / quantile(np.where(launches > 1, launches - 1, np.nan))
-    return pd.DataFrame({"mean": mean, "error": error, "launches": launches}, index=table.index)
+    sessions, launches = (table[f"{name}_{letter}"].to_numpy(dtype=float) for name in ("sessions", "launches"))
+    units = np.where(sessions > 0, sessions, launches)
+    error = (high - mean) / quantile(np.where(units > 1, units - 1, np.nan))
+    return pd.DataFrame({"mean": mean, "error": error, "launches": units}, index=table.index)

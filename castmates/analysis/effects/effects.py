@@ -24,7 +24,6 @@ from castmates.analysis.core import (
     over_levels,
     sessions_of,
     times_of,
-    with_units,
     within_launch,
 )
 from castmates.analysis.effects.contrasts import (
@@ -324,10 +323,9 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     if contrasts.empty:
         return frame([], MARGINS)
     contrast = Contrast.of(plan, windows, contrasts)
-    values = contrast.by_launch(_CELL)
+    values = contrast.by_launch(_CELL).join(sessions_of(contrast.windows).rename("session"), on=LAUNCH)
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
-    values = with_units(values, contrast.windows, ["cohort"])
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
     return declared(pd.concat(tables, ignore_index=True), MARGINS, plan)
 

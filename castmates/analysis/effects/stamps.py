@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.core import FEWEST_UNITS
 from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.effects.effects import failing
 from castmates.analysis.effects.verdicts import (
@@ -19,7 +18,7 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNSTABLE,
 )
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, FEWEST_UNITS
 from castmates.english import counted, listed
 from castmates.results.columns.study import STAMPS, frame
 from castmates.study.partitions.partitions import masked

@@ -16,6 +16,8 @@ from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.power import CONFIDENCE as CONFIDENCE
 from castmates.analysis.statistics.power import FEWEST_LAUNCHES as FEWEST_LAUNCHES
 
+FEWEST_UNITS = 3  # nodes, or sessions: with two, one degree of freedom is left, as with two launches
+UNEVEN = 2  # sessions of which one has so many times the launches of another are no units
 FEWEST_ROUNDS = 3  # of a launch: two differ by the same, however alike rounds are
 MOST = 0.5  # correlation of neighbours: in a few rounds, a larger one looks like a difference between launches
 

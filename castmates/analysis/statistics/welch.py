@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, t_interval
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, FEWEST_UNITS, UNEVEN, Floats, t_interval
 
 
 def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -44,21 +44,40 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch with its `unit`.
+    """Each cohort's part of the mean over pairs, from a `loss` per group, mix, cohort and launch with its `session`.
 
     `summed` adds up the parts of a group. A pair that several cohorts measured is shared out among them, so that no
-    pair weighs more than another. A group in which a cohort lost all its launches has a part without a value.
+    pair weighs more than another. A group in which a cohort lost all its launches has a part without a value. Where
+    sessions are the units, a group has one part: its cohorts were measured in the same hours.
     """
     by = list(by)
     homes = losses.groupby([*by, "mix"])["cohort"].transform("nunique")
     pairs = losses.groupby(by)["mix"].transform("nunique")
     places = losses.drop_duplicates([*by, "mix", "cohort"]).groupby([*by, "cohort"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH, "unit"])
-    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
-    whole = values["part"].where(values["present"] == values["places"])
-    units = whole.groupby([*by, "cohort", "unit"]).agg(["mean", "count"]).groupby([*by, "cohort"])
-    means = units["mean"].agg(["mean", "var", "count"]).set_axis(["mean", "variance", "units"], axis=1)
-    return means.join(units["count"].sum().rename("launches"))
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
+    values = launches.agg(part=("part", "sum"), present=("part", "size"), session=("session", "first")).join(places)
+    values["part"] = values["part"].where(values["present"] == values["places"])
+    means = values.groupby([*by, "cohort"])["part"].agg(["mean", "var", "count"])
+    means = means.set_axis(["mean", "variance", "units"], axis=1).assign(launches=means["count"]).reset_index()
+    sessions = _session_means(values, by)
+    own = pd.MultiIndex.from_frame(means[by]).isin(pd.MultiIndex.from_frame(sessions[by]))
+    return pd.concat([means[~own], sessions]).set_index([*by, "cohort"])
+
+
+def _session_means(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The part of each group over sessions, of those that have several with about as many launches of each cohort."""
+    cells = values.dropna(subset="part").groupby([*by, "cohort", "session"])["part"].agg(["mean", "size"])
+    sizes = cells["size"].groupby([*by, "cohort"])
+    even = (sizes.min() * UNEVEN >= sizes.max()).groupby(by).all()
+    cohorts = values.reset_index().groupby(by)["cohort"].nunique()
+    each = cells.groupby([*by, "session"]).agg(mean=("mean", "sum"), cohorts=("mean", "size"), launches=("size", "sum"))
+    groups = each.groupby(by).agg(
+        mean=("mean", "mean"), variance=("mean", "var"), units=("mean", "size"), launches=("launches", "sum"),
+        least=("cohorts", "min"),
+    )  # fmt: skip
+    several = (groups["units"] >= FEWEST_UNITS) & even.reindex(groups.index)
+    several &= groups["least"] == cohorts.reindex(groups.index)
+    return groups[several].drop(columns="least").assign(cohort="").reset_index()
 
 
 def one_sample(side: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Studies on disk -> their comparison with the first of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,9 +13,10 @@ import pandas as pd
 
 from castmates.analysis.comparison.comparison import Side, against, geometric_means
 from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, matches, shared_launches
-from castmates.analysis.core import FEWEST_UNITS, sessions_of
+from castmates.analysis.core import LAUNCHES, SESSIONS, sessions_of
 from castmates.analysis.effects.stamps import origin_word
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
+from castmates.analysis.statistics.intervals import FEWEST_UNITS
 from castmates.errors import CastmatesError
 from castmates.report.comparison.details import (
     NOTHING,
@@ -32,7 +33,7 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records
 from castmates.report.text.design import lengths
-from castmates.report.text.words import Quantity, Row, as_loss, between, chance, counted, listed
+from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.results.find import Measured, read_measured
@@ -178,18 +179,26 @@ class Several:
 def _between(pairs: Sequence[Compared]) -> str:
     """What intervals of these studies are between."""
     rows = pd.concat([pair.both for pair in pairs])
-    sides = [rows[[f"slowdown_{side}_low", f"over_{side}"]].set_axis(["loss_low", "over"], axis=1) for side in "ab"]
-    return between(pd.concat(sides))
+    known = [rows.loc[rows[f"slowdown_{side}_low"].notna(), f"sessions_{side}"] for side in "ab"]
+    over = pd.concat(known) > 0
+    words = [word for word, there in ((LAUNCHES, not over.all()), (SESSIONS, over.any())) if there]
+    return f"between {' or '.join(words) or LAUNCHES}"
 
 
-def hours(studies: Sequence[Described]) -> Iterator[str]:
-    """Where a difference between hours is in what differs, and in no interval."""
-    measured = [one for one in studies if one.platforms == ("measured",)]
-    few = [f"{one.letter} ({counted(one.sessions, 'session')})" for one in measured if one.sessions < FEWEST_UNITS]
-    if few and len(measured) > 1:
+def hours(pairs: Sequence[Compared], names: Mapping[str, str] = {}) -> Iterator[str]:
+    """Which studies were compared by their launches, so that another hour may be all that differs; letters by name."""
+    few: dict[str, str] = {}
+    for pair in pairs:
+        rows = pair.leads(partitioned=False)
+        if pair.mixed or pair.origin:
+            continue
+        for side, one in (("a", pair.a), ("b", pair.b)):
+            if (rows[f"sessions_{side}"] == 0).any():
+                few[one.letter] = f"{names.get(one.letter, one.letter)} ({counted(one.sessions, 'session')})"
+    if few:
         yield (
-            f"What differs may be due to the hour alone: {listed(few)}. Intervals cover other hours from "
-            f"{FEWEST_UNITS} sessions on (castmates sweep --sessions)."
+            f"What differs may be due to the hour alone: {listed([*few.values()])}. Only from {FEWEST_UNITS} sessions "
+            "on, with about as many launches each, do intervals cover other hours (castmates sweep --sessions)."
         )
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from castmates.analysis.comparison.launches import launch_means, plain_members, questions
 from castmates.analysis.comparison.replay import replayed
-from castmates.analysis.core import LAUNCHES, SESSIONS, between, sessions_of, these
+from castmates.analysis.core import LAUNCHES, SESSIONS, between, these
 from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import (
     AGREES,
@@ -27,10 +27,10 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNCLEAR,
 )
-from castmates.analysis.keys import ROW
+from castmates.analysis.keys import LAUNCH, ROW
 from castmates.files import replace_text, writing
 from castmates.report.comparison import figure
-from castmates.report.comparison.compare import Compared, compare_measured
+from castmates.report.comparison.compare import Compared, compare_measured, hours
 from castmates.report.comparison.details import NOT_RECORDED, Difference
 from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
@@ -105,11 +105,11 @@ def replay_of(
         another_class=other_class(published.machine, here.machine),
         differences=machine_sentences(published.machine, here.machine, [*pair.differences, *pair.work]),
         notes=notes,
-        contradictions=[] if effects is None else contradictions(published, pair.table, effects),
+        contradictions=[] if effects is None else contradictions(published, effects),
     )
 
 
-def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.DataFrame) -> list[Contradiction]:
+def contradictions(published: Measured, effects: pd.DataFrame) -> list[Contradiction]:
     """Where the published table of effects has another number than the published windows give.
 
     Of several nodes the table has means over nodes, which these windows do not name: they are left out. So are rows of
@@ -120,10 +120,10 @@ def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.Da
     plain = [names.get((mix, member), "") for mix, member in zip(stated["mix"], stated["member"], strict=True)]
     stated = stated.assign(member=plain)
     over = stated["over"] if "over" in stated else pd.Series("", index=stated.index)
-    launches = comparison[[*KEY[:-1], "partition_a", "slowdown_a"]].set_axis([*KEY, "windows"], axis=1)
-    both = [stated[over.isin(["", LAUNCHES])].merge(launches, on=KEY)]
+    found = _slowdowns(published)
+    both = [stated[over.isin(["", LAUNCHES])].merge(found.rename(columns={"over_launches": "windows"}), on=KEY)]
     if len(own := stated[over.isin([SESSIONS, these(SESSIONS)])]):
-        both.append(own.merge(_over_sessions(published), on=[*KEY, SESSIONS]))
+        both.append(own.merge(found.rename(columns={"over_sessions": "windows"}), on=[*KEY, SESSIONS]))
     return [
         Contradiction(**{name: str(row[name]) for name in KEY}, table=row["slowdown"], windows=row["windows"])
         for row in pd.concat(both).to_dict("records")
@@ -131,12 +131,15 @@ def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.Da
     ]
 
 
-def _over_sessions(published: Measured) -> pd.DataFrame:
-    """By mix, member, baseline and partition: the slowdown over sessions, and how many these are."""
-    launches = launch_means(published.plan, published.windows).rename(columns={"loss": "value"})
-    found = between(launches, sessions_of(published.windows), SESSIONS, ROW).reset_index("platform", drop=True)
+def _slowdowns(published: Measured) -> pd.DataFrame:
+    """By mix, member, baseline and partition: the slowdown over launches and over sessions, and how many these are."""
+    launches = launch_means(published.plan, published.windows)
+    values = launches[["loss"]].rename(columns={"loss": "value"})
+    found = between(values, launches.groupby(LAUNCH)["session"].first(), SESSIONS, ROW)
+    found = found.assign(mean=values["value"].groupby(ROW).mean()).reset_index("platform", drop=True)
     found = questions(published.plan).join(found, how="inner")
-    return found.assign(windows=np.exp(found[f"{SESSIONS}_mean"]))[[*KEY, SESSIONS, "windows"]]
+    means = {"over_launches": np.exp(found["mean"]), "over_sessions": np.exp(found[f"{SESSIONS}_mean"])}
+    return found.assign(**means)[[*KEY, SESSIONS, *means]]
 
 
 # In what a replay was measured differently: machine, versions, design, programs; a sentence for each difference.
@@ -237,6 +240,7 @@ def sentences(replay: Replayed) -> list[str]:
         *_effects(replay),
         *(_contradiction(each) for each in replay.contradictions[:SHOWN]),
         *_one_sided(replay),
+        *hours([replay.pair], {"A": "published", "B": "here"}),
         *replay.notes,
         f"Published: {replay.pair.a.sentence.partition(' is ')[2]}",
         f"Here: {replay.pair.b.sentence.partition(' is ')[2]}",
@@ -295,7 +299,7 @@ def _effect(row: Row, margin: float) -> str:
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
     both = f"; both together give {joint} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
-        row["verdict"], f"{UNCLEAR}, more launches decide it{both}"
+        row["verdict"], f"{UNCLEAR}, more of them decide it{both}"
     )
     return f"{losses} ({many}; {change}): {finding}."
 
@@ -355,6 +359,7 @@ def page(replay: Replayed, drawing: Markup) -> str:
             "first": first,
             "sentences": words,
             "rows": rows(replay),
+            "between": replay.pair.between,
             "partitioned": bool((replay.table["partition"] != UNMANAGED).any()),
             "drawing": drawing,
             "caption": caption(replay),

@@ -33,7 +33,7 @@ def sentences(several: Several) -> list[str]:
     return [
         *(_against(pair) for pair in several.pairs),
         *mean_sentences(several),
-        *hours(several.studies),
+        *hours(several.pairs),
         *_without_baseline(several),
         *_adjusted(several),
         *_differing("Not the same programs, inputs or CPUs", several.work),
@@ -50,7 +50,7 @@ def mean_sentences(several: Several) -> Iterator[str]:
     values = [f"{Quantity.of(row, 'slowdown', digits=3)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
         f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
-        "Its interval covers new launches of these mixes, not other mixes."
+        "Its interval covers these mixes, not other ones."
     )
 
 

@@ -27,7 +27,7 @@ def sentences(compared: Compared) -> list[str]:
         *_platforms(compared),
         *_work(compared),
         *_settings(compared),
-        *hours([compared.a, compared.b]),
+        *hours([compared]),
         *_slices(compared),
         *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
         *_rates(compared),

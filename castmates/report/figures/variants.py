@@ -14,7 +14,7 @@ from castmates.report.figures.sheet import Sheet, drawing, fitting, rows_of
 from castmates.report.figures.style import INK, SMALL, Look, broken
 from castmates.report.results import Results, records
 from castmates.report.text.variants import PROVEN, beside
-from castmates.report.text.words import READ_ALOUD, Quantity, Row, as_loss, between, counted, number, units
+from castmates.report.text.words import READ_ALOUD, Quantity, Row, as_loss, counted, number, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.workload_keys import BASE
 
@@ -53,8 +53,8 @@ def caption(results: Results) -> str:
     rows = records(results.variant_effects)
     return (
         "Left: what each lead loses against running alone, in per cent, as it is (base) and in other settings, with "
-        f"95 % t intervals {between(results.lead_effects('alone'))} ({units(row['launches'] for row in rows)}). Right: "
-        "how many times as fast as the base it is alone, with Welch's 95 % interval. "
+        f"95 % t intervals between launches ({units(row['launches'] for row in rows)}). Right: how many times as fast "
+        "as the base it is alone, with Welch's 95 % interval over the launches of both. "
     )
 
 

@@ -16,15 +16,13 @@ VARIANT_EFFECTS = Table(
     col("mix", str, "of the variant"),
     col("base_mix", str, "of the lead as it is"),
     *interval(
-        "slowdown",
-        "of the variant, as in effects",
-        "95 % between launches or sessions, as there; NaN below three, here and below",
+        "slowdown", "of the variant, as in effects", "95 % between launches; NaN below three launches, here and below"
     ),
     *interval("base_slowdown", "of the lead as it is, as in effects"),
     *interval(
         "ratio",
         "slowdown of the variant / slowdown of the base: below 1 the variant loses less",
-        "95 %, Welch's t over the launches or sessions of both",
+        "95 %, Welch's t over the launches of both",
     ),
     *usual("launches"),
     col("base_launches", int, "launches of the lead as it is"),
@@ -34,7 +32,7 @@ VARIANT_EFFECTS = Table(
     *interval(
         "speed",
         "how many times as fast as the base the variant is alone, with `work` in it",
-        "95 %, Welch's t over the launches or sessions of both",
+        "95 %, Welch's t over the launches of both",
     ),
     *interval("speed_beside", "the same of both beside these antagonists"),
     col("work", float, "how many steps of the base one of the variant's is worth"),
