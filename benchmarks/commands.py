@@ -25,7 +25,7 @@ class Command:
 
 SIX = "--antagonists stream chase compute gups stencil hashjoin --sharing-every 0"
 COMMANDS = (
-    Command("truth-native", "truth --minutes 6", 6.5, hours=3),
+    Command("truth-native", "truth --minutes 20", 21, hours=3),
     Command("truth-stops", "truth --pay stops --minutes 6", 6.5, hours=3),
     Command("truth-usual", "truth --usual --minutes 15", 16, hours=3),
     Command("truth-job", "truth --lead dlrm-train --minutes 8", 9, hours=3),

@@ -23,9 +23,9 @@ def main() -> None:
 
     def paid_beat(self: Writer, units: int = 1) -> None:
         nonlocal until, owed
-        now = time.process_time_ns()
         words[2] = os.getpid()
         loss = numbers[1] if time.monotonic_ns() - words[0] < FRESH_NS else 0.0
+        now = time.process_time_ns()  # last, as in tax.h
         if until and not words[4]:
             owed += (now - until) * loss / (1 - loss)
         begin = now

@@ -60,9 +60,10 @@ static inline void tax_pay(void)
     volatile struct tax_page *page = tax_page();
     if (page == NULL)
         return;
-    uint64_t now = tax_ns(CLOCK_PROCESS_CPUTIME_ID);
     double loss = tax_asked(page);
     page->lead_pid = (uint64_t)getpid();
+    /* Last: what is done at every beat is not counted as paid. */
+    uint64_t now = tax_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (paid_until != 0 && !page->stopped)
         owed_ns += (double)(now - paid_until) * loss / (1 - loss);
     uint64_t begin = now;
