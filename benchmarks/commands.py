@@ -28,7 +28,7 @@ COMMANDS = (
     Command("truth-native", "truth --minutes 20", 21, hours=3),
     Command("truth-stops", "truth --pay stops --minutes 6", 6.5, hours=3),
     Command("truth-usual", "truth --usual --minutes 15", 16, hours=3),
-    Command("truth-job", "truth --lead dlrm-train --minutes 8", 9, hours=3),
+    Command("truth-job", "truth --lead dlrm-train --losses 0 2 10 --rounds 6 --minutes 12", 13, hours=3),
     Command("heartbeat_cost", "heartbeat_cost", 0.5),
     Command("phase_cost", "phase_cost", 0.5),
     Command("restart_gap", "restart_gap", 1),

@@ -25,7 +25,6 @@ from benchmarks.common import Report, arguments_of, run, say, scratch
 from benchmarks.launches import environment_of
 from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
-from benchmarks.trees import export
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import figures_of
@@ -272,6 +271,19 @@ def _row(runs: Sequence[Run]) -> list[str]:
 def _growth(run: Run, before: Run) -> float:
     """By how much the time grew, as if there had been twice the launches."""
     return float((run.seconds / before.seconds) ** (1 / log2(run.launches / before.launches)))
+
+
+def export(commit: str, folder: Path) -> Path:
+    """Write the files of a commit into a folder."""
+    folder.mkdir(parents=True)
+    packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False)
+    if packed.returncode != 0:
+        said = packed.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise CastmatesError(
+            f"the tree of commit {commit} is not available ({said[-1]}): a checkout with git is needed."
+        )
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=packed.stdout, check=True)
+    return folder
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from castmates.trials.known_losses import asking, losses, name, study_file
 from castmates.workloads.native import build
 
 LEAD = "known-lead"
-LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
+LOSSES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)  # per cent of the rate
 KINDS = ("sleeper", "spin", "compute", "stream")
 NATIVE = {"compute": "compute", "tree": "tree --bytes 32M", "chase": "chase --bytes 8M --huge"}
 JOBS = {  # the options of the catalogue
@@ -75,7 +75,7 @@ def main() -> None:
         launches.keep_raw(measured)
         tell(report, given, plan, measured)
         if given.usual:
-            _compare(report, plan, measured, np.array(cycles))
+            _compare(report, plan, _shares(given), measured, np.array(cycles))
     report.print()
 
 
@@ -84,6 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lead", choices=[*NATIVE, *JOBS], default="compute")
     parser.add_argument("--kind", choices=KINDS, default="sleeper", help="the neighbour")
     parser.add_argument("--pay", choices=PAYS, default="work", help="how the lead pays")
+    parser.add_argument("--losses", nargs="+", type=float, default=LOSSES, help="per cent of the rate, from 0 on")
     parser.add_argument("--way", choices=WAYS, default="as chosen", help="how long slices are")
     parser.add_argument("--study", type=int, default=4, help="launches of a study")
     parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
@@ -91,6 +92,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="measure the antagonists alone too, as large studies do")
     parser.add_argument("--usual", action="store_true", help="measure these losses by fresh processes as well")
     return parser.parse_args()
+
+
+def _shares(given: argparse.Namespace) -> list[float]:
+    return [loss / 100 for loss in given.losses]
 
 
 @contextmanager
@@ -119,7 +124,7 @@ def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str])
     own = folder / "study"
     own.mkdir()
     command = [] if given.kind == "sleeper" else _neighbour(given.kind, folder)
-    neighbours = {name(given.kind, loss): _asking(loss, command, variables) for loss in LOSSES}
+    neighbours = {name(given.kind, loss): _asking(loss, command, variables) for loss in _shares(given)}
     keys: dict[str, object] = {"budget": {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}}
     if given.pay == "stops":
         keys["machine"] = AWAKE
@@ -171,11 +176,12 @@ class Found:
     known: float  # per cent
     bias: Mean  # points
     per_cpu: Mean  # the same of the work for each second of CPU: what others took of the lead's CPU is not in it
-    covered: int
-    studies: int
+    covered: tuple[bool, ...]  # by study, of those that have an interval
 
 
-def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute: bool) -> list[Found]:
+def found(
+    plan: Plan, shares: Sequence[float], measured: Sequence[launches.Measured], size: int, absolute: bool
+) -> list[Found]:
     """By known loss. Where the neighbour takes something of its own (not `absolute`), its loss at 0 is taken away."""
     table, _ = launches.losses(plan, measured)
     per_cpu, _ = launches.losses(plan, [replace(one, windows=_per_cpu(one.windows)) for one in measured])
@@ -193,13 +199,12 @@ def found(plan: Plan, measured: Sequence[launches.Measured], size: int, absolute
         for part in parts
     ]
     result = []
-    for column, (mix, loss) in enumerate(zip(plan.mixes, LOSSES, strict=True)):
+    for column, (mix, loss) in enumerate(zip(plan.mixes, shares, strict=True)):
         means = [points(mean_of(of[:, column] - (0 if absolute else of[:, 0]))) for of in (table, per_cpu)]
         bias, of_cpu = (replace(mean, value=mean.value - 100 * loss) for mean in means)
         ends = [(float(one["loss_low"][mix.name]), float(one["loss_high"][mix.name])) for one in studies]
-        known = [(low, high) for low, high in ends if math.isfinite(high - low)]
-        covered = sum(low <= 100 * loss <= high for low, high in known)
-        result.append(Found(100 * loss, bias, of_cpu, covered, len(known)))
+        covered = tuple(low <= 100 * loss <= high for low, high in ends if math.isfinite(high - low))
+        result.append(Found(100 * loss, bias, of_cpu, covered))
     return result
 
 
@@ -216,13 +221,15 @@ def _usual_cycle(cohort: Cohort, order: random.Random) -> list[float]:
     return [logs[0] - logs[place] for place in range(1, len(mixes))]
 
 
-def _compare(report: Report, plan: Plan, measured: Sequence[launches.Measured], cycles: Floats) -> None:
+def _compare(
+    report: Report, plan: Plan, shares: Sequence[float], measured: Sequence[launches.Measured], cycles: Floats
+) -> None:
     """Whether fresh processes show the same losses: two one-sided tests of the difference."""
     ours, _ = launches.losses(plan, measured)
     if len(cycles) < verdicts.FEWEST:
         raise CastmatesError(f"only {len(cycles)} cycles of fresh processes: give more --minutes.")
     rows, said = [], []
-    for column, loss in enumerate(LOSSES):
+    for column, loss in enumerate(shares):
         both = points(mean_of(ours[:, column])), points(mean_of(cycles[:, column]))
         test = equivalence(minus(both[1], both[0]), ALIKE)
         said.append(test.verdict)
@@ -241,7 +248,7 @@ def _compare(report: Report, plan: Plan, measured: Sequence[launches.Measured], 
 def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
     """The table and the key figures."""
     absolute = given.kind == "sleeper"
-    results = found(plan, measured, given.study, absolute)
+    results = found(plan, _shares(given), measured, given.study, absolute)
     turns = ", in turns with fresh processes" * given.usual
     where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}{turns}"
     report.text(
@@ -252,7 +259,7 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     )
     rows = []
     for one in results:
-        kept = f"{one.covered} of {one.studies}" if absolute else "–"
+        kept = f"{sum(one.covered)} of {len(one.covered)}" if absolute else "–"
         less = [f"{mean.value:+.2f} ± {mean.half_width:.2f}" for mean in (one.bias, one.per_cpu)]
         rows.append([f"{one.known:g} %", *less, kept])
         if absolute or one.known:
@@ -262,14 +269,23 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     report.text(PER_CPU)
     report.items(launches.doubts(measured))
     if absolute:
-        report.found(_coverage(where, sum(one.covered for one in results), sum(one.studies for one in results)))
+        report.found(_coverage(where, [one.covered for one in results]))
 
 
-def _coverage(where: str, covered: int, studies: int) -> verdicts.Finding:
-    """How many of the intervals hold the truth, with Wilson's interval."""
-    ends = stats.binomtest(covered, studies).proportion_ci(method="wilson")
-    what, value = f"{where}: intervals of short studies that have the known loss", 100 * covered / studies
-    low, high = 100 * float(ends.low), 100 * float(ends.high)
+def _coverage(where: str, covered: Sequence[Sequence[bool]]) -> verdicts.Finding:
+    """How many of the intervals hold the truth: Wilson's interval, of as many as are worth that number if independent.
+
+    Those of one study are not: they share its scenes alone.
+    """
+    every = np.concatenate(covered)
+    share, studies = float(every.mean()), len(every)
+    worth = float(studies)
+    if 0 < share < 1 and len({len(one) for one in covered}) == 1:
+        each = np.array(covered, dtype=float).mean(axis=0)
+        worth /= max(1.0, float(each.var(ddof=1)) * len(covered) / (share * (1 - share)))
+    ends = _wilson(share, worth)
+    what, value = f"{where}: intervals of short studies that have the known loss", 100 * share
+    low, high = 100 * ends[0], 100 * ends[1]
     return verdicts.Finding(
         what=what,
         value=value,
@@ -280,6 +296,12 @@ def _coverage(where: str, covered: int, studies: int) -> verdicts.Finding:
         of="studies",
         aim=COVERAGE,
     )
+
+
+def _wilson(share: float, count: float) -> tuple[float, float]:
+    z = float(stats.norm.ppf(0.975))
+    middle, half = share + z**2 / (2 * count), z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return (middle - half) / (1 + z**2 / count), (middle + half) / (1 + z**2 / count)
 
 
 if __name__ == "__main__":
