@@ -46,7 +46,7 @@ WAYS: Mapping[str, Mapping[str, float]] = {
     "of 8 s": {"slice": 8.0, "window": 8.0},
 }
 PAYS = {"work": "extra work before each heartbeat", "stops": "being stopped by a third process"}
-# An idle CPU that sleeps takes longer to go on than the stopper counts: 45 µs a stop on a virtual machine.
+# An idle CPU that sleeps takes longer to go on than the stopper counts: some 30 µs a stop on a virtual machine.
 AWAKE = {"prepare": {"cpu_dma_latency": 0}}
 PER_CPU = (
     "*For each second of CPU*: work over the time in which the lead ran on its CPU (`loss_per_cpu_pct`). What is off "
@@ -84,14 +84,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lead", choices=[*NATIVE, *JOBS], default="compute")
     parser.add_argument("--kind", choices=KINDS, default="sleeper", help="the neighbour")
     parser.add_argument("--pay", choices=PAYS, default="work", help="how the lead pays")
-    parser.add_argument("--losses", nargs="+", type=float, default=LOSSES, help="per cent of the rate, from 0 on")
+    parser.add_argument("--losses", nargs="+", type=float, default=LOSSES, help="per cent of the rate; 0 first")
     parser.add_argument("--way", choices=WAYS, default="as chosen", help="how long slices are")
     parser.add_argument("--study", type=int, default=4, help="launches of a study")
     parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--alone", action="store_true", help="measure the antagonists alone too, as large studies do")
     parser.add_argument("--usual", action="store_true", help="measure these losses by fresh processes as well")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.losses[0] != 0:
+        parser.error("--losses: the first has to be 0, with which the others are compared.")
+    return given
 
 
 def _shares(given: argparse.Namespace) -> list[float]:
@@ -268,7 +271,7 @@ def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequen
     report.table([*header, "studies whose interval has it"], rows)
     report.text(PER_CPU)
     report.items(launches.doubts(measured))
-    if absolute:
+    if absolute and any(one.covered for one in results):
         report.found(_coverage(where, [one.covered for one in results]))
 
 
@@ -279,10 +282,10 @@ def _coverage(where: str, covered: Sequence[Sequence[bool]]) -> verdicts.Finding
     """
     every = np.concatenate(covered)
     share, studies = float(every.mean()), len(every)
-    worth = float(studies)
-    if 0 < share < 1 and len({len(one) for one in covered}) == 1:
+    worth = float(max(map(len, covered)))  # as if those of a study were one
+    if 0 < share < 1 and worth > 1 and len({len(one) for one in covered}) == 1:
         each = np.array(covered, dtype=float).mean(axis=0)
-        worth /= max(1.0, float(each.var(ddof=1)) * len(covered) / (share * (1 - share)))
+        worth = studies / max(1.0, float(each.var(ddof=1)) * len(covered) / (share * (1 - share)))
     ends = _wilson(share, worth)
     what, value = f"{where}: intervals of short studies that have the known loss", 100 * share
     low, high = 100 * ends[0], 100 * ends[1]
@@ -293,7 +296,7 @@ def _coverage(where: str, covered: Sequence[Sequence[bool]]) -> verdicts.Finding
         low=low,
         high=high,
         count=studies,
-        of="studies",
+        of="intervals",
         aim=COVERAGE,
     )
 

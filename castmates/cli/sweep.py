@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from castmates.results.published import Published
 
 ANALYSES = ("gather_launches", "estimate_operations", "estimate_traces", "analyse")  # rules that make tables
+DRY = re.compile(r"--dry.*|-[aDfFklpSt]*n.*")  # Snakemake's words for a dry run, which may stand behind --
 CONFIRM, REPLAY, SESSIONS = only_with("--confirm"), only_with("--replay"), only_with("--sessions")
 
 
@@ -155,6 +156,7 @@ def sweep(
     Ctrl-C is safe: the same command goes on where it stopped.
     """
     options = [*loudness(quiet, verbose), *context.meta.get("snakemake", [])]
+    dry_run = dry_run or any(map(DRY.fullmatch, options))
     if (confirm or replay) and (dry_run or again or retry):
         raise CastmatesError("--confirm and --replay measure studies of their own: not with -n, --retry or another.")
     if sessions and (confirm or replay or again or retry):
@@ -168,7 +170,7 @@ def sweep(
         replay_published(study, wish, cores, options)
     elif sessions:
         options += ["--dry-run"] if dry_run else []
-        spread_launches(study, (sessions, over, due), launches, cores, options)
+        spread_launches(study, (sessions, over, due), launches, cores, options, dry_run)
     else:
         if retry:
             from castmates.pipeline.failures import discard
@@ -176,10 +178,10 @@ def sweep(
             for sentence in discard(study, changed):
                 typer.echo(sentence)
         options += [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
-        _sweep(study, launches, cores, options)
+        _sweep(study, launches, cores, options, dry_run)
 
 
-def _sweep(study: Path, launches: int | None, cores: str, options: list[str]) -> None:
+def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
     from castmates.pipeline import snakemake
     from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load
@@ -191,22 +193,15 @@ def _sweep(study: Path, launches: int | None, cores: str, options: list[str]) ->
     for sentence in torn_words(found.torn):
         typer.echo(sentence, err=True)
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)
-    if not _is_dry(options):
+    if not dry_run:
         refuse_nothing(project)
-
-
-DRY = re.compile(r"--dry-?r?u?n?|-[FSDfkpt]*n[FSDfkpt]*")  # Snakemake's words for it, which may stand behind --
-
-
-def _is_dry(options: Sequence[str]) -> bool:
-    return any(map(DRY.fullmatch, options))
 
 
 # `castmates sweep --sessions`: the launches are spread over hours.
 
 
 def spread_launches(
-    study: Path, wish: tuple[int, str, bool], launches: int | None, cores: str, options: Sequence[str]
+    study: Path, wish: tuple[int, str, bool], launches: int | None, cores: str, options: Sequence[str], dry: bool
 ) -> None:
     """Measure the sessions as they are due; the same command goes on after an interruption."""
     from dataclasses import replace
@@ -215,7 +210,7 @@ def spread_launches(
     from castmates.pipeline.snakemake import refuse_nothing, sweep
     from castmates.project import load
 
-    say, dry = partial(typer.echo, err=True), _is_dry(options)
+    say = partial(typer.echo, err=True)
 
     def measure(targets: Sequence[str], is_last: bool) -> None:
         sweep(study, cores, say, launches, options, shows_result=is_last, targets=targets)

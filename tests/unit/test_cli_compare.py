@@ -65,6 +65,10 @@ def failed(folder, after, reason):
     return folder
 
 
+def daily(table):
+    return table.assign(started=86_400.0 * table["launch"].astype(int))
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     place = tmp_path_factory.mktemp("studies")
@@ -100,6 +104,9 @@ def folders(tmp_path_factory):
         ),
         "again": write("again", ONE, windows(0.2), host="elsewhere"),
         "strange": write("strange", strange, written(strange, lambda *_: 1.0)),
+        # Each launch of both on another day.
+        "daily": write("daily", ONE, daily(windows(0.1))),
+        "later": write("later", ONE, daily(windows(0.4)), host="there"),
         "swept": write("swept", swept, partitioned(swept)),
         "others": write("others", others, partitioned(others), host="there"),
         "asked": write("asked", masked, partitioned(masked)),
@@ -118,7 +125,7 @@ def test_what_it_prints(folders):
     said = {}
     for case in (
         "a b", "a modelled", "a short", "january february march", "january february march --baseline march",
-        "few b again", "again b few", "swept others", "asked held", "asked same",
+        "few b again", "again b few", "swept others", "asked held", "asked same", "daily later", "daily later b",
     ):  # fmt: skip
         done = compare(*(folders.get(word, word) for word in case.split()))
         assert done.exit_code == 0, done.output

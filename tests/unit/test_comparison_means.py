@@ -157,3 +157,6 @@ def test_cohorts_that_share_their_hours_are_not_independent(sessions):
     found = summed(cohort_means(table, ["study"]), ["study"])
     assert 0.93 <= covers(found["low"], found["high"], 0.1) <= 0.97
     assert set(found["launches"]) == {4 * sessions * per_session}
+    lost = table[(table["study"] == 0) & ~((table["cohort"] == 2) & (table["session"] == 1))]
+    (part,) = cohort_means(lost, ["study"]).to_dict("records")
+    assert (part["units"], part["launches"]) == (sessions - 1, 4 * (sessions - 1) * per_session)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from castmates.cli.main import main
+from castmates.cli.sweep import DRY
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.pipeline.sessions import LEAST, Clock, Wish, spread
@@ -167,6 +168,15 @@ def test_a_dry_run_shows_the_next_session_and_changes_nothing():
     with pytest.raises(IndexError):  # nothing is due
         dry(due=True)
     assert (night.now, FOLDER.sessions_file.read_text()) == (night.begin, before)
+
+
+@pytest.mark.parametrize(
+    ("word", "dry"),
+    [("-n", True), ("-np", True), ("-nq", True), ("-pn", True), ("-nj4", True), ("--dry-run", True), ("--dryrun", True),
+     ("-j4", False), ("-Rcontrols", False), ("-sSnakefile", False), ("--nolock", False), ("-k", False)],
+)  # fmt: skip
+def test_snakemakes_own_words_for_a_dry_run_are_known(word, dry):
+    assert bool(DRY.fullmatch(word)) is dry
 
 
 def test_nothing_is_begun_beside_a_sweep_that_runs():

@@ -1,9 +1,9 @@
 """Studies against a baseline -> what differs: a row per mix, member, baseline and partition of either of two.
 
 And a row per study: the geometric mean of the leads' slowdowns over the pairs that all have. The pairs are fixed and no
-sample of others: an interval covers what varies between launches of exactly these pairs. The mixes of one cohort share
-their launches, so a launch gives one value, the mean over them; cohorts are independent of each other. A launch that
-lacks one of its pairs is left out.
+sample of others: an interval covers what varies between launches, or sessions, of exactly these pairs. The mixes of one
+cohort share their launches, so a launch gives one value, the mean over them; cohorts are independent of each other
+within a session. A launch that lacks one of its pairs is left out.
 """
 
 from collections.abc import Mapping, Sequence

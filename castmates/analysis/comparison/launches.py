@@ -198,8 +198,8 @@ def _place(record: Record) -> str:
 # Plan and windows -> whether a lead in other settings loses more or less beside others than the lead as it is.
 #
 # A variant and its base are different leads, so their launches are independent: the logarithms of their slowdowns are
-# compared by Welch's t over the launches of both. Sessions are not the units: both sides were measured in the same
-# ones, so that what an hour adds to both is not in their difference.
+# compared by Welch's t over the launches of both. Sessions are not the units: as a rule both sides were measured in the
+# same ones, and what an hour adds to both is not in their difference.
 
 _SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
 

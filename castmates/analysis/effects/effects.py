@@ -307,7 +307,7 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
 # The margins of the matrix lead × antagonist: how sensitive a lead is, and how contentious an antagonist.
 #
 # The geometric mean of a row or column of slowdowns, only where all of its cells were measured. The mixes of one cohort
-# share their launches, so a launch gives one value, the mean over them; cohorts are independent of each other.
+# share their launches, so a launch gives one value, the mean over them; cohorts are independent within a session.
 
 SENSITIVITY, CONTENTIOUSNESS = "sensitivity", "contentiousness"
 BASELINES = ("alone", "placebo")

@@ -10,7 +10,7 @@ from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, FEWEST_UNIT
 
 
 def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`second` minus `first`, row by row, from the launches' `mean`, `variance` and `launches` of both.
+    """`second` minus `first`, row by row, from `mean`, `variance` and number (`launches`) of the units of both.
 
     The variances need not be the same, nor the numbers of launches; below three launches on either side there is
     neither an interval nor a p-value.
@@ -66,18 +66,16 @@ def cohort_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def _session_means(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The part of each group over sessions, of those that have several with about as many launches of each cohort."""
-    cells = values.dropna(subset="part").groupby([*by, "cohort", "session"])["part"].agg(["mean", "size"])
-    sizes = cells["size"].groupby([*by, "cohort"])
+    cohorts = values.reset_index().groupby(by)["cohort"].nunique().rename("cohorts")
+    cells = values.dropna(subset="part").groupby([*by, "cohort", "session"])["part"].agg(["mean", "size"]).reset_index()
+    there = cells.groupby([*by, "session"])["cohort"].transform("size")
+    cells = cells[there == cells.join(cohorts, on=by)["cohorts"]]  # a session that lacks a cohort has no mean
+    sizes = cells.groupby([*by, "cohort"])["size"]
     even = (sizes.min() * UNEVEN >= sizes.max()).groupby(by).all()
-    cohorts = values.reset_index().groupby(by)["cohort"].nunique()
-    each = cells.groupby([*by, "session"]).agg(mean=("mean", "sum"), cohorts=("mean", "size"), launches=("size", "sum"))
-    groups = each.groupby(by).agg(
-        mean=("mean", "mean"), variance=("mean", "var"), units=("mean", "size"), launches=("launches", "sum"),
-        least=("cohorts", "min"),
-    )  # fmt: skip
-    several = (groups["units"] >= FEWEST_UNITS) & even.reindex(groups.index)
-    several &= groups["least"] == cohorts.reindex(groups.index)
-    return groups[several].drop(columns="least").assign(cohort="").reset_index()
+    each = cells.groupby([*by, "session"]).agg(mean=("mean", "sum"), launches=("size", "sum")).groupby(by)
+    groups = each["mean"].agg(["mean", "var", "count"]).set_axis(["mean", "variance", "units"], axis=1)
+    several = (groups["units"] >= FEWEST_UNITS) & even
+    return groups.join(each["launches"].sum())[several].assign(cohort="").reset_index()
 
 
 def one_sample(side: pd.DataFrame) -> pd.DataFrame:

@@ -186,19 +186,19 @@ def _between(pairs: Sequence[Compared]) -> str:
 
 
 def hours(pairs: Sequence[Compared], names: Mapping[str, str] = {}) -> Iterator[str]:
-    """Which studies were compared by their launches, so that another hour may be all that differs; letters by name."""
+    """Of which studies intervals are over launches, so that they cover no other hours; letters by name."""
     few: dict[str, str] = {}
     for pair in pairs:
         rows = pair.leads(partitioned=False)
         if pair.mixed or pair.origin:
             continue
         for side, one in (("a", pair.a), ("b", pair.b)):
-            if (rows[f"sessions_{side}"] == 0).any():
+            if ((rows[f"sessions_{side}"] == 0) & (rows[f"launches_{side}"] > 0)).any():
                 few[one.letter] = f"{names.get(one.letter, one.letter)} ({counted(one.sessions, 'session')})"
     if few:
         yield (
-            f"What differs may be due to the hour alone: {listed([*few.values()])}. Only from {FEWEST_UNITS} sessions "
-            "on, with about as many launches each, do intervals cover other hours (castmates sweep --sessions)."
+            f"All of this holds for the hours of {listed([*few.values()])}. Only from {FEWEST_UNITS} sessions on, with "
+            "about as many launches each, do intervals cover other hours (castmates sweep --sessions)."
         )
 
 

@@ -299,7 +299,7 @@ def _effect(row: Row, margin: float) -> str:
     # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
     both = f"; both together give {joint} %"
     finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
-        row["verdict"], f"{UNCLEAR}, more of them decide it{both}"
+        row["verdict"], f"{UNCLEAR}, more launches or sessions decide it{both}"
     )
     return f"{losses} ({many}; {change}): {finding}."
 
