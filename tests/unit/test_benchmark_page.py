@@ -236,6 +236,9 @@ def test_the_raw_windows_of_known_losses_give_their_biases_again(file):
     logs = (sums["log"] / sums["open_s"]).unstack("scene")
     coruns = logs.filter(like="corun:")
     losses = coruns.rsub(logs["alone"], axis=0).groupby("launch").mean().dropna()
+    if "sleeper" not in coruns.columns[0]:  # what the neighbour takes by itself is taken away
+        (own,) = (name for name in losses if name.endswith("-0"))
+        losses = losses.sub(losses[own], axis=0).drop(columns=own)
     found = 100 * -np.expm1(-losses.mean())
     known = found.index.str.extract(r"-([\d.]+)$")[0].astype(float).to_numpy()
     biases = {one.what.rpartition(" at ")[2]: one.value for one in run.findings if ": bias at " in one.what}

@@ -125,7 +125,7 @@ def test_what_it_prints(folders):
     said = {}
     for case in (
         "a b", "a modelled", "a short", "january february march", "january february march --baseline march",
-        "few b again", "again b few", "swept others", "asked held", "asked same", "daily later", "daily later b",
+        "few b again", "again b few", "swept others", "asked held", "asked same", "daily later", "daily b",
     ):  # fmt: skip
         done = compare(*(folders.get(word, word) for word in case.split()))
         assert done.exit_code == 0, done.output

@@ -1,6 +1,6 @@
 """Studies on disk -> their comparison with the first of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +16,6 @@ from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, ma
 from castmates.analysis.core import LAUNCHES, SESSIONS, sessions_of
 from castmates.analysis.effects.stamps import origin_word
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
-from castmates.analysis.statistics.intervals import FEWEST_UNITS
 from castmates.errors import CastmatesError
 from castmates.report.comparison.details import (
     NOTHING,
@@ -183,23 +182,6 @@ def _between(pairs: Sequence[Compared]) -> str:
     over = pd.concat(known) > 0
     words = [word for word, there in ((LAUNCHES, not over.all()), (SESSIONS, over.any())) if there]
     return f"between {' or '.join(words) or LAUNCHES}"
-
-
-def hours(pairs: Sequence[Compared], names: Mapping[str, str] = {}) -> Iterator[str]:
-    """Of which studies intervals are over launches, so that they cover no other hours; letters by name."""
-    few: dict[str, str] = {}
-    for pair in pairs:
-        rows = pair.leads(partitioned=False)
-        if pair.mixed or pair.origin:
-            continue
-        for side, one in (("a", pair.a), ("b", pair.b)):
-            if ((rows[f"sessions_{side}"] == 0) & (rows[f"launches_{side}"] > 0)).any():
-                few[one.letter] = f"{names.get(one.letter, one.letter)} ({counted(one.sessions, 'session')})"
-    if few:
-        yield (
-            f"All of this holds for the hours of {listed([*few.values()])}. Only from {FEWEST_UNITS} sessions on, with "
-            "about as many launches each, do intervals cover other hours (castmates sweep --sessions)."
-        )
 
 
 # The rows of a comparison, as terminal and page show them.

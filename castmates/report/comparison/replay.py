@@ -30,8 +30,9 @@ from castmates.analysis.effects.verdicts import (
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.files import replace_text, writing
 from castmates.report.comparison import figure
-from castmates.report.comparison.compare import Compared, compare_measured, hours
+from castmates.report.comparison.compare import Compared, compare_measured
 from castmates.report.comparison.details import NOT_RECORDED, Difference
+from castmates.report.comparison.words import hours
 from castmates.report.page.common_parts import first_words, rendered, write_drawing
 from castmates.report.results import records
 from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed, number, percent_of

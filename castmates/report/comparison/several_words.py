@@ -9,8 +9,9 @@ import pandas as pd
 
 from castmates.analysis.comparison.details import KINDS, POINTS, PROVEN
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared, Several, hours
+from castmates.report.comparison.compare import Compared, Several
 from castmates.report.comparison.details import Difference
+from castmates.report.comparison.words import hours
 from castmates.report.results import records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.words import Quantity, Row, as_loss, counted, listed, percent_of, plain

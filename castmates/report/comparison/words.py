@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from castmates.analysis.effects.verdicts import LESS, MORE, NO_DATA, NO_DIFFERENCE, PLATFORMS_DIFFER, TOO_FEW
-from castmates.report.comparison.compare import Compared, hours
+from castmates.analysis.statistics.intervals import FEWEST_UNITS
+from castmates.report.comparison.compare import Compared
 from castmates.report.results import records
 from castmates.report.text.design import in_words, much_longer
 from castmates.report.text.words import Quantity, Row, counted, listed, percent_of
@@ -63,6 +64,23 @@ def _settings(compared: Compared) -> Iterator[str]:
         names = [what for what, _, _ in compared.differences]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         yield f"Machines, versions or designs differ too, as recorded: {', '.join(names[:SHOWN])}{more}."
+
+
+def hours(pairs: Sequence[Compared], names: Mapping[str, str] = {}) -> Iterator[str]:
+    """Of which studies intervals are over launches, so that they cover no other hours; letters by name."""
+    few: dict[str, str] = {}
+    for pair in pairs:
+        rows = pair.leads(partitioned=False)
+        if pair.mixed or pair.origin:
+            continue
+        for side, one in (("a", pair.a), ("b", pair.b)):
+            if ((rows[f"sessions_{side}"] == 0) & (rows[f"launches_{side}"] > 0)).any():
+                few[one.letter] = f"{names.get(one.letter, one.letter)} ({counted(one.sessions, 'session')})"
+    if few:
+        yield (
+            f"All of this holds for the hours of {listed([*few.values()])}. Only from {FEWEST_UNITS} sessions on, with "
+            "about as many launches each, do intervals cover other hours (castmates sweep --sessions)."
+        )
 
 
 def _slices(compared: Compared) -> Iterator[str]:
