@@ -28,7 +28,7 @@ COMMANDS = (
     Command("truth-native", "truth --minutes 20", 21, hours=3),
     Command("truth-stops", "truth --pay stops --minutes 6", 6.5, hours=3),
     Command("truth-usual", "truth --usual --minutes 15", 16, hours=3),
-    Command("truth-job", "truth --lead dlrm-train --losses 0 2 10 --rounds 6 --minutes 12", 13, hours=3),
+    Command("truth-job", "truth --lead dlrm-train --losses 0 2 10 --rounds 6 --minutes 11", 12, hours=3),
     Command("truth-spin", "truth --kind spin --minutes 5", 5.5),
     Command("truth-compute", "truth --kind compute --minutes 5", 5.5),
     Command("truth-stream", "truth --kind stream --minutes 5", 5.5),
