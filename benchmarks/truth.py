@@ -33,7 +33,7 @@ from castmates.trials.known_losses import asking, losses, name, study_file
 from castmates.workloads.native import build
 
 LEAD = "known-lead"
-LOSSES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)  # per cent of the rate
+LOSSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)  # as a share of the rate
 KINDS = ("sleeper", "spin", "compute", "stream")
 NATIVE = {"compute": "compute", "tree": "tree --bytes 32M", "chase": "chase --bytes 8M --huge"}
 JOBS = {  # the options of the catalogue
@@ -75,7 +75,7 @@ def main() -> None:
         launches.keep_raw(measured)
         tell(report, given, plan, measured)
         if given.usual:
-            _compare(report, plan, _shares(given), measured, np.array(cycles))
+            _compare(report, plan, given.losses, measured, np.array(cycles))
     report.print()
 
 
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lead", choices=[*NATIVE, *JOBS], default="compute")
     parser.add_argument("--kind", choices=KINDS, default="sleeper", help="the neighbour")
     parser.add_argument("--pay", choices=PAYS, default="work", help="how the lead pays")
-    parser.add_argument("--losses", nargs="+", type=float, default=LOSSES, help="per cent of the rate; 0 first")
+    parser.add_argument("--losses", nargs="+", type=_share, default=LOSSES, help="per cent of the rate; 0 first")
     parser.add_argument("--way", choices=WAYS, default="as chosen", help="how long slices are")
     parser.add_argument("--study", type=int, default=4, help="launches of a study")
     parser.add_argument("--most", type=int, default=10_000, help="launches, at most")
@@ -97,8 +97,8 @@ def _options() -> argparse.Namespace:
     return given
 
 
-def _shares(given: argparse.Namespace) -> list[float]:
-    return [loss / 100 for loss in given.losses]
+def _share(per_cent: str) -> float:
+    return float(per_cent) / 100
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _plan(given: argparse.Namespace, folder: Path, variables: Mapping[str, str])
     own = folder / "study"
     own.mkdir()
     command = [] if given.kind == "sleeper" else _neighbour(given.kind, folder)
-    neighbours = {name(given.kind, loss): _asking(loss, command, variables) for loss in _shares(given)}
+    neighbours = {name(given.kind, loss): _asking(loss, command, variables) for loss in given.losses}
     keys: dict[str, object] = {"budget": {"rounds": given.rounds, "antagonists_alone": given.alone, **WAYS[given.way]}}
     if given.pay == "stops":
         keys["machine"] = AWAKE
@@ -251,7 +251,7 @@ def _compare(
 def tell(report: Report, given: argparse.Namespace, plan: Plan, measured: Sequence[launches.Measured]) -> None:
     """The table and the key figures."""
     absolute = given.kind == "sleeper"
-    results = found(plan, _shares(given), measured, given.study, absolute)
+    results = found(plan, given.losses, measured, given.study, absolute)
     turns = ", in turns with fresh processes" * given.usual
     where = f"{given.lead} beside {given.kind}, {given.pay}, {given.way}{turns}"
     report.text(

@@ -32,7 +32,7 @@ from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import records
 from castmates.report.text.design import lengths
-from castmates.report.text.words import Quantity, Row, as_loss, chance, counted, listed
+from castmates.report.text.words import Quantity, Row, as_loss, between, chance, counted, listed
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
 from castmates.results.columns.study import frame
 from castmates.results.find import Measured, read_measured
@@ -178,10 +178,9 @@ class Several:
 def _between(pairs: Sequence[Compared]) -> str:
     """What intervals of these studies are between."""
     rows = pd.concat([pair.both for pair in pairs])
-    known = [rows.loc[rows[f"slowdown_{side}_low"].notna(), f"sessions_{side}"] for side in "ab"]
-    over = pd.concat(known) > 0
-    words = [word for word, there in ((LAUNCHES, not over.all()), (SESSIONS, over.any())) if there]
-    return f"between {' or '.join(words) or LAUNCHES}"
+    sides = [rows[[f"slowdown_{side}_low", f"sessions_{side}"]].set_axis(["loss_low", "over"], axis=1) for side in "ab"]
+    both = pd.concat(sides)
+    return between(both.assign(over=both["over"].gt(0).map({False: LAUNCHES, True: SESSIONS})))
 
 
 # The rows of a comparison, as terminal and page show them.
