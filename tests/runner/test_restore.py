@@ -101,7 +101,7 @@ def restore():
     def typed():
         words = [sys.executable, "-m", "castmates", "doctor", "--restore"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
-        return None if "in use by" in done.stderr else done
+        return None if done.returncode and "in use by" in done.stderr else done
 
     return wait_for(typed, "the machine is free")
 

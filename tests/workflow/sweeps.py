@@ -1,5 +1,6 @@
 """A small project for a test, and sweeps over it."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import yaml
+
+from castmates.pipeline.failures import discard
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["Snakefile", "workflow", "profiles", "config", "scripts", "envs"]
@@ -86,6 +89,11 @@ class Sweeps:
         done = self._call(sys.executable, "-m", "castmates", *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def discard(self, changed: bool = False) -> str:
+        """Discard what `castmates sweep --retry` would, and measure nothing."""
+        with contextlib.chdir(self.folder):
+            return "\n".join(discard(Path("config/config.yaml"), changed))
 
     def _call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
