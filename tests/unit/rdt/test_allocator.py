@@ -20,7 +20,6 @@ from castmates.rdt.fake import (
     LAB,
     LAB_NO_THROTTLE,
     LAB_TWO_SOCKETS,
-    SAPPHIRE_RAPIDS,
     V6_1,
     V6_1_90,
     V6_12,
@@ -30,6 +29,7 @@ from castmates.rdt.fake import (
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study.spec import REST, Share
+from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench
 
 KERNELS = [V6_1, V6_12, V7_2]
@@ -87,7 +87,7 @@ def test_everybody_begins_with_what_he_was_found_with_in_a_group_of_his_own(kern
 
 def shared_machine():
     """A Sapphire Rapids divided as goresctrl does it: a guaranteed class with a task, and a narrowed default class."""
-    bench = Bench(SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
+    bench = Bench(owned.SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
     bench.fake.make("goresctrl.Guaranteed")
     bench.fake.write("goresctrl.Guaranteed/schemata", "L3:0=7f00;1=7f00\n")
     bench.fake.write("goresctrl.Guaranteed/tasks", f"{bench.fake.processes.fork()}\n")

@@ -10,7 +10,7 @@ from castmates.machine.doctor.examine import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
 from castmates.project import layout_of
-from castmates.rdt.fake import GRANITE_RAPIDS_SNC3, SAPPHIRE_RAPIDS, V6_1, FakeResctrl, SetNumbers
+from castmates.rdt.fake import V6_1, FakeResctrl, SetNumbers
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study import mixes, planning
@@ -35,26 +35,6 @@ FACTS = {
     "hybrid-client": (7, None, 1, None),
     "arm-mpam": (63, 7 * MIB, 1, "%"),
 }
-# CPUID registers (EAX, EBX, ECX, EDX) of real parts, from InstLatx64's dumps: leaf and subleaf of monitoring (0xF), of
-# the last-level cache (0x10), and of AMD's controls (0x80000020).
-L3_MON, L3_CAT, AMD_QOS, AMD_MB, AMD_SMBA, AMD_ABMC = (
-    (0xF, 1), (0x10, 1), (0x80000020, 0), (0x80000020, 1), (0x80000020, 2), (0x80000020, 5)
-)  # fmt: skip
-CPUID = {
-    "skylake-sp": {L3_MON: (0, 0x18000, 0xBF, 7), L3_CAT: (0xA, 0x600, 4, 0xF)},  # GenuineIntel0050654_SkylakeXeon_20
-    "ice-lake": {L3_MON: (8, 0x12000, 0x11F, 7), L3_CAT: (0xB, 0xC00, 0, 0xE)},  # GenuineIntel00606A6_ICX
-    "sapphire-rapids": {L3_MON: (8, 0x16000, 0x15F, 7), L3_CAT: (0xE, 0x6000, 4, 0xE)},  # …00806F8_SapphireRapids_06
-    "granite-rapids-snc3": {L3_MON: (0x608, 0x12000, 0x11F, 7), L3_CAT: (0xF, 0xC000, 0xE, 0xE)},  # …00A06D1
-    "rome": {L3_MON: (0, 0x40, 0xFF, 7), L3_CAT: (0xF, 0, 4, 0xF), AMD_QOS: (0, 2, 0, 0)},  # AuthenticAMD0830F10
-    "genoa": {  # AuthenticAMD0A10F11_K19_Genoa_01
-        L3_MON: (0x14, 0x40, 0xFF, 7), L3_CAT: (0xF, 0, 4, 0xF), AMD_QOS: (0, 0x1E, 0, 0),
-        AMD_MB: (0xB, 0, 0, 0xF), AMD_SMBA: (0xB, 0, 0, 0xF),
-    },
-    "turin": {  # AuthenticAMD0B00F21_K20_Turin_01
-        L3_MON: (0x14, 0x40, 0xFFF, 7), L3_CAT: (0xF, 0, 4, 0xF), AMD_QOS: (0, 0x7E, 0, 0),
-        AMD_MB: (0xC, 0, 0, 0xF), AMD_SMBA: (0xC, 0, 0, 0xF), AMD_ABMC: (0x14, 0x1F, 1, 0),
-    },
-}  # fmt: skip
 WITH_MASKS = [name for name in owned.MACHINES if name != "hybrid-client"]
 OTHERS = {
     "sapphire-rapids": "L2",
@@ -105,28 +85,6 @@ def test_what_the_files_show_is_what_the_machine_has(name, tmp_path):
         assert cache.shareable == 0  # every way is announced as shared: nothing is known of I/O there
     else:
         assert cache.shareable == shape.shareable
-
-
-@pytest.mark.parametrize("name", CPUID)
-def test_shapes_are_what_linux_reads_from_the_registers_of_real_parts(name):
-    """By rdt_get_cache_alloc_cfg, rdt_get_mon_l3_config and __rdt_get_mem_config_amd of the kernel."""
-    shape, leaves = owned.MACHINES[name].shape, CPUID[name]
-    (length, io, flags, classes), (_, unit, ids, _) = leaves[L3_CAT], leaves[L3_MON]
-    is_amd = AMD_QOS in leaves
-    assert (shape.ways, shape.shareable, shape.closids) == ((length & 0x1F) + 1, io, (classes & 0xFFFF) + 1)
-    assert shape.cdp == bool(flags & 4)
-    assert (shape.sparse, shape.least_bits) == ((True, 0) if is_amd else (bool(flags & 8), 1))
-    assert (shape.rmids, shape.scale) == (ids + 1, unit)
-    if is_amd:
-        throttles, controls = ((AMD_MB, shape.throttle), (AMD_SMBA, shape.slow)), leaves[AMD_QOS][1]
-        assert [throttle is not None for _, throttle in throttles] == [bool(controls & 2), bool(controls & 4)]
-        for leaf, throttle in throttles:
-            if leaf in leaves:
-                assert (throttle.most, throttle.closids) == (1 << leaves[leaf][0], leaves[leaf][3] + 1)
-        # Events can be configured where counters do not belong to groups.
-        assert shape.configurable == bool(controls & 8 and not controls & 32)
-        assert shape.io_alloc == bool(controls & 64)
-        assert shape.mbm_counters == ((leaves[AMD_ABMC][1] & 0xFFFF) + 1 if controls & 32 else 0)
 
 
 @pytest.mark.parametrize("name", owned.MACHINES)
@@ -221,7 +179,7 @@ def test_lines_that_somebody_has_narrowed_stay_narrow(tmp_path):
 
 @pytest.mark.parametrize("options", ["cdp", "cdpl2", "cdp,cdpl2"])
 def test_code_and_data_apart(options):
-    bench = Bench(SAPPHIRE_RAPIDS, owned.V6_12, options=options)
+    bench = Bench(owned.SAPPHIRE_RAPIDS, owned.V6_12, options=options)
     allocator = bench.prepared()
     assert allocator.cache.cdp == ("cdp" in options.split(","))
     allocator.apply([Share(member="lead@0", ways=0xF)])
@@ -284,7 +242,7 @@ def test_the_monitor_reads_what_members_hold(name, tmp_path):
 def test_clusters_are_summed_by_the_kernel_and_an_old_one_reads_the_first_alone():
     for kernel, seen in ((owned.V6_12, 3), (V6_1, 1)):
         source = SetNumbers()
-        fake = FakeResctrl(GRANITE_RAPIDS_SNC3, kernel, source)
+        fake = FakeResctrl(owned.GRANITE_RAPIDS_SNC3, kernel, source)
         source.lying["", 1] = 3 * 100 * 73728
         assert int(fake.read("mon_data/mon_L3_01/llc_occupancy")) == seen * 100 * 73728
         clusters = [name for name in fake.names("mon_data/mon_L3_01") if name.startswith("mon_sub")]

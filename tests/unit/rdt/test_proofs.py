@@ -10,6 +10,7 @@ from tests.lab.conftest import AT_LANDINGS
 from tests.lab.shapes import SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
 from tests.unit.counters.processors import NAMES
 from tests.unit.rdt import owned
+from tests.unit.rdt.cpuid import CAT, MON, PARTS, QOS
 
 PAGE = Path(__file__).parents[3] / "docs/rdt.md"
 COLUMNS = {
@@ -52,6 +53,18 @@ HAS = {
     "doctor's rows": bool,
     "capture and replay": bool,
 }
+# The leaves that announce a feature, whichever the maker.
+LEAVES = {
+    "L3 CAT": [(CAT, 1)],
+    "CDP": [(CAT, 1)],
+    "L2 CAT": [(CAT, 2)],
+    "MBA": [(CAT, 3), (QOS, 1)],
+    "SMBA": [(QOS, 2)],
+    "CMT": [(MON, 1)],
+    "MBM": [(MON, 1)],
+    "ABMC": [(QOS, 5)],
+    "io_alloc": [(QOS, 0)],
+}
 FAMILY_OF_MODEL = {
     SHAPES["linux-6.1"].model: "ice-lake",
     SKYLAKE_SP: "skylake-sp",
@@ -89,6 +102,12 @@ def families_in_lab(node):
     return {FAMILY_OF_MODEL.get(SHAPES[machine].model) for machine in marks(node)[0]["machines"]}
 
 
+def is_dumped(feature, machine):
+    """Whether registers of a real part say what the shape has of it; with clusters the ids are inferred."""
+    leaves = [leaf for name, leaves in PARTS.items() if machine.dump and machine.dump in name for leaf in leaves]
+    return bool(set(LEAVES.get(feature, ())) & {leaf for leaf in leaves if leaf[0] != MON or not machine.shape.nodes})
+
+
 def tried_on(node, family):
     """Whether a test on shapes or lists takes this machine: by its parameters, or by its words."""
     found, test = marks(node)
@@ -114,10 +133,12 @@ def test_cells_follow_what_the_machines_have_and_the_tests_that_are_named(row):
     for column, cell in zip(HEADER[1:], row[1:], strict=True):
         family = COLUMNS[column]
         assert (cell != "–") == HAS[feature](owned.MACHINES[family].shape), f"{feature}, {column}"
-        assert cell in ("lab", "shape", "list", "no", "–"), "nothing was proved on hardware"
+        assert cell in ("lab", "real CPUID", "shape", "list", "no", "–"), "nothing was proved on hardware"
+        if cell in ("real CPUID", "shape"):
+            assert (cell == "real CPUID") == is_dumped(feature, owned.MACHINES[family]), f"{feature}, {column}"
         if cell == "lab":
             assert any(family in families_in_lab(node) for node in in_lab), f"{feature}, {column}"
-        if cell in ("shape", "list"):
+        if cell in ("real CPUID", "shape", "list"):
             assert any(tried_on(node, family) for node in on_shapes), f"{feature}, {column}"
         if cell == "no":
             assert not any(family in families_in_lab(node) for node in in_lab), f"{feature}, {column}: it is proved"

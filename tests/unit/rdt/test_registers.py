@@ -8,18 +8,7 @@ import pytest
 
 from castmates.linux.msr import read_msr
 from castmates.protocols import HeldOtherwise, ReadsProcessor
-from castmates.rdt.fake import (
-    AMD_CHIPLETS,
-    ARM_MPAM,
-    GENOA,
-    SAPPHIRE_RAPIDS,
-    V6_1,
-    V6_12,
-    V7_2,
-    FakeResctrl,
-    Shape,
-    Throttle,
-)
+from castmates.rdt.fake import AMD_CHIPLETS, V6_1, V6_12, V7_2, FakeResctrl, Shape, Throttle
 from castmates.rdt.fake.machine import SECOND_MASKS_FROM, SLOW_LIMITS_FROM
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.mounting import DELAYS_FROM, LIMITS_FROM, MASKS_FROM, Registers
@@ -187,7 +176,7 @@ def test_the_fake_has_the_registers_of_its_machine():
 
 
 def test_each_resource_has_registers_of_its_own():
-    fake = FakeResctrl(SAPPHIRE_RAPIDS, V6_12)
+    fake = FakeResctrl(owned.SAPPHIRE_RAPIDS, V6_12)
     fake.make("g")
     fake.write("g/schemata", "L2:2=f0\nL3:0=3f\nMB:0=40\n")
     held = {number: fake.msr(2, number + 1) for number in (MASKS_FROM, SECOND_MASKS_FROM, DELAYS_FROM)}
@@ -200,7 +189,7 @@ def test_each_resource_has_registers_of_its_own():
 
 
 def test_code_and_data_of_the_second_level_have_two_registers_of_each_class():
-    fake = FakeResctrl(SAPPHIRE_RAPIDS, V6_12, options="cdpl2")
+    fake = FakeResctrl(owned.SAPPHIRE_RAPIDS, V6_12, options="cdpl2")
     fake.make("g")
     fake.write("g/schemata", "L2DATA:0=f\nL2CODE:0=f0\n")
     assert [fake.msr(0, SECOND_MASKS_FROM + place) for place in (2, 3)] == [0xF, 0xF0]
@@ -208,13 +197,13 @@ def test_code_and_data_of_the_second_level_have_two_registers_of_each_class():
 
 
 def test_amd_has_limits_of_both_kinds_of_memory_and_arm_has_no_registers():
-    genoa = FakeResctrl(GENOA, V6_12)
+    genoa = FakeResctrl(owned.GENOA, V6_12)
     genoa.write("schemata", "MB:0=64\nSMBA:0=32\n")
     assert [genoa.msr(0, number) for number in (LIMITS_FROM, SLOW_LIMITS_FROM)] == [64, 32]
     with pytest.raises(OSError, match="error"):
         genoa.msr(0, DELAYS_FROM)
     with pytest.raises(FileNotFoundError):
-        FakeResctrl(ARM_MPAM, V7_2).msr(0, MASKS_FROM)
+        FakeResctrl(owned.ARM_MPAM, V7_2).msr(0, MASKS_FROM)
 
 
 @pytest.mark.parametrize("name", [name for name in owned.MACHINES if name != "hybrid-client"])
