@@ -28,12 +28,18 @@ CLUSTER = "mon_sub_"  # begins the name of the folder of a cluster, in that of t
 # the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
 UNTHROTTLED_MIBPS = 2**32 - 96
 THROTTLE = "MB"
-AMD_MOST = 2048  # in 1/8 GB/s, "no throttle" of the first AMD processors; later ones have more bits
+AMD_MOST, ZEN_5_MOST = 2048, 4096  # in 1/8 GB/s, "no throttle" of AMD processors, and of those since Zen 5
+ZEN_5 = 0x1A  # a family
 LARGEST_SHARE = 100  # per cent; other units are kept as they are written
 
 _PADDED = re.compile(r"([=:;])[ \t]+")
 
 Settings = dict[tuple[str, str], str]
+
+
+def amd_most(family: int, shown: int = 0) -> int:
+    """Return "no throttle" of a family: the kernel shows only what groups have, which may be less."""
+    return 1 << (max(ZEN_5_MOST if family >= ZEN_5 else AMD_MOST, shown) - 1).bit_length()
 
 
 def settings(text: str) -> Settings:

@@ -8,7 +8,7 @@ from typing import cast
 
 from castmates import plugins
 from castmates.errors import CastmatesError
-from castmates.linux.host import memory_bytes
+from castmates.linux.host import memory_bytes, processor
 from castmates.linux.msr import read_msr
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
@@ -184,7 +184,8 @@ def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
     """Return what we hold, with one journal for the mount and for what lies below it, so that the mount goes last."""
     journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
     domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
-    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release, read_msr)
+    family, tree = processor().get("family", 0), KernelTree(held.point)
+    return Mounted(tree, KernelTasks(), journal, domain_of, held.options, say, held.release, read_msr, family)
 
 
 # Allocation and monitoring on a machine that has neither: the study goes on with what is left, and reports so.

@@ -7,7 +7,7 @@ from typing import Any
 from castmates.machine import probes, quirks
 from castmates.machine.doctor.cpu import GRANT, Check
 from castmates.machine.quirks import ASSIGNED, TRAFFIC, Assignment, assignment
-from castmates.machine.resctrl_state import AMD_MOST, LARGEST_SHARE, UNTHROTTLED_MIBPS
+from castmates.machine.resctrl_state import LARGEST_SHARE, UNTHROTTLED_MIBPS, amd_most
 
 Info = Mapping[str, Mapping[str, str | None]]
 
@@ -200,7 +200,7 @@ def bandwidth_unit(facts: Mapping[str, Any]) -> tuple[str, int]:
     """Return the unit of throttles here, and the least that is no throttle."""
     resctrl = facts["resctrl"]
     if ((resctrl["info"] or {}).get("MB") or {}).get("delay_linear") == "0":
-        return "1/8 GB/s", AMD_MOST
+        return "1/8 GB/s", amd_most((facts.get("processor") or {}).get("family", 0))
     return ("MiB/s", UNTHROTTLED_MIBPS) if "mba_MBps" in (resctrl["options"] or "") else ("%", LARGEST_SHARE)
 
 

@@ -19,7 +19,7 @@ from typing import get_args
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.kernel_files import Mount, below
-from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, options_of, settings
+from castmates.machine.resctrl_state import CLUSTER, amd_most, options_of, settings
 from castmates.machine.topology import CacheDomain, Topology, caches_of_level, read_topology
 from castmates.rdt.fake.controls import EXCLUSIVE
 from castmates.rdt.fake.group import Group
@@ -208,7 +208,8 @@ def shape_of(root: Path, tree: Tree, readings: Iterable[int]) -> Shape:
     monitors = info_of(tree, "L3_MON")
     last = _ways(root, tree, masks, "L3", topology.llcs)
     second = _ways(root, tree, masks, "L2", caches_of_level(2, root))
-    on_arm = "implementer" in host.processor(root)
+    processor = host.processor(root)
+    on_arm, family = "implementer" in processor, processor.get("family", 0)
     closids = _number(info_of(tree, _resource(masks, "L3")), "num_closids") or 1
     return Shape(
         domains=domains,
@@ -219,7 +220,7 @@ def shape_of(root: Path, tree: Tree, readings: Iterable[int]) -> Shape:
         sparse=bool(last and last.sparse),
         closids=last.closids if last else 0,
         cdp=bool(last and last.cdp),
-        throttle=_throttle(info_of(tree, "MB"), masks["MB"], on_arm) if "MB" in masks else None,
+        throttle=_throttle(info_of(tree, "MB"), masks["MB"], on_arm, family) if "MB" in masks else None,
         events=tuple(event for event in EVENTS if event in monitors.get("mon_features", "").split()),
         rmids=_number(monitors, "num_rmids"),
         scale=_scale(readings, _number(monitors, "max_threshold_occupancy")),
@@ -227,7 +228,7 @@ def shape_of(root: Path, tree: Tree, readings: Iterable[int]) -> Shape:
         mbm_counters=max((int(count) for count in re.findall(r"=(\d+)", monitors.get("num_mbm_cntrs", ""))), default=0),
         io_alloc="io_alloc" in info_of(tree, _resource(masks, "L3")),
         second=second,
-        slow=_throttle(info_of(tree, SLOW), masks[SLOW], on_arm) if SLOW in masks else None,
+        slow=_throttle(info_of(tree, SLOW), masks[SLOW], on_arm, family) if SLOW in masks else None,
         rmids_of_class=_number(monitors, "num_rmids") // closids if on_arm else 0,
         configurable="mbm_total_bytes_config" in monitors.get("mon_features", "").split(),
     )
@@ -320,13 +321,13 @@ def _cache_bytes(tree: Tree, masks: Mapping[int, int], resource: str, full: int)
     return 0
 
 
-def _throttle(info: Mapping[str, str], values: Mapping[int, int], on_arm: bool) -> Throttle:
+def _throttle(info: Mapping[str, str], values: Mapping[int, int], on_arm: bool, family: int) -> Throttle:
     linear, step = info.get("delay_linear", "1") == "1", int(info.get("bandwidth_gran", "10"))
     return Throttle(
         closids=_number(info, "num_closids"),
         least=int(info.get("min_bandwidth", "10")),
         step=step,
-        most=100 if linear else 1 << (max(AMD_MOST, *values.values()) - 1).bit_length(),
+        most=100 if linear else amd_most(family, max(values.values())),
         linear=linear,
         mode=info.get("thread_throttle_mode", ""),
         digits=3 if linear else 4,

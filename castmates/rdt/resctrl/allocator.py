@@ -45,7 +45,7 @@ class ResctrlAllocator:
     def __init__(self, mounted: Mounted, beyond_site: bool = False) -> None:
         self.tree, self.tasks, self.journal = mounted.tree, mounted.tasks, mounted.journal
         self.options, self.say, self._release = mounted.options, mounted.say, mounted.release
-        self.cache = capabilities(mounted.tree, " ".join(mounted.options))
+        self.cache = capabilities(mounted.tree, " ".join(mounted.options), family=mounted.family)
         self.groups: dict[str, str] = {}  # member -> its group
         self._domain_of, self._beyond_site = mounted.domain_of, beyond_site
         self._domains: dict[str, Collection[int]] = {}

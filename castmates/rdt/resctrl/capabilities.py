@@ -10,13 +10,13 @@ from functools import reduce
 from operator import and_, or_
 from pathlib import Path
 
-from castmates.linux.host import cpuinfo
+from castmates.linux.host import cpuinfo, processor
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owner import delegated_to
 from castmates.linux.processes import resctrl_groups_of
 from castmates.machine.journal import journals
 from castmates.machine.quirks import equal_steps
-from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.resctrl_state import CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, amd_most, options_of, settings
 from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups, living, parse_place
 from castmates.rdt.resctrl.tree import KernelTree, Tree
@@ -24,7 +24,6 @@ from castmates.rdt.resctrl.wanted_schemata import DATA, L3, MASKS, MB, Schemata,
 from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-ZEN_5, ZEN_5_MOST = 0x1A, 4096  # a family, and its "no throttle"
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 
@@ -40,16 +39,14 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
     if mount is None:
         return None
     try:
-        tree = KernelTree(below(root, mount.point))
-        cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root), _found(root, mount, tree))
+        tree, family = KernelTree(below(root, mount.point)), processor(root).get("family", 0)
+        found, llc = _found(root, mount, tree), one_last_level_cache(root)
+        cache = capabilities(tree, " ".join(options_of(mount)), llc, found, family)
     except OSError:
         return None
-    # Add what is known of this processor and the kernel does not show.
-    if cache.bandwidth is None or cache.bandwidth.unit == "MiB/s":
+    if cache.bandwidth is None or cache.bandwidth.unit != "%":
         return cache
-    if cache.bandwidth.unit != "%":  # of a throttled default group the kernel does not show what no throttle is
-        most = ZEN_5_MOST if int(cpuinfo(root).get("cpu family") or 0) >= ZEN_5 else cache.bandwidth.most
-        return cache.model_copy(update={"bandwidth": cache.bandwidth.model_copy(update={"most": most})})
+    # Add what is known of this processor and the kernel does not show.
     return cache.model_copy(
         update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
     )
@@ -81,11 +78,14 @@ def _found(root: Path, mount: Mount, tree: Tree) -> Schemata | None:
     return parse(changes[0].former) if changes else None
 
 
-def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None, found: Schemata | None = None) -> Cache:
+def capabilities(
+    tree: Tree, options: str = "", llc: CacheDomain | None = None, found: Schemata | None = None, family: int = 0
+) -> Cache:
     """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean.
 
     `llc` is a last-level cache as sysfs shows it, for kernels whose resctrl does not know sub-NUMA clusters. `found` is
-    the class in which programs begin, the default group's where it is left out.
+    the class in which programs begin, the default group's where it is left out. `family` is the processor's: the
+    kernel does not show what "no throttle" is where the default group has one.
     """
     masks = parse(tree.read("schemata"))
     found = masks if found is None else found
@@ -105,7 +105,7 @@ def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None, 
         shareable=0 if shareable == widest else shareable,
         groups=_groups(tree),
         cdp=cdp,
-        bandwidth=_bandwidth(tree, masks, found, options) if _has(tree, MB) else None,
+        bandwidth=_bandwidth(_unit_of(tree, masks, options, family), found) if _has(tree, MB) else None,
         events=tuple(event for event in _events(tree) if event in EVENTS),
         monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
         rest=_may_write(tree, "schemata"),
@@ -208,19 +208,16 @@ def _may_write(tree: Tree, path: str) -> bool:
     return not isinstance(tree, KernelTree) or os.access(tree.root / path, os.W_OK)
 
 
-def _bandwidth(tree: Tree, masks: Schemata, found: Schemata, options: str) -> Bandwidth:
-    there = _unit_of(tree, masks, options)
+def _bandwidth(there: Bandwidth, found: Schemata) -> Bandwidth:
     least = min(found.get(MB, {}).values(), default=there.most)
     return there.model_copy(update={"allowed": least}) if least < there.most else there
 
 
-def _unit_of(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
+def _unit_of(tree: Tree, masks: Schemata, options: str, family: int) -> Bandwidth:
     least, step = _number(tree, "info/MB/min_bandwidth", 10), _number(tree, "info/MB/bandwidth_gran", 10)
     now = max(masks.get(MB, {}).values(), default=0)
     if _word(tree, "info/MB/delay_linear") == "0":  # AMD: absolute, and the default group has the most unless throttled
-        return Bandwidth(
-            unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=1 << (max(now, AMD_MOST) - 1).bit_length()
-        )
+        return Bandwidth(unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=amd_most(family, now))
     if "mba_MBps" in options.split() or now > 100:
         # Old kernels round MiB/s to the step of per cent: whole steps are the same on all of them.
         return Bandwidth(unit="MiB/s", least=max(1, step), step=max(1, step), most=UNTHROTTLED_MIBPS)

@@ -265,3 +265,4 @@ class Mounted:
     say: Say = print_progress
     release: Callable[[], list[str]] = list  # lists in sentences what could not be put back
     read_register: ReadRegister | None = None  # of the processor; None where there is none to ask
+    family: int = 0  # of the processor; 0 where it shows none

@@ -337,16 +337,16 @@ def some_of(names: Sequence[str]) -> str:
 # that look separate overlap. The kernel does not show it.
 
 
-def cuts_through(mask: int, shareable: int) -> bool:
-    """Whether a mask has some of the ways that I/O fills too, but not all, of those that lie side by side."""
-    return any(mask & run not in (0, run) for run in masks.runs(shareable))
+def cut_ways(mask: int, shareable: int) -> int:
+    """The ways that I/O fills too, those that lie side by side, of which a mask has some but not all."""
+    return masks.union(run for run in masks.runs(shareable) if mask & run not in (0, run))
 
 
 def cut_by_any(wanted: Iterable[int | None], cache: Cache | None) -> bool:
     """Whether any of these masks does; None is no mask. Where I/O fills all ways there is nothing to cut through."""
     if cache is None or cache.shareable == cache.full:
         return False
-    return any(mask is not None and cuts_through(mask, cache.shareable) for mask in wanted)
+    return any(mask is not None and cut_ways(mask, cache.shareable) for mask in wanted)
 
 
 def cut_by(partition: Partition, cache: Cache | None) -> bool:

@@ -13,7 +13,8 @@ from scipy import stats
 
 from castmates.analysis.effects.stamps import WORKS
 from castmates.study.cache import Cache
-from castmates.study.partitions.sweeps import cuts_through
+from castmates.study.masks import runs, union
+from castmates.study.partitions.sweeps import cut_ways
 
 NO_EFFECT = "no effect on time"
 NOT_FOLLOWING = "occupancy does not follow"
@@ -237,11 +238,11 @@ class IoTimes:
 def io_masks(cache: Cache) -> IoMasks | None:
     """Choose the masks; None where no mask can have some of these ways only, or there is no room elsewhere."""
     ways = fewest(cache)
-    cutting = [mask for mask in _side_by_side(cache, ways) if cuts_through(mask, cache.shareable)]
+    cutting = [mask for mask in _side_by_side(cache, ways) if cut_ways(mask, cache.shareable)]
     if not cutting:
         return None
     io = max(cutting)
-    few, joined = mask_of(cache, ways), mask_of(cache, min(cache.ways, (io | cache.shareable).bit_count()))
+    few, joined = mask_of(cache, ways), mask_of(cache, (io | cut_ways(io, cache.shareable)).bit_count())
     return None if (few | joined) & cache.shareable else IoMasks(io, few, joined)
 
 
@@ -300,9 +301,10 @@ def judge_all(verdicts: Sequence[str]) -> str:
 
 def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
     """Return the result, in a sentence; "" where there is no more than one such way."""
-    if cache.shareable.bit_count() < 2:
+    beside = union(run for run in runs(cache.shareable) if run.bit_count() > 1)
+    if not beside:
         return ""
-    shared = f"the ways {cache.shareable:#x} that I/O fills too"
+    shared = f"the ways {beside:#x} that I/O fills too"
     if tried is None:
         return f"Whether the processor ties {shared} was not tried: that takes three groups and enough other ways."
     one = f"A mask of {tried.io:x} alone, some of {shared},"

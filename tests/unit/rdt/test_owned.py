@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 import pytest
 
 from castmates.machine import resctrl_state
-from castmates.machine.doctor.examine import as_json, examine
+from castmates.machine.doctor.examine import as_json, default_class, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
 from castmates.project import layout_of
 from castmates.rdt.fake import V6_1, FakeResctrl, SetNumbers
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.wanted_schemata import parse
 from castmates.study import mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
 from castmates.terminal.preview.isolation import rows
+from tests.unit import sysfs
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench
@@ -270,6 +272,26 @@ def test_a_study_is_planned_for_it(name, tmp_path):
     lead = rows(cohort, under, here.cache, host.layout)[0]
     assert lead[0] == f"lead {cohort.lead.name}"
     assert lead[2] == f"2 ways, {2 * way / MIB:.4g} MiB"
+
+
+def test_no_throttle_is_that_of_the_family_where_somebody_has_throttled_the_default_group():
+    bench = Bench(owned.TURIN, owned.V7_2)
+    bench.fake.write("schemata", "MB:" + ";".join(f"{domain}=64" for domain in owned.TURIN.domains) + "\n")
+    allocator = ResctrlAllocator(replace(bench.mounted(), family=0x1A), beyond_site=True)
+    allocator.prepare(bench.held)
+    assert set(parse(bench.fake.read(f"{allocator.groups['lead@0']}/schemata"))["MB"].values()) == {4096}
+    allocator.restore()
+
+
+def test_what_is_no_throttle_before_zen_5_is_a_throttle_since(tmp_path):
+    fake = FakeResctrl(owned.TURIN, owned.V7_2)
+    fake.write("schemata", "MB:" + ";".join(f"{domain}=2048" for domain in owned.TURIN.domains) + "\n")
+    owned.MACHINES["turin"].record(tmp_path, fake=fake)
+    for family, state in ((0x19, "yes"), (0x1A, "partly")):
+        sysfs.write(tmp_path / "proc/cpuinfo", f"cpu family : {family}\nflags : rdt_a cat_l3 mba")
+        facts = machine_facts(tmp_path, read_topology(tmp_path))
+        assert default_class(facts).state == state
+        assert (read_cache(tmp_path).bandwidth.allowed == 2048) == (family == 0x1A)
 
 
 def test_the_throttle_of_arm_is_a_binary_fraction():

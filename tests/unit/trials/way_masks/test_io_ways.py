@@ -98,6 +98,7 @@ def test_three_masks_take_turns_in_random_order():
         (SKYLAKE, IoMasks(0x400, 0x1, 0x3)),
         (cache(20, shareable=0xC0000, least_ways=2), IoMasks(0x60000, 0x3, 0x7)),  # two ways at least: one is I/O's
         (cache(12, shareable=0xC00), IoMasks(0x800, 0x1, 0x3)),
+        (cache(20, shareable=0xC0001), IoMasks(0x80000, 0x2, 0x6)),  # goresctrl's recording: way 0 is tied to none
         (cache(12, shareable=0), None),
         (cache(12, shareable=0x800), None),  # one way is tied to none
         (cache(4, shareable=0xE), None),  # no room elsewhere
@@ -124,4 +125,6 @@ def test_words(verdict):
     assert "600 that I/O fills too" in said
     assert said.endswith(".")
     assert "was not tried" in io_words(None, verdict, SKYLAKE)
-    assert io_words(None, verdict, cache(12, shareable=0)) == ""
+    assert "0xc0000 that" in io_words(io_masks(cache(20, shareable=0xC0001)), verdict, cache(20, shareable=0xC0001))
+    for apart in (0, 0x801):
+        assert io_words(None, verdict, cache(12, shareable=apart)) == ""
