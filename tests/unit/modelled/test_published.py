@@ -190,7 +190,7 @@ def table():
     for row in [*ROWS, *FITTED]:
         note = "fitted" if row in FITTED else f"no: {row.limit}" if row.limit else ""
         lines.append(
-            f"| {row.machine} | {row.scene} | {row.what} | {row.published:.4g} | {row.modelled:.3g} | {note} |"
+            f"| {row.machine} | {row.scene} | {row.what} | {row.published:.4g} | {row.modelled:.4g} | {note} |"
         )
     return "\n".join(lines)
 
