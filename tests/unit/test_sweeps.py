@@ -171,6 +171,7 @@ def test_cuts_and_notes():
         "per cent of a peak in GB/s": (PERCENT, mbps("1/8 GB/s", 1, 2048, 25.3e9)),
         "all per cent of a peak": ({"bandwidth": {"lead": "all"}}, mbps("1/8 GB/s", 1, 2048, 25e9)),
         "per cent of a peak in MiB/s": (PERCENT, mbps("MiB/s", 10, 2**32 - 96, 240e9)),
+        "rates where throttles are steps": (RATES, IO),
         "rates without throttles": (RATES, {"on": cache(bandwidth=None)}),
         "code": ({"split": 4, "code": [1, 4]}, {"on": cache(cdp=True, shareable=0)}),
         "code without cdp": ({"split": 4, "code": 1},),

@@ -139,7 +139,9 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
             return range(bandwidth.rounded(bandwidth.least), bandwidth.most, bandwidth.step)  # the most is no throttle
         if percent:
             return [float(percent[1])]
-        notes.add(key, f"{text} left out: this machine throttles the bandwidth of cores, in per cent.")
+        notes.add(
+            key, f"{text} left out: this machine throttles bandwidth in steps whose rate is not known; write per cent."
+        )
         return []
     unit = UNIT_BYTES[bandwidth.unit]
     if rate:
