@@ -121,11 +121,6 @@ def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: 
     return Speeds(tuple(part.rate(latency) for part in parts), tuple(busy[: machine.memories]))
 
 
-def waiting(busy: float, machine: MachineModel) -> float:
-    """Seconds that a miss takes more than a hit, at so much use of the memory."""
-    return _queues(machine)[0].waiting(busy)
-
-
 @dataclass(frozen=True)
 class _Queue:
     """What misses wait at: a memory, or a cache's own way to it."""
