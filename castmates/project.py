@@ -30,7 +30,7 @@ from castmates.study.changed_design import changed_words
 from castmates.study.machine_keys import difference
 from castmates.study.made_mixes import MadeMixes as MadeMixes
 from castmates.study.made_mixes import make_mixes, variants_of, with_made, with_variants
-from castmates.study.memory_peak import Peak, at_peak
+from castmates.study.memory_peak import Peak, at_peak, with_peak
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import partitions
@@ -161,7 +161,12 @@ class Project:
             return driver(named).shareable()
         if named == "pqos":
             return expected(self._topology())
-        return self.elsewhere.cache if self.elsewhere else read_cache()
+        return self.elsewhere.cache if self.elsewhere else with_peak(read_cache(), self._peak, self.layout())
+
+    @cached_property
+    def _peak(self) -> Peak | None:
+        """What memory was measured to give; None of a machine on which nothing can be measured."""
+        return None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
 
     def ways_of_others(self) -> dict[str, int]:
         """Which ways groups of other programs have on this machine now, by their names."""
@@ -198,7 +203,7 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json(exclude_defaults=True) if self.modelled else native.content(PLACEBO)
-        peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
+        peak = self._peak
         together = [
             *(each.members for each in wanted_mixes(self.study)),
             *((lead,) for lead in self.study.leads),

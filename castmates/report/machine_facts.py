@@ -139,6 +139,14 @@ class MachineFacts(Facts):
     classes: Mapping[str, Any] = {}  # of modelled classes of nodes: the facts of each
     memory_peak: Mapping[str, Any] | None = None  # what the trial of memory bandwidth found
 
+    @property
+    def chiplets(self) -> bool:
+        """Whether last-level caches share a package's memory, so that each has its own way there."""
+        if self.model:
+            caches = self.model.get("domains") or 1
+            return bool(caches > (self.model.get("sockets") or caches))
+        return len(self.topology.llcs) > (self.topology.packages or len(self.topology.llcs))
+
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, even if its value is that it is not known."""
         return name in self.model_fields_set

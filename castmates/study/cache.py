@@ -15,6 +15,8 @@ class Bandwidth(Frozen):
     most: int  # no throttle
     # Of the class in which programs are found, where that is throttled.
     allowed: int | None = None
+    # Bytes a second that the cores around one cache were measured to read: what per cent mean where the unit is none.
+    peak: float | None = None
     becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
 
     def held(self, step: int) -> int:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
+from castmates.study.cpus import parse as cpus_of
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Layout
 
@@ -23,6 +25,7 @@ class Peak:
 
     at: str
     curve: tuple[tuple[int, Mapping[str, float]], ...]  # cores, and their bandwidth by mode
+    cpus: tuple[int, ...] = ()  # one of each core, in the order in which they were taken
 
     @classmethod
     def of(cls, record: Mapping[str, Any] | None) -> "Peak | None":
@@ -30,8 +33,12 @@ class Peak:
         try:
             points = (record or {})["curve"]
             curve = tuple((int(point["cores"]), {mode: float(point[mode]) for mode in MODES}) for point in points)
-            return cls(str((record or {})["at"]), tuple(sorted(curve, key=lambda point: point[0]))) if curve else None
-        except (KeyError, TypeError, ValueError):
+            cpus = str((record or {}).get("cpus") or "")
+            ordered = tuple(sorted(curve, key=lambda point: point[0]))
+            return (
+                cls(str((record or {})["at"]), ordered, tuple(cpus_of(cpus, "cpus") if cpus else ())) if curve else None
+            )
+        except (KeyError, TypeError, ValueError, CastmatesError):
             return None
 
     def highest(self, mode: str = "read") -> float:
@@ -42,6 +49,17 @@ class Peak:
         """What so many cores reach at most: the best of those numbers that were tried and are not larger."""
         within = [reached[mode] for tried, reached in self.curve if tried <= cores]
         return max(within, default=self.curve[0][1][mode])
+
+    def around_one_cache(self, layout: Layout) -> float | None:
+        """What the cores around one last-level cache read together; None where it is not known which these are.
+
+        Two digits: a second trial of the peak, which differs a little, mostly leaves throttles as they are.
+        """
+        caches = [cpu and cpu.llc for cpu in map(layout.by_id.get, self.cpus)]
+        if not caches or caches[0] is None:
+            return None
+        together = next((number for number, llc in enumerate(caches) if llc != caches[0]), len(caches))
+        return float(f"{self.reached(together):.2g}")
 
     @property
     def cores(self) -> int:
@@ -58,6 +76,14 @@ class Peak:
     def saturated(self) -> bool:
         """Whether the last cores added little: else memory gives more than these cores can take."""
         return self.cores > 1 and self.highest("triad") < STILL_GROWS * self.reached(self.cores // 2, "triad")
+
+
+def with_peak(cache: Cache | None, peak: Peak | None, layout: Layout) -> Cache | None:
+    """The cache with what per cent of bandwidth mean on it, where its throttles have another unit."""
+    if cache is None or cache.bandwidth is None or cache.bandwidth.unit == "%" or peak is None:
+        return cache
+    bandwidth = cache.bandwidth.model_copy(update={"peak": peak.around_one_cache(layout)})
+    return cache.model_copy(update={"bandwidth": bandwidth})
 
 
 def needs_peak(workload: Workload) -> str:

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     ValidationInfo,
@@ -28,6 +29,15 @@ def _mask_text(value: object) -> object:
 
 MASK_EXPECTED = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
 MaskText = Annotated[str, BeforeValidator(_mask_text)]
+
+
+def _some(size: str) -> str:
+    if not bytes_of(size):
+        raise ValueError("more than nothing")
+    return size
+
+
+Rate = Annotated[Amount, AfterValidator(_some)]  # bytes in a second
 
 
 class WorkingSet(Written):
@@ -119,6 +129,18 @@ class PowerModel(Written):
         )
 
 
+class PathModel(Written):
+    """The way of one last-level cache to memory, which all around it share: a core complex's own, on a chiplet."""
+
+    bandwidth: Rate = Field(description="what it moves in a second")
+    hits: Percentage = Field(default=0.0, description="of a miss's wait for it, what a hit waits too")
+
+    @cached_property
+    def bytes_per_second(self) -> float:
+        """What it moves."""
+        return float(bytes_of(self.bandwidth))
+
+
 class MachineModel(Written):
     """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
@@ -128,7 +150,20 @@ class MachineModel(Written):
     way_size: Amount = Field(default="1.5 MiB", description="what one way holds")
     least_ways: int = Field(default=1, ge=1, le=32, description="bits that a mask must have")
     groups: int = Field(default=15, ge=0, le=127, description="groups besides the default one")
-    bandwidth: Amount = Field(default="24 GB", description="what each memory moves in a second")
+    bandwidth: Rate = Field(default="24 GB", description="what each memory moves in a second")
+    core_bandwidth: Rate = Field(
+        default="12 GB",
+        description="what a throttle of 100 % would leave each core in a second: a throttle limits the rate of cores, "
+        "so that many throttled cores may still move all that memory gives",
+    )
+    path: PathModel | None = Field(
+        default=None, description="each last-level cache's own way to memory; without one, misses queue at memory only"
+    )
+    streams_stay: Percentage = Field(
+        default=1.0,
+        description="of the lines that are used once, those that take a place in the cache: caches that protect what "
+        "is used again let the others pass",
+    )
     hit: float = Field(default=20.0, gt=0, description="nanoseconds of an access that hits")
     miss: float = Field(default=80.0, gt=0, description="nanoseconds more where it misses and memory is idle")
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
@@ -191,6 +226,11 @@ class MachineModel(Written):
     def bytes_per_second(self) -> float:
         """What one memory moves."""
         return float(bytes_of(self.bandwidth))
+
+    @cached_property
+    def core_bytes_per_second(self) -> float:
+        """What each core of a throttled group may move, before the throttle."""
+        return float(bytes_of(self.core_bandwidth))
 
     @cached_property
     def full(self) -> int:

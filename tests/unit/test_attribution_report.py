@@ -4,11 +4,13 @@ import math
 import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.page.common_parts import environment
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results, read_results, records
@@ -91,6 +93,29 @@ def test_what_the_figure_and_the_page_say(chosen):
         rows = [" | ".join(cell for cell in row.values() if isinstance(cell, str)) for row in attribution.rows(one)]
         said[name] = [*drawn, "", *below, "", *attribution.sentences(one), "", *rows]
     assert_as_before("attribution-figure", said)
+
+
+def on(machine, far=()):
+    """A study of one pair with a partition, on this machine, with further rows of pairs that sit farther away."""
+    one = results(atoms(), named="split-4", noise=0.001)
+    return replace(one, attribution=pd.concat([one.attribution, *far]), machine=MachineFacts.model_validate(machine))
+
+
+def packages(*caches):
+    return {"topology": {"packages": 1, "llcs": [{"cpus": cpus} for cpus in caches]}}
+
+
+def test_on_chiplets_what_no_mask_gives_back_is_also_the_way_to_memory():
+    apart = results(atoms(ways=(), sensitivity=()), noise=0.001).attribution
+    apart = apart.assign(mix="dlrm+stream:socket", antagonists="stream:socket")
+    said = {
+        "one cache": attribution.despite(on(packages("0-15"))),
+        "chiplets": attribution.despite(on(packages("0-7", "8-15"))),
+        "and another cache was tried": attribution.despite(on(packages("0-7", "8-15"), [apart])),
+        "modelled": attribution.despite(on({"model": {"domains": 2, "sockets": 1}})),
+        "modelled, a memory for each": attribution.despite(on({"model": {"domains": 2, "sockets": None}})),
+    }
+    assert_as_before("attribution-chiplets", said)
 
 
 def test_a_dagger_of_the_page_is_explained_and_what_pairs_have_in_common_stands_once(chosen):

@@ -17,6 +17,7 @@ TABLES = {
     "test_sessions": "methodology.md",
     "test_prediction_coverage": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",
+    "modelled.test_published": "modelled-machine.md",
     "modelled.test_adaptive_oracle": "methodology.md",
 }
 

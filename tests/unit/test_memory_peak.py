@@ -5,11 +5,13 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.machine.facts import machine_facts
 from castmates.machine.trial_records import MEMORY_PEAK
-from castmates.study.memory_peak import Peak, at_peak, free_cores
+from castmates.study.cache import Bandwidth
+from castmates.study.memory_peak import Peak, at_peak, free_cores, with_peak
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.trials.memory_peak import cores_of_a_package, in_words, ladder, rate
 from tests.unit import sysfs
+from tests.unit.caches import cache
 
 
 def record(*points: tuple[int, float]) -> dict[str, object]:
@@ -53,6 +55,37 @@ def test_bandwidth_that_still_grows_is_no_peak_of_the_memory():
 )
 def test_a_record_without_a_curve_is_none(broken):
     assert Peak.of(broken) is None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "around", "wanted"),
+    [
+        ("0-15", {8}, 120e9),  # two complexes of eight cores
+        ("0-15", {6, 12}, 60e9),  # six cores were not tried, four were
+        ("1-15", {8}, 60e9),  # the runner's core is not ours
+        ("0-63", set(), 300e9),  # one cache for all
+        ("", {8}, None),
+        ("64-65", {8}, None),  # none of these CPUs is here
+    ],
+)
+def test_what_the_cores_around_one_cache_reach(cpus, around, wanted):
+    peak = Peak.of(record((1, 15), (2, 30), (4, 60), (8, 120), (16, 230), (32, 298), (64, 300)) | {"cpus": cpus})
+    llc = [sum(cpu >= first for first in around) for cpu in range(64)]
+    here = Layout(tuple(Cpu(cpu, core=cpu, llc=llc[cpu], package=0) for cpu in range(64)))
+    assert peak is not None
+    assert peak.around_one_cache(here) == wanted
+
+
+def test_only_throttles_in_a_rate_need_a_peak():
+    peak = Peak.of(record((8, 123)) | {"cpus": "0-7"})
+    here = Layout(tuple(Cpu(cpu, core=cpu, llc=0) for cpu in range(8)))
+
+    def told(unit):
+        one = cache(bandwidth=Bandwidth(unit=unit, least=1, step=1, most=2048))
+        return with_peak(one, peak, here).bandwidth.peak
+
+    assert [told("1/8 GB/s"), told("MiB/s"), told("%")] == [120e9, 120e9, None]
+    assert with_peak(None, peak, here) is None
 
 
 MIXES = [["x", "stream-socket"], ["y", "dial"]]

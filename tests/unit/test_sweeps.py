@@ -137,8 +137,11 @@ RATES = {"bandwidth": {"antagonists": ["2 GB/s", "20%"]}}
 MASKED = {"lead": "0x00f", "antagonists": "ff0", "stream": {"data": "0xf00"}}
 
 
-def mbps(unit, step, most):
-    return {"on": cache(bandwidth=Bandwidth(unit=unit, least=step, step=step, most=most))}
+PERCENT = {"bandwidth": {"antagonists": ["50%", "10%", "0.1%"]}}
+
+
+def mbps(unit, step, most, peak=None):
+    return {"on": cache(bandwidth=Bandwidth(unit=unit, least=step, step=step, most=most, peak=peak))}
 
 
 def test_cuts_and_notes():
@@ -165,6 +168,10 @@ def test_cuts_and_notes():
         "all throttles in GB/s": ({"bandwidth": {"lead": "all"}}, mbps("1/8 GB/s", 1, 2048)),
         "rates in MiB/s": (RATES, mbps("MiB/s", 10, 2**32 - 96)),
         "rates in GB/s": (RATES, mbps("1/8 GB/s", 1, 2048)),
+        "per cent of a peak in GB/s": (PERCENT, mbps("1/8 GB/s", 1, 2048, 25.3e9)),
+        "all per cent of a peak": ({"bandwidth": {"lead": "all"}}, mbps("1/8 GB/s", 1, 2048, 25e9)),
+        "per cent of a peak in MiB/s": (PERCENT, mbps("MiB/s", 10, 2**32 - 96, 240e9)),
+        "rates where throttles are steps": (RATES, IO),
         "rates without throttles": (RATES, {"on": cache(bandwidth=None)}),
         "code": ({"split": 4, "code": [1, 4]}, {"on": cache(cdp=True, shareable=0)}),
         "code without cdp": ({"split": 4, "code": 1},),

@@ -145,7 +145,7 @@ def _context(
     results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts], found: Answer
 ) -> dict[str, Any]:
     names = [name for name, own in texts.items() if not own.lacking]
-    given_back = attribution.sentences(results)
+    given_back = [*attribution.sentences(results), *attribution.despite(results)]
     parts = _parts(list(texts), names, explained=bool(given_back))
     found_here = findings.context(results)
     stamp = origin(results) or " and ".join(results.platforms) or "no numbers"

@@ -5,11 +5,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, GAIN, LOSS, NO_LOSS, TOO_FEW
-from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NAMED, NOT_GIVEN_BACK, ONLY, TOTAL
+from castmates.analysis.partitions.attribution_parts import (
+    CAPACITY,
+    DESPITE,
+    DETAILS,
+    NAMED,
+    NOT_GIVEN_BACK,
+    ONLY,
+    SHARING,
+    TOTAL,
+)
 from castmates.english import by_reason
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
 from castmates.report.text.words import BIASED, Quantity, counted, launches, percent_of, plain
+from castmates.study.mitigations import place_of
 
 Row = Mapping[str, Any]
 
@@ -76,6 +86,32 @@ def sentences(results: Results) -> list[str]:
         for row in parts
         if row["part"] == CAPACITY
     ]
+
+
+ON_CHIPLETS = (
+    "Each last-level cache of a package has its own way to memory here, so what a pair loses despite own ways may be "
+    "due to that way as well as to memory."
+)
+FARTHER = "socket"  # the place of antagonists around another cache of the lead's socket
+
+
+def despite(results: Results) -> list[str]:
+    """What no mask gives back on chiplets, and what the same antagonists cost around another cache of the socket."""
+    pairs = [(total, {row["part"]: row for row in parts}) for total, parts in mixes(results)]
+    losing = [
+        (total, parts[DESPITE]) for total, parts in pairs if DESPITE in parts and parts[DESPITE]["verdict"] == LOSS
+    ]
+    if not losing or not results.machine.chiplets:
+        return []
+    farther = {(total["lead"], total["antagonists"], total["platform"]): parts.get(SHARING) for total, parts in pairs}
+    told = []
+    for total, row in losing:
+        names = str(total["antagonists"]).removesuffix(f":{place_of(total['mix'])}")
+        if far := farther.get((total["lead"], f"{names}:{FARTHER}", total["platform"])):
+            near, away = (Quantity.of(each, "points", "points").whole for each in (row, far))
+            told.append(f"{who(total)}: {near} despite own ways; around another cache of the socket they take {away}.")
+    advice = "" if len(told) == len(losing) else f" The same mix with 'distance: {FARTHER}' tells them apart."
+    return [ON_CHIPLETS + advice, *told]
 
 
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:

@@ -18,7 +18,7 @@ from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 CLOSE = 1e-9  # of a rate: the balance is found
 EXACT = 1e-13  # of a share of bandwidth
 STEPS = 2000
-SWEEPS = 30  # over the memories, where there are several
+SWEEPS = 300  # at most, over the queues, where there are several
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Grant:
     """What a process may take."""
 
     masks: tuple[int, ...]  # by cache
-    throttle: float = 1.0  # share of each memory's bandwidth
+    throttle: float = 1.0  # share of what each of its cores may move
     quota: float = 1.0  # share of the time of its CPUs
     prefetching: bool = True
 
@@ -40,13 +40,17 @@ class Actor:
     cpus: tuple[int, ...]
     weights: tuple[float, ...]  # how its accesses, and its working sets, are divided among the caches: as its CPUs are
     grant: Grant
+    stays: float = 1.0  # of the lines that it uses once, those that take a place
+    throttled: float = math.inf  # bytes a second that its throttle leaves it
 
     @classmethod
     def on(cls, machine: MachineModel, name: str, model: WorkloadModel, cpus: Sequence[int], grant: Grant) -> "Actor":
         """Put it on these CPUs."""
         domains = [machine.domain_of(cpu) for cpu in cpus]
         weights = tuple(domains.count(number) / len(domains) for number in range(machine.domains))
-        return cls(name, model, tuple(cpus), weights, grant)
+        cores = len({machine.core_of(cpu) for cpu in cpus})
+        most = grant.throttle * cores * machine.core_bytes_per_second if grant.throttle < 1 else math.inf
+        return cls(name, model, tuple(cpus), weights, grant, machine.streams_stay, most)
 
     @cached_property
     def uses(self) -> tuple[Reuse, ...]:
@@ -54,7 +58,7 @@ class Actor:
         sets = [(use.lines, use.share) for use in self.model.reuse if use.share]
         streaming = self.model.streaming
         return tuple(
-            Reuse(tuple((lines * weight, share) for lines, share in sets) if weight else (), streaming)
+            Reuse(tuple((lines * weight, share) for lines, share in sets) if weight else (), streaming, self.stays)
             for weight in self.weights
         )
 
@@ -98,26 +102,47 @@ class Balance:
 
 def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
     """Return the rates at which the waiting for memory is what they cause; one answer, because waiting slows down."""
-    speed = machine.bytes_per_second
     time = cpu_time(tuple((actor.cpus, actor.grant.quota) for actor in actors), machine)
     parts = [
         _Part.of(actor, missed, running, slowed, machine)
         for actor, missed, running, slowed in zip(actors, misses, time.shares, time.slowed, strict=True)
     ]
-    busy = [0.0] * machine.memories
-    latency = [waiting(0.0, machine)] * machine.memories
-    used = [memory for memory in range(machine.memories) if any(part.moved[memory] for part in parts)]
+    queues = _queues(machine)
+    busy = [0.0] * len(queues)
+    latency = [queue.waiting(0.0) for queue in queues]
+    used = [number for number in range(len(queues)) if any(part.moved[number] for part in parts)]
     for _ in range(SWEEPS if len(used) > 1 else 1):
-        for memory in used:
-            busy[memory] = _load(parts, machine, latency, memory)
-            latency[memory] = waiting(busy[memory], machine)
-    return Speeds(tuple(part.rate(latency, speed) for part in parts), tuple(busy))
+        before = tuple(busy)
+        for number in used:
+            busy[number] = _load(parts, queues[number], latency, number)
+            latency[number] = queues[number].waiting(busy[number])
+        if all(abs(now - then) < EXACT for now, then in zip(busy, before, strict=True)):
+            break
+    return Speeds(tuple(part.rate(latency) for part in parts), tuple(busy[: machine.memories]))
 
 
-def waiting(busy: float, machine: MachineModel) -> float:
-    """Seconds that a miss takes more than a hit: idle memory's, and the queue before a server of batches."""
-    service = machine.burst * LINE / machine.bytes_per_second
-    return machine.miss * 1e-9 + service * busy / (2 * (1 - busy))
+@dataclass(frozen=True)
+class _Queue:
+    """What misses wait at: a memory, or a cache's own way to it."""
+
+    bytes_per_second: float
+    service: float  # seconds of a batch
+    idle: float  # seconds that a miss takes where nobody else is
+
+    def waiting(self, busy: float) -> float:
+        """Seconds of a miss here: on its own, and in the queue before a server of batches."""
+        return self.idle + self.service * busy / (2 * (1 - busy))
+
+
+@lru_cache(maxsize=64)
+def _queues(machine: MachineModel) -> tuple[_Queue, ...]:
+    """The memories, and behind them in the list the caches' ways to them, where these are narrow."""
+    batch = machine.burst * LINE
+    memory = _Queue(machine.bytes_per_second, batch / machine.bytes_per_second, machine.miss * 1e-9)
+    if machine.path is None:
+        return (memory,) * machine.memories
+    speed = machine.path.bytes_per_second
+    return (memory,) * machine.memories + (_Queue(speed, batch / speed, 0.0),) * machine.domains
 
 
 @dataclass(frozen=True)
@@ -125,27 +150,33 @@ class _Part:
     """What an actor's step takes, but for the waiting."""
 
     seconds: float
-    misses: tuple[float, ...]  # one after another, by memory
-    moved: tuple[float, ...]  # bytes, by memory
-    throttle: float
+    waits: tuple[float, ...]  # one after another, by queue
+    moved: tuple[float, ...]  # bytes, by queue
+    at_least: float  # seconds, because it is throttled
     running: float  # share of the time in which it runs
 
     @classmethod
     def of(cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel) -> "_Part":
         model = actor.model
         serial = model.accesses / model.at_once(actor.grant.prefetching)
+        waits = [serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)]
+        moved = [most * share for most, share in zip(actor.traffic, missed, strict=True)]
+        on_paths: list[float] = []
+        if machine.path is not None:
+            stuck = [serial * weight * (1 - share) for weight, share in zip(actor.weights, missed, strict=True)]
+            on_paths = [late + machine.path.hits * hit for late, hit in zip(waits, stuck, strict=True)]
         return cls(
             model.compute * slowed + serial * machine.hit * 1e-9,
-            _by_memory((serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)), machine),
-            _by_memory((most * share for most, share in zip(actor.traffic, missed, strict=True)), machine),
-            actor.grant.throttle,
+            (*_by_memory(waits, machine), *on_paths),
+            (*_by_memory(moved, machine), *(moved if machine.path else ())),
+            sum(moved) / actor.throttled,
             running,
         )
 
-    def rate(self, latency: Sequence[float], speed: float) -> float:
+    def rate(self, latency: Sequence[float]) -> float:
         """Steps per second, on average."""
-        waited = sum(count * late for count, late in zip(self.misses, latency, strict=True))
-        return self.running / max(self.seconds + waited, max(self.moved) / (self.throttle * speed))
+        waited = sum(count * late for count, late in zip(self.waits, latency, strict=True))
+        return self.running / max(self.seconds + waited, self.at_least)
 
 
 def _by_memory(amounts: Iterable[float], machine: MachineModel) -> tuple[float, ...]:
@@ -156,14 +187,13 @@ def _by_memory(amounts: Iterable[float], machine: MachineModel) -> tuple[float, 
     return tuple(sums)
 
 
-def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], memory: int) -> float:
-    """Return the share of this memory's bandwidth in use: more use means longer waiting means less use."""
-    speed = machine.bytes_per_second
+def _load(parts: Sequence[_Part], queue: _Queue, latency: Sequence[float], number: int) -> float:
+    """Return the share of this queue's bandwidth in use: more use means longer waiting means less use."""
     tried = list(latency)
 
     def too_much(busy: float) -> float:
-        tried[memory] = waiting(busy, machine)
-        return sum(part.rate(tried, speed) * part.moved[memory] for part in parts) / speed - busy
+        tried[number] = queue.waiting(busy)
+        return sum(part.rate(tried) * part.moved[number] for part in parts) / queue.bytes_per_second - busy
 
     return _zero_of_falling(too_much, 0.0, 1 - 1e-12)
 

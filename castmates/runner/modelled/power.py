@@ -149,11 +149,17 @@ class Reuse:
 
     sets: tuple[tuple[float, float], ...] = ()  # (lines, share of accesses)
     streaming: float = 0.0  # share of accesses
+    stays: float = 1.0  # share of the stream's lines that take a place in the cache
 
     @property
     def everything(self) -> float:
         """All lines that it can ever use."""
-        return math.inf if self.streaming else sum(lines for lines, _ in self.sets)
+        return math.inf if self._filling else sum(lines for lines, _ in self.sets)
+
+    @property
+    def _filling(self) -> float:
+        """The share of accesses whose lines take a place and are not used again."""
+        return self.streaming * self.stays
 
     def misses(self, age: float, ways: int) -> float:
         """Return the share of accesses that miss."""
@@ -166,14 +172,14 @@ class Reuse:
         if math.isinf(age):
             return self.everything
         held = sum(lines * (1.0 - _gone(share * age / lines, ways)) for lines, share in self.sets)
-        return self.streaming * age + held
+        return self._filling * age + held
 
     def slope(self, age: float, ways: int) -> float:
         """Return how fast `lines` grows with the age."""
         terms = (
             share * _gone(share * age / lines, ways) / (1 + share * age / lines / ways) for lines, share in self.sets
         )
-        return self.streaming + sum(terms)
+        return self._filling + sum(terms)
 
     def age_of(self, lines: float, ways: int) -> float:
         """Return the age at which it holds so many lines; infinite where it never needs so many."""

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class Stretch:
 
     seconds: float
     rates: tuple[float, ...]  # steps per second, by actor
-    fills: tuple[tuple[float, ...], ...]  # lines brought in per second, by actor and cache
+    reads: tuple[tuple[float, ...], ...]  # lines read per second, by actor and cache
+    fills: tuple[tuple[float, ...], ...]  # those of them that take a place in the cache
 
 
 def run(
@@ -54,20 +55,30 @@ def _stretch(held: Floats, balance: Balance, machine: MachineModel, left: float)
     cache = machine.way_lines * machine.ways
     change = np.abs(held - balance.lines).sum(axis=2)
     if change.max(initial=0.0) < SETTLED * cache:
-        return Stretch(left, balance.rates, _fills(balance.rates, balance.misses, balance))
+        return _stretched(left, balance.rates, balance.misses, balance)
     misses = [
         [use.misses(use.age_of(lines, ways), ways) for use, lines, ways in zip(actor.uses, there, degrees, strict=True)]
         for actor, there, degrees in zip(balance.actors, held.sum(axis=2), balance.degrees, strict=True)
     ]
     rates = speeds(balance.actors, misses, machine).rates
-    fills = _fills(rates, misses, balance)
+    now = _stretched(left, rates, misses, balance)
     lacking = np.clip(balance.lines - held, 0, None).sum(axis=2)
-    growing = np.array(fills)[lacking > SETTLED * cache]
+    growing = np.array(now.fills)[lacking > SETTLED * cache]
     longest = cache / SLICES / growing.max() if growing.size and growing.max() > 0 else left
-    return Stretch(min(left, longest), rates, fills)
+    return replace(now, seconds=min(left, longest))
 
 
-def _fills(
+def _stretched(
+    seconds: float, rates: tuple[float, ...], misses: Sequence[Sequence[float]], balance: Balance
+) -> Stretch:
+    staying = [
+        [missed - use.streaming * (1 - use.stays) for missed, use in zip(each, actor.uses, strict=True)]
+        for each, actor in zip(misses, balance.actors, strict=True)
+    ]
+    return Stretch(seconds, rates, _lines(rates, misses, balance), _lines(rates, staying, balance))
+
+
+def _lines(
     rates: Sequence[float], misses: Sequence[Sequence[float]], balance: Balance
 ) -> tuple[tuple[float, ...], ...]:
     return tuple(
@@ -220,7 +231,7 @@ class World:
                 process.beats.append((begin + int((step - process.steps) / rate * NANO), step * process.model.units))
             process.steps = end
             begin += int(stretch.seconds * NANO)
-            for domain, lines in enumerate(stretch.fills[number]):
+            for domain, lines in enumerate(stretch.reads[number]):
                 process.moved[domain] += lines * stretch.seconds * LINE * (1 + process.model.writes)
 
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:

@@ -17,6 +17,7 @@ RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([MG]i?)B/s")
 BYTES = {"M": 10**6, "G": 10**9, "Mi": 2**20, "Gi": 2**30}  # of a rate
 UNIT_BYTES = {"MiB/s": 2**20, "1/8 GB/s": 125 * 10**6}  # of a throttle
 MOST_IN_RANGE = 4096  # no machine has so many ways; a typing error should not fill the memory
+TENTHS = range(10, 100, 10)  # per cent of a peak, where the machine has no steps of them
 LONGEST = 30  # letters; a number that needs more is no amount
 WAYS_EXPECTED = "ways such as 4 or 2-8, a size such as 25% or 6MiB, the word all, or a list of these"
 RATES_EXPECTED = "a bandwidth such as 20% or 2000 MB/s, the word all, or a list of these"
@@ -132,19 +133,32 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
 
 
 def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[float]:
-    if text == ALL:
-        if bandwidth.unit == "%":
+    percent, rate = PERCENT.fullmatch(text), RATE.fullmatch(text)
+    if bandwidth.unit == "%":
+        if text == ALL:
             return range(bandwidth.rounded(bandwidth.least), bandwidth.most, bandwidth.step)  # the most is no throttle
+        if percent:
+            return [float(percent[1])]
         notes.add(
-            key,
-            "all left out: it means steps of per cent, and this machine throttles bandwidth in "
-            f"{bandwidth.unit}; write rates such as 2000 MB/s.",
+            key, f"{text} left out: this machine throttles bandwidth in steps whose rate is not known; write per cent."
         )
         return []
-    percent, rate = PERCENT.fullmatch(text), RATE.fullmatch(text)
-    if percent and bandwidth.unit == "%":
-        return [float(percent[1])]
-    if rate and bandwidth.unit != "%":
-        return [float(rate[1]) * BYTES[rate[2]] / UNIT_BYTES[bandwidth.unit]]
-    notes.add(key, f"{text} left out: this machine throttles bandwidth in {bandwidth.unit}.")
-    return []
+    unit = UNIT_BYTES[bandwidth.unit]
+    if rate:
+        return [float(rate[1]) * BYTES[rate[2]] / unit]
+    if bandwidth.peak is None:
+        notes.add(
+            key,
+            f"{text} left out: this machine throttles bandwidth in {bandwidth.unit}, and what per cent are of was not "
+            "measured; write rates such as 2000 MB/s, or run `castmates doctor --memory-peak` first.",
+        )
+        return []
+    rates = []
+    for share in [float(percent[1])] if percent else TENTHS:
+        rates.append(bandwidth.rounded(max(share / 100 * bandwidth.peak / unit, bandwidth.least)))
+        notes.add(
+            key,
+            f"{share:g}% becomes {rates[-1]} {bandwidth.unit}: the cores around one cache read "
+            f"{bandwidth.peak / 1e9:g} GB/s here.",
+        )
+    return rates

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.runner.modelled.balance import Actor, Grant, balance, speeds, waiting
+from castmates.runner.modelled.balance import Actor, Grant, balance, speeds
 from castmates.runner.modelled.world import filled, run
-from castmates.study.modelled import LINE, MachineModel, WorkingSet, WorkloadModel
+from castmates.study.modelled import LINE, MachineModel, PathModel, WorkingSet, WorkloadModel
 
 MACHINE = MachineModel(domains=1, ways=12, way_size="1.5 MiB", bandwidth="24 GB")
+NARROW = MACHINE.model_copy(update={"path": PathModel(bandwidth="24 GB", hits=0.3), "streams_stay": 0.2})
 
 
 def model(*sets, **keys):
@@ -41,7 +42,8 @@ def test_who_is_alone_and_fits_runs_as_its_parameters_say():
 def test_a_stream_pays_for_every_access_and_waits_in_its_own_queue():
     slow = model(compute=0.001, accesses=10_000, parallel=1)
     found = balance([actor("a@0", slow)], MACHINE)
-    late = waiting(found.busy[0], MACHINE)
+    busy = found.busy[0]
+    late = 80e-9 + 16 * LINE / 24e9 * busy / (2 * (1 - busy))
     assert found.rates[0] == pytest.approx(1 / (0.001 + 10_000 * (20e-9 + late)), rel=1e-6)
     assert found.busy[0] == pytest.approx(found.rates[0] * 10_000 * LINE / 24e9, rel=1e-6)
 
@@ -62,9 +64,45 @@ def test_the_own_mask_costs_the_more_the_smaller_it_is():
     assert rates[0] < 0.8 * rates[-1]
 
 
-def test_a_throttle_bounds_what_is_moved():
-    found = balance([actor("stream@1", STREAM, throttle=0.2)], MACHINE)
-    assert found.busy[0] <= 0.2 * (1 + 1e-9)
+def test_a_throttle_bounds_each_core_and_many_cores_fill_memory_all_the_same():
+    def moved(cores, throttle, each=12e9):
+        streams = model(compute=1e-6, accesses=262_144, parallel=16 * cores, writes=0.33)
+        found = balance([actor("stream@0", streams, cpus=range(cores), throttle=throttle)], MACHINE)
+        assert throttle == 1 or found.busy[0] * 24e9 <= throttle * cores * each * (1 + 1e-9)
+        return found.busy[0]
+
+    assert moved(1, 0.2) == pytest.approx(0.2 * 12 / 24)
+    assert moved(8, 0.5) == pytest.approx(moved(8, 1.0), rel=1e-9)
+    assert moved(8, 1.0) > 0.9
+    assert moved(8, 0.2) == pytest.approx(8 * 0.2 * 12 / 24)
+
+
+def test_a_complexs_own_path_is_shared_around_it_only_and_hits_wait_there_too():
+    fits, size = model(("6 MiB", 1.0)), {"domains": 2, "cores": 4, "sockets": 1, "turbo": 0.0}
+    narrow = MachineModel(bandwidth="200 GB", path=PathModel(bandwidth="20 GB", hits=0.3), **size)
+    deep = model(compute=1e-6, accesses=262_144, parallel=100)
+
+    def slowdown(machine, cpu):
+        lead = actor("lead@0", fits, mask=0xFF0, machine=machine)
+        stream = actor("stream@1", deep, mask=0xF, cpus=(cpu,), machine=machine)
+        return rate(lead, machine=machine) / rate(lead, stream, machine=machine)
+
+    assert slowdown(narrow, 1) > 1.5  # in ways of its own, and without a miss
+    assert slowdown(narrow, 4) == pytest.approx(1, rel=1e-9)
+    without_hits = narrow.model_copy(update={"path": PathModel(bandwidth="20 GB")})
+    assert slowdown(without_hits, 1) == pytest.approx(1, rel=1e-9)
+
+
+def test_a_stream_whose_lines_pass_by_takes_less_of_a_cache_and_as_much_bandwidth():
+    passing = MACHINE.model_copy(update={"streams_stay": 0.1})
+    found = {
+        machine.streams_stay: balance(
+            [actor("lead@0", LEAD, machine=machine), actor("stream@1", STREAM, cpus=(1,), machine=machine)], machine
+        )
+        for machine in (MACHINE, passing)
+    }
+    assert found[0.1].lines[0].sum() > 1.5 * found[1.0].lines[0].sum()
+    assert found[0.1].misses[1] == found[1.0].misses[1] == (1.0,)
 
 
 def test_caches_apart_do_not_touch_each_other():
@@ -95,12 +133,17 @@ def scenes(draw):
 
 
 @settings(deadline=None, max_examples=60)
-@given(scenes())
-def test_every_balance_is_one(actors):
-    found = balance(actors, MACHINE)
-    again = speeds(actors, found.misses, MACHINE)
+@given(scenes(), st.sampled_from([MACHINE, NARROW]))
+def test_every_balance_is_one(actors, machine):
+    actors = [actor(one.name, one.model, one.grant.masks[0], one.cpus, one.grant.throttle, machine) for one in actors]
+    found = balance(actors, machine)
+    again = speeds(actors, found.misses, machine)
     assert again.rates == pytest.approx(found.rates, rel=1e-6)
     assert all(0 <= busy < 1 for busy in found.busy)
+    moved = [
+        speed * one.traffic[0] * missed[0] for speed, one, missed in zip(again.rates, actors, found.misses, strict=True)
+    ]
+    assert sum(moved) / 24e9 == pytest.approx(again.busy[0], rel=1e-6, abs=1e-12)
     assert (found.lines.sum(axis=(0, 1)) <= MACHINE.way_lines * (1 + 1e-6)).all()
     for number, one in enumerate(actors):
         outside = [way for way in range(12) if not one.grant.masks[0] >> way & 1]
@@ -109,15 +152,16 @@ def test_every_balance_is_one(actors):
         assert found.rates[number] <= most * (1 + 1e-9)
 
 
-def begun(actors, seconds=1.0, held=None):
-    found = balance(actors, MACHINE)
+def begun(actors, seconds=1.0, held=None, machine=MACHINE):
+    found = balance(actors, machine)
     held = np.zeros((3, 1, 12)) if held is None else held
-    return *run(held, range(len(actors)), found, MACHINE, seconds), found
+    return *run(held, range(len(actors)), found, machine, seconds), found
 
 
-def test_an_empty_cache_fills_and_ends_in_balance():
-    actors = [actor("lead@0", LEAD), actor("stream@1", STREAM, cpus=(1,))]
-    held, stretches, found = begun(actors)
+@pytest.mark.parametrize("machine", [MACHINE, NARROW])
+def test_an_empty_cache_fills_and_ends_in_balance(machine):
+    actors = [actor("lead@0", LEAD, machine=machine), actor("stream@1", STREAM, cpus=(1,), machine=machine)]
+    held, stretches, found = begun(actors, machine=machine)
     assert held[:2] == pytest.approx(found.lines, rel=1e-3, abs=MACHINE.way_lines * 0.002)
     assert stretches[0].rates[0] < stretches[-1].rates[0] == found.rates[0]
     assert sum(one.seconds for one in stretches) == pytest.approx(1.0)
