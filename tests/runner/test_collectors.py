@@ -27,6 +27,7 @@ from castmates.linux.processes import waits_are_counted
 from castmates.protocols import Held
 from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.spec import Share
+from tests.opened import opened
 from tests.unit import sysfs
 from tests.waiting import wait_for
 
@@ -434,6 +435,34 @@ def test_nobody_is_named_where_nobody_was():
     other.stdout.readline()
     assert culprits.stop() == []
     other.communicate(b"\n")
+
+
+def test_who_slept_through_a_window_is_not_read_and_who_comes_or_wakes_is_named():
+    culprits = Culprits({"all": CPUS}, EVERYBODY)
+    sleepers = [somebody(f"print('ready', flush=True)\ninput()\n{BURN.format(0.2)}", CPUS[0]) for _ in range(3)]
+    for each in sleepers:
+        each.stdout.readline()
+        wait_for(lambda pid=each.pid: psutil.Process(pid).status() == psutil.STATUS_SLEEPING, "it is asleep")
+    culprits.attach({})
+    seen = []
+    for _ in range(3):
+        with opened() as paths:
+            culprits.start([])
+            culprits.stop()
+        seen.append(paths)
+    assert not [path for path in seen[-1] for each in sleepers if path == f"/proc/{each.pid}/stat"]
+    assert not all("/proc" in paths for paths in seen), "processes are listed only where numbers begin again"
+    culprits.start([])
+    newcomer = somebody(BURN.format(0.2), CPUS[0])
+    sleepers[0].stdin.write(b"\n")
+    sleepers[0].stdin.flush()
+    for each in (newcomer, sleepers[0]):
+        each.stdout.readline()
+    found = {one.note.rpartition(" (pid ")[2]: one.value for one in culprits.stop()}
+    for each in (newcomer, *sleepers):
+        assert (f"{each.pid})" in found) == (each in (newcomer, sleepers[0]))
+        each.communicate(b"\n\n")
+    assert min(found[f"{each.pid})"] for each in (newcomer, sleepers[0])) >= 0.15
 
 
 # Its main thread stays on the first CPU, another thread goes to the last one when asked.

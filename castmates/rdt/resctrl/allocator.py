@@ -49,7 +49,7 @@ class ResctrlAllocator:
         self.groups: dict[str, str] = {}  # member -> its group
         self._domain_of, self._beyond_site = mounted.domain_of, beyond_site
         self._domains: dict[str, Collection[int]] = {}
-        self._leaders: dict[str, int] = {}
+        self._members: dict[str, Held] = {}
         self._base: dict[str, Schemata] = {}  # what those not named have: what they were found with
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
@@ -72,7 +72,7 @@ class ResctrlAllocator:
         self._base |= {name: within(everybody, own) for name, own in found.items()}
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
-        self._leaders = {name: held.pid for name, held in members.items()}
+        self._members = dict(members)
         self._find_groups(list(members))
         self._find_classes()
         self._set({name: self._base[name] for name in members})
@@ -81,7 +81,7 @@ class ResctrlAllocator:
                 own, there = found[name], self._read(path)
                 rest = {line: own[line] for line in self._others if line in own and own[line] != there.get(line)}
                 self._write(path, rest, name)
-            groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
+            groups.fill(self.tree, self.tasks, path, members[name], name)
         if wrong := self.misplaced():
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
 
@@ -144,7 +144,7 @@ class ResctrlAllocator:
                 self.say(str(error))
         self._former.clear()
         self.groups.clear()
-        self._leaders.clear()
+        self._members.clear()
         release, self._release = self._release, list
         for sentence in release():
             self.say(sentence)
@@ -338,18 +338,18 @@ class ResctrlAllocator:
     def _strays(self) -> dict[str, dict[int, str]]:
         """Find the threads outside of their member's group, and where they are."""
         strays_of = {}
-        threads = self.tasks.threads(list(self._leaders.values()))
+        threads = self.tasks.threads(list(self._members.values()))
         for name, path in self.groups.items():
-            places = groups.places(self.tree, self.tasks, threads[self._leaders[name]], path)
+            places = groups.places(self.tree, self.tasks, threads[self._members[name].pid], path)
             if strays := {tid: where for tid, where in places.items() if where != path}:
                 strays_of[name] = {tid: where or "the default group" for tid, where in strays.items()}
         return strays_of if self.tasks.shows_places or not strays_of else self._still_there(strays_of)
 
     def _still_there(self, strays: Mapping[str, dict[int, str]]) -> dict[str, dict[int, str]]:
         """Leave out threads that have ended since they were listed: no group's list has them any more."""
-        threads = self.tasks.threads([self._leaders[name] for name in strays])
+        threads = self.tasks.threads([self._members[name] for name in strays])
         left = {
-            name: {tid: where for tid, where in some.items() if tid in threads[self._leaders[name]]}
+            name: {tid: where for tid, where in some.items() if tid in threads[self._members[name].pid]}
             for name, some in strays.items()
         }
         return {name: some for name, some in left.items() if some}
