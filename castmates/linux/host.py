@@ -113,6 +113,14 @@ def cpu_ticks(cpus: Iterable[int]) -> dict[int, list[bytes]]:
     return ticks
 
 
+def newest_number() -> int | None:
+    """Return the number that was given to a process or thread last: they rise, and begin again at the highest."""
+    try:
+        return int(read_kernel("/proc/loadavg").split()[-1])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 def swapped_pages() -> dict[str, int]:
     """Read how many pages the host has swapped in and out since it started."""
     lines = [line for line in read_kernel("/proc/vmstat").splitlines() if line.startswith(_SWAP)]

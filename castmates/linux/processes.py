@@ -90,14 +90,6 @@ def numbers() -> list[int]:
     return numbers_in("/proc")
 
 
-def newest_number() -> int | None:
-    """Return the number that was given to a process or thread last: they rise, and begin again at the highest."""
-    try:
-        return int(read_kernel("/proc/loadavg").split()[-1])
-    except (OSError, IndexError, ValueError):
-        return None
-
-
 def stat_line(pid: int) -> bytes:
     """Read a process's line of the table; OSError where it has ended."""
     return read_kernel(f"/proc/{pid}/stat")

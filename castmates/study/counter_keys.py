@@ -90,7 +90,10 @@ def names_of(words: str) -> tuple[str, ...]:
 
 
 _OWN = {name: group for group, choices in PROCESSOR_SETS.items() for words in choices for name in names_of(words)}
-_MISSED = ("dram", "mem_io", "l3_miss", "miss_rd", "miss_in_l2", "_miss_l2", ".miss", "rd_miss", "cache_refill", "remote_access")
+_MISSED = (
+    *("dram", "mem_io", "l3_miss", "miss_rd", "miss_in_l2", "_miss_l2"),
+    *(".miss", "rd_miss", "cache_refill", "remote_access"),
+)
 
 
 def is_miss(event: str) -> bool:

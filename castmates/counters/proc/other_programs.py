@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from castmates.counters.edges import BetweenEdges
+from castmates.linux.host import newest_number
 from castmates.linux.processes import (
     TICK_S,
     cpu_ns_of_process,
-    newest_number,
     numbers,
     parse_stat,
     stat_line,
