@@ -15,6 +15,7 @@ class Bandwidth(Frozen):
     most: int  # no throttle
     # Of the class in which programs are found, where that is throttled.
     allowed: int | None = None
+    by_core: bool = False  # the slower of a core's threads sets the throttle of the core (thread_throttle_mode: max)
     becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
 
     def held(self, step: int) -> int:
