@@ -133,9 +133,16 @@ def interrupts(root: Path = HERE) -> list[Path]:
     return sorted(files, key=lambda file: int(file.parent.name))
 
 
-def is_running(program: str, root: Path = HERE) -> bool:
-    """Check whether a program of this name runs."""
-    return any(read_text(file) == program for file in (root / "proc").glob("[0-9]*/comm"))
+def running(programs: Collection[str], root: Path = HERE) -> list[str]:
+    """Return which programs of these names run."""
+    there = {read_text(file) for file in (root / "proc").glob("[0-9]*/comm")}
+    return [program for program in sorted(programs) if program in there]
+
+
+def lockdown(root: Path = HERE) -> str | None:
+    """Return what the kernel is locked down for: none, integrity or confidentiality; None where it does not show it."""
+    match = re.search(r"\[(\w+)\]", read_text(root / "sys/kernel/security/lockdown") or "")
+    return match[1] if match else None
 
 
 def flock_holder(file: os.stat_result) -> int | None:
