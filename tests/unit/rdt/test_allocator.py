@@ -129,6 +129,51 @@ def test_beyond_the_site_members_have_everything_nobody_else_does_and_who_shares
     assert bench.fake.read("schemata") == found
 
 
+def test_who_empties_caches_reaches_what_members_may_fill_also_from_a_cpu_of_anothers_group():
+    bench = Bench(SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
+    bench.fake.make("theirs")
+    bench.fake.write("theirs/schemata", "L3:0=3;1=3\n")
+    bench.fake.write("theirs/cpus_list", "2\n")
+    allocator = bench.prepared()
+    helper = Held(bench.tasks.launch(threads=1), (2,))
+    before = bench.groups()
+    allocator.serve([Held(bench.tasks.launch(), (3,))])
+    assert bench.groups() == before, "one that reaches them needs no group"
+    allocator.serve([helper])
+    (path,) = set(bench.groups()) - set(before)
+    assert masks(bench, path) == {0: 0x7FFF, 1: 0x7FFF}
+    assert sorted(map(int, bench.fake.read(f"{path}/tasks").split())) == sorted(
+        bench.tasks.threads([helper])[helper.pid]
+    )
+    allocator.apply([Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0)])
+    assert masks(bench, path)[0] == 0x7FFF
+    assert allocator.misplaced() == []
+    allocator.restore()
+    assert bench.groups() == ["theirs"]
+    assert bench.said == []
+
+
+def test_who_empties_caches_has_no_more_than_members_and_where_no_class_is_left_that_is_said():
+    bench, *_ = shared_machine()
+    bench.fake.make("theirs")
+    bench.fake.write("theirs/schemata", "L3:0=3;1=3\n")
+    bench.fake.write("theirs/cpus_list", "2\n")
+    allocator = bench.prepared()
+    while True:
+        try:
+            bench.fake.make(f"more{len(bench.groups())}")
+        except OSError:
+            break
+    held, before = Held(bench.tasks.launch(), (2,)), bench.groups()
+    allocator.serve([held])
+    assert bench.groups() == before
+    assert "what empties caches reaches fewer ways than the members" in bench.said[-1]
+    bench.fake.remove(before[-1])
+    allocator.serve([held])
+    (path,) = set(bench.groups()) - set(before)
+    assert (masks(bench, path)[0], masks(bench, path, "MB")[0]) == (0xFF, 50)
+
+
 def test_a_member_stays_in_the_class_of_its_group_or_of_its_cpus():
     bench, _, _ = shared_machine()
     for tid in bench.tasks.threads([bench.held[LEAD]])[bench.held[LEAD].pid]:
