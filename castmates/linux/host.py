@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
+from castmates.linux.kernel_files import read_int, read_kernel, read_pairs, read_text
 from castmates.linux.processes import TICK_S, parse_stat
 
 HERE = Path("/")
@@ -114,11 +114,11 @@ def cpu_ticks(cpus: Iterable[int]) -> dict[int, list[bytes]]:
 
 
 def newest_number() -> int | None:
-    """Return the number that was given to a process or thread last: they rise, and begin again at the highest."""
-    try:
-        return int(read_kernel("/proc/loadavg").split()[-1])
-    except (OSError, IndexError, ValueError):
-        return None
+    """Return the number that was given to a process or thread last; they rise, and begin again at the highest.
+
+    None on kernels without CONFIG_CHECKPOINT_RESTORE. A container may have a loadavg that is made up (lxcfs).
+    """
+    return read_int(HERE / SYSCTL / "kernel/ns_last_pid")
 
 
 def swapped_pages() -> dict[str, int]:

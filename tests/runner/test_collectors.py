@@ -21,7 +21,7 @@ from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
-from castmates.linux.host import cpu_ticks
+from castmates.linux.host import cpu_ticks, newest_number
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
 from castmates.linux.processes import waits_are_counted
 from castmates.protocols import Held
@@ -451,7 +451,8 @@ def test_who_slept_through_a_window_is_not_read_and_who_comes_or_wakes_is_named(
             culprits.stop()
         seen.append(paths)
     assert not [path for path in seen[-1] for each in sleepers if path == f"/proc/{each.pid}/stat"]
-    assert not all("/proc" in paths for paths in seen), "processes are listed only where numbers begin again"
+    if newest_number() is not None:
+        assert not all("/proc" in paths for paths in seen), "processes are listed only where numbers begin again"
     culprits.start([])
     newcomer = somebody(BURN.format(0.2), CPUS[0])
     sleepers[0].stdin.write(b"\n")

@@ -64,7 +64,7 @@ Table = dict[int, Seen]  # by number
 class Processes:
     """All processes of the host, looked at again and again.
 
-    Its clock costs a tenth of what its stat file does, which stays as it is while the process sleeps.
+    The clock of one costs a tenth of what its stat file costs, which stays as it is while the process sleeps.
     """
 
     def __init__(self, watched: Collection[int]) -> None:
