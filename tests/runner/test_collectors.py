@@ -16,7 +16,7 @@ from castmates.counters.choose import NoCollector
 from castmates.counters.events.counting import Migrations
 from castmates.counters.package import collector as busy_clock
 from castmates.counters.package.collector import Packages
-from castmates.counters.proc import cpu_time
+from castmates.counters.proc import cpu_time, other_programs
 from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
@@ -464,6 +464,24 @@ def test_who_slept_through_a_window_is_not_read_and_who_comes_or_wakes_is_named(
         assert (f"{each.pid})" in found) == (each in (newcomer, sleepers[0]))
         each.communicate(b"\n\n")
     assert min(found[f"{each.pid})"] for each in (newcomer, sleepers[0])) >= 0.15
+
+
+def test_where_the_kernel_tells_no_clocks_of_others_everybody_is_read(monkeypatch):
+    monkeypatch.setattr(other_programs, "cpu_ns_of_process", lambda _: None)
+    culprits = Culprits({"all": CPUS}, EVERYBODY)
+    sleeper = somebody(f"print('ready', flush=True)\ninput()\n{BURN.format(0.2)}", CPUS[0])
+    sleeper.stdout.readline()
+    culprits.attach({})
+    for _ in range(3):
+        culprits.start([])
+        culprits.stop()
+    culprits.start([])
+    sleeper.stdin.write(b"\n")
+    sleeper.stdin.flush()
+    sleeper.stdout.readline()
+    found = {one.note.rpartition(" (pid ")[2]: one.value for one in culprits.stop()}
+    sleeper.communicate(b"\n")
+    assert found[f"{sleeper.pid})"] >= 0.15
 
 
 # Its main thread stays on the first CPU, another thread goes to the last one when asked.
