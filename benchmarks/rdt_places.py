@@ -14,6 +14,7 @@ from benchmarks.common import say, scratch
 from benchmarks.machine import ROOT
 from castmates.errors import CastmatesError
 from castmates.machine.resctrl_state import POINT
+from castmates.protocols import Held
 from castmates.rdt.resctrl.foreign import Place
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab.kit import build
@@ -74,9 +75,9 @@ class NoTasks:
 
     shows_places = True
 
-    def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
+    def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
         """List no tasks."""
-        return {leader: [] for leader in leaders}
+        return {each.pid: [] for each in held}
 
     def place(self, tid: int) -> Place | None:  # noqa: ARG002
         """Know no tasks."""

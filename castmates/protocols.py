@@ -178,6 +178,14 @@ class Allocator(Protocol):
 
 
 @runtime_checkable
+class ServesHelpers(Protocol):
+    """An allocator that can also have those who empty the caches reach all that members may fill."""
+
+    def serve(self, helpers: Sequence[Held]) -> None:
+        """Let them reach it, once, after `prepare`."""
+
+
+@runtime_checkable
 class ReadsProcessor(Protocol):
     """An allocator that can also read what the processor holds, and not only what the kernel was asked."""
 

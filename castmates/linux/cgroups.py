@@ -21,8 +21,9 @@ from castmates.linux.owner import group_name
 from castmates.linux.processes import send
 
 PROCESSES = "cgroup.procs"  # the file of a group that lists who is in it, and moves whom it is given
+THREADS = "cgroup.threads"
 # What a user must own of a group to whom it is given: the group itself, and these files in it.
-DELEGATED = ("", PROCESSES, "cgroup.threads", "cgroup.subtree_control")
+DELEGATED = ("", PROCESSES, THREADS, "cgroup.subtree_control")
 
 
 def find_home() -> Path | None:
@@ -119,11 +120,20 @@ def move(group: Path, pid: int) -> None:
 
 def processes(group: Path) -> list[int]:
     """List the processes in a group and in the groups inside it; one outside our PID namespace is a 0."""
-    pids: list[int] = []
+    return _listed(group, PROCESSES)
+
+
+def threads(group: Path) -> list[int]:
+    """List the threads in a group and in the groups inside it, those in our PID namespace."""
+    return [tid for tid in _listed(group, THREADS) if tid]
+
+
+def _listed(group: Path, file: str) -> list[int]:
+    numbers: list[int] = []
     for folder in [group, *(Path(path) for path, _, _ in os.walk(group) if Path(path) != group)]:
         with contextlib.suppress(OSError):
-            pids += [int(pid) for pid in (folder / PROCESSES).read_text().split()]
-    return pids
+            numbers += [int(number) for number in (folder / file).read_text().split()]
+    return numbers
 
 
 def event(group: Path, key: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
+from castmates.linux.kernel_files import read_int, read_kernel, read_pairs, read_text
 from castmates.linux.processes import TICK_S, parse_stat
 
 HERE = Path("/")
@@ -113,6 +113,14 @@ def cpu_ticks(cpus: Iterable[int]) -> dict[int, list[bytes]]:
     return ticks
 
 
+def newest_number() -> int | None:
+    """Return the number that was given to a process or thread last; they rise, and begin again at the highest.
+
+    None on kernels without CONFIG_CHECKPOINT_RESTORE. A container may have a loadavg that is made up (lxcfs).
+    """
+    return read_int(HERE / SYSCTL / "kernel/ns_last_pid")
+
+
 def swapped_pages() -> dict[str, int]:
     """Read how many pages the host has swapped in and out since it started."""
     lines = [line for line in read_kernel("/proc/vmstat").splitlines() if line.startswith(_SWAP)]
@@ -125,9 +133,16 @@ def interrupts(root: Path = HERE) -> list[Path]:
     return sorted(files, key=lambda file: int(file.parent.name))
 
 
-def is_running(program: str, root: Path = HERE) -> bool:
-    """Check whether a program of this name runs."""
-    return any(read_text(file) == program for file in (root / "proc").glob("[0-9]*/comm"))
+def running(programs: Collection[str], root: Path = HERE) -> list[str]:
+    """Return which programs of these names run."""
+    there = {read_text(file) for file in (root / "proc").glob("[0-9]*/comm")}
+    return [program for program in sorted(programs) if program in there]
+
+
+def lockdown(root: Path = HERE) -> str | None:
+    """Return what the kernel is locked down for: none, integrity or confidentiality; None where it does not show it."""
+    match = re.search(r"\[(\w+)\]", read_text(root / "sys/kernel/security/lockdown") or "")
+    return match[1] if match else None
 
 
 def flock_holder(file: os.stat_result) -> int | None:

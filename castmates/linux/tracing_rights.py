@@ -12,6 +12,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux import perf_event
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.kernel_files import mounts, read_int
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, SOFTWARE, TRACEPOINT, Attr, Target
 from castmates.study.spec import LATENCIES, STACKS
@@ -72,7 +73,7 @@ def rights() -> Rights:
     program = shutil.which("perf") or ""
     version = _version(program)
     if not version:
-        why = "there is no perf for this kernel: install linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu) or perf"
+        why = f"there is no perf for this kernel: install {PERF_PACKAGES}"
         return Rights(False, False, False, "", (why,))
     kernel = _opens(Attr(SOFTWARE, _PAGE_FAULTS))
     has_switches = _opens(Attr(SOFTWARE, _DUMMY, exclude=_USER), bits=_CONTEXT_SWITCH)

@@ -21,6 +21,8 @@ from castmates.machine.resctrl_state import CLUSTER, NO_GROUPS
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
+GROUP_MAKERS = ("crio", "koordlet", "kubelet")  # may make groups of resctrl whenever they start a container
+
 
 def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> dict[str, Any]:
     """Gather the facts; of a recorded tree only what can be read is known, and what is tried is None."""
@@ -50,6 +52,8 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "isolated_cpus": lambda root: read_text(root / CPU_DIR / "isolated"),
         "nmi_watchdog": lambda root: read_int(root / host.SYSCTL / "kernel/nmi_watchdog"),
         "perf_event_paranoid": lambda root: read_int(root / host.SYSCTL / "kernel/perf_event_paranoid"),
+        "lockdown": host.lockdown,
+        "group_makers": lambda root: host.running(GROUP_MAKERS, root),
         "root": lambda root: os.geteuid() == 0 if root == Path("/") else None,
         "aslr": lambda root: read_int(root / host.SYSCTL / "kernel/randomize_va_space"),
         "rdt_flags": rdt_flags,

@@ -163,6 +163,11 @@ class Control:
 
 def control_of(root: Path, leave_out: str) -> Control:
     """Return the register of this processor; an error is a sentence."""
+    if (locked := host.lockdown(root)) not in (None, "none"):
+        raise CastmatesError(
+            f"{NAME} cannot be set here: the kernel is locked down ({locked}), so registers can be read and not "
+            f"written; set them in the firmware, {leave_out}."
+        )
     shown = host.cpuinfo(root)
     family, model = (int(text) if (text := shown.get(key, "")).isdecimal() else -1 for key in ("cpu family", "model"))
     if shown.get("vendor_id") == "GenuineIntel" and family == 6 and model in XEONS:
@@ -311,7 +316,7 @@ def changes_of(knob: str, root: Path, word: str, cpus: Collection[int]) -> list[
 
 def balancer(root: Path) -> str | None:
     """Name the program that moves interrupts about by itself, if it runs."""
-    return BALANCER if host.is_running(BALANCER, root) else None
+    return BALANCER if host.running([BALANCER], root) else None
 
 
 def _change(knob: str, file: Path, was: str, wanted: str) -> Change:

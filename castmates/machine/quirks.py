@@ -228,6 +228,11 @@ def _has_clusters(facts: Facts) -> bool:
     return any(sum(bool(cache & node) for node in nodes) > 1 for cache in caches)
 
 
+def _has_far_memory(facts: Facts) -> bool:
+    nodes = (facts.get("topology") or {}).get("nodes") or ()
+    return any(node["bytes"] and not node["cpus"] for node in nodes)
+
+
 def _has_offline(facts: Facts) -> bool:
     topology = facts.get("topology") or {}
     return bool(topology) and topology.get("cpus") != topology.get("online")
@@ -240,6 +245,8 @@ CONDITIONS: Mapping[str, Callable[[Facts], bool]] = {
     "mba_MBps": lambda facts: "mba_MBps" in str((facts.get("resctrl") or {}).get("options") or "").split(","),
     "sub-NUMA clusters": _has_clusters,
     "CPUs offline": _has_offline,
+    "memory without CPUs": _has_far_memory,
+    "locked down": lambda facts: facts.get("lockdown") not in (None, "none"),
     "counters": lambda facts: (facts.get("perf") or {}).get("hardware") in ("counted", "user only"),
     "siblings": lambda facts: bool((facts.get("topology") or {}).get("siblings")),
     "NMI watchdog": lambda facts: bool(facts.get("nmi_watchdog")),

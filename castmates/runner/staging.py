@@ -111,7 +111,7 @@ class LiveStage(Stage):
     def watched(self, hardware: Hardware, members: Collection[str]) -> Iterator[None]:
         """Let this hardware watch everyone and serve the members; at the end everything is put back."""
         try:
-            hardware.attach(self.held(), members)
+            hardware.attach(self.held(), members, list(self.evictors))
             self.hardware = hardware
             yield
         finally:

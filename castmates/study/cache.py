@@ -17,6 +17,7 @@ class Bandwidth(Frozen):
     allowed: int | None = None
     # Bytes a second that the cores around one cache were measured to read: what per cent mean where the unit is none.
     peak: float | None = None
+    by_core: bool = False  # the slower of a core's threads sets the throttle of the core (thread_throttle_mode: max)
     becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
 
     def held(self, step: int) -> int:

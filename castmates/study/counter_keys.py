@@ -53,12 +53,15 @@ PROCESSOR_SETS: Mapping[str, tuple[str, ...]] = {
         "ls_refills_from_sys.ls_mabresp_rmt_dram|mem_load_l3_miss_retired.remote_dram|remote_access",
         "mem_load_uops_retired.l2_hit",
         "mem_load_uops_retired.l3_hit",
-        "mem_load_uops_retired.dram_hit",
+        "mem_load_uops_l3_miss_retired.all",
+        "mem_load_uops_retired.dram_hit|mem_load_uops_l3_miss_retired.local_dram",
+        "mem_load_uops_l3_miss_retired.remote_dram_or_nofwd",
     ),
-    # Requests to the second cache and misses there; of AMD also its prefetches, by what the third cache had.
+    # Requests to the second cache and misses there; of AMD also its prefetches, by what the third cache had. Of all
+    # requests Ice Lake's servers count only parts: those of loads, and their misses.
     "l2": (
-        "l2_request_g1.all_no_prefetch|l2_rqsts.references|l2_request.all|l2d_cache",
-        "l2_cache_req_stat.ic_dc_miss_in_l2|l2_rqsts.miss|l2_request.miss|l2d_cache_refill",
+        "l2_request_g1.all_no_prefetch|l2_rqsts.references|l2_request.all|l2d_cache|l2_rqsts.all_demand_data_rd",
+        "l2_cache_req_stat.ic_dc_miss_in_l2|l2_rqsts.miss|l2_request.miss|l2d_cache_refill|l2_rqsts.demand_data_rd_miss",
         "l2_lines_in.all",
         "l2_pf_miss_l2_hit_l3.all|l2_pf_miss_l2_hit_l3.l1_dc_l2_hwpf|l2_pf_miss_l2_hit_l3",
         "l2_pf_miss_l2_l3.all|l2_pf_miss_l2_l3.l1_dc_l2_hwpf|l2_pf_miss_l2_l3",
@@ -71,7 +74,8 @@ PROCESSOR_SETS: Mapping[str, tuple[str, ...]] = {
         "memory_activity.stalls_l3_miss|cycle_activity.stalls_l3_miss",
         "stall_backend",
         "mem_bound_stalls.load|mem_bound_stalls_load.all",
-        "mem_bound_stalls.load_dram_hit",
+        "mem_bound_stalls.load_llc_hit|mem_bound_stalls_load.llc_hit",
+        "mem_bound_stalls.load_dram_hit|mem_bound_stalls_load.llc_miss|mem_bound_stalls_load.llc_miss_localmem",
     ),
 }
 SETS: Mapping[str, tuple[str, ...]] = {**KERNEL_SETS, **PROCESSOR_SETS}
@@ -86,7 +90,10 @@ def names_of(words: str) -> tuple[str, ...]:
 
 
 _OWN = {name: group for group, choices in PROCESSOR_SETS.items() for words in choices for name in names_of(words)}
-_MISSED = ("dram", "mem_io", "l3_miss", "miss_rd", "miss_in_l2", "_miss_l2", ".miss", "cache_refill", "remote_access")
+_MISSED = (
+    *("dram", "mem_io", "l3_miss", "miss_rd", "miss_in_l2", "_miss_l2"),
+    *(".miss", "rd_miss", "cache_refill", "remote_access"),
+)
 
 
 def is_miss(event: str) -> bool:

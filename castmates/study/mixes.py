@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from castmates.english import listed
 from castmates.errors import CastmatesError
@@ -130,7 +131,11 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         tuple(tried.notes.remarks),
         tried.cache,
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
-        (*_cautions(seated, programs, host), *_around(ours, study, host.layout)),
+        (
+            *_cautions(seated, programs, host),
+            *_around(ours, study, host.layout),
+            *_throttled_together(mixes, {member.name: member for each in ours for member in each.members}, host),
+        ),
         tuple(each for tries in against for each in tries.mitigations(lacking)),
         tuple(_left_out(each, lacking[each.name]) for each in all_wanted if each.name in lacking and not each.optional),
     )
@@ -162,6 +167,26 @@ def _around(seated: Sequence[_Seated], study: Study, layout: Layout) -> Iterator
                 f"{own} lies on {len(home)} last-level caches, of which {listed(list(cpus_of.values()))} "
                 f"{'shares' if len(others) == 1 else 'share'} a part: a mask takes ways from it on all of them."
             )
+
+
+def _throttled_together(mixes: Sequence[Mix], members: Mapping[str, Member], host: Host) -> Iterator[str]:
+    """Which throttles hold for a sibling too, that was to have another one or none."""
+    if host.cache is None or host.cache.bandwidth is None or not host.cache.bandwidth.by_core:
+        return
+    cores = {name: {host.layout.by_id[cpu].core for cpu in member.cpus} for name, member in members.items()}
+    found: dict[tuple[str, str], list[str]] = {}
+    for mix in mixes:
+        pairs = [pair for pair in combinations((*mix.antagonists, mix.lead), 2) if cores[pair[0]] & cores[pair[1]]]
+        for partition in mix.partitions:
+            rates = {share.member: share.bandwidth for share in partition.shares}
+            for pair in pairs:
+                if rates.get(pair[0]) != rates.get(pair[1]):
+                    found.setdefault(pair, []).append(partition.name)
+    for pair, names in found.items():
+        yield (
+            f"{pair[0]} and {pair[1]} share a core, and a core is throttled as the slower of its threads "
+            f"(thread_throttle_mode is max): {listed(names)} {'throttles' if len(names) == 1 else 'throttle'} both."
+        )
 
 
 def _seated(

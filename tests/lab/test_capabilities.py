@@ -8,7 +8,7 @@ from castmates.rdt.resctrl.mounting import why_not_mounted
 from castmates.study.cache import Bandwidth, Cache
 from tests.lab import guest
 
-PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
+PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100, by_core=True)
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 ALL = Cache(
     domains=(0,),

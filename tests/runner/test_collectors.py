@@ -16,17 +16,18 @@ from castmates.counters.choose import NoCollector
 from castmates.counters.events.counting import Migrations
 from castmates.counters.package import collector as busy_clock
 from castmates.counters.package.collector import Packages
-from castmates.counters.proc import cpu_time
+from castmates.counters.proc import cpu_time, other_programs
 from castmates.counters.proc.cpu_time import CpuTime
 from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
-from castmates.linux.host import cpu_ticks
+from castmates.linux.host import cpu_ticks, newest_number
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
 from castmates.linux.processes import waits_are_counted
 from castmates.protocols import Held
 from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.spec import Share
+from tests.opened import opened
 from tests.unit import sysfs
 from tests.waiting import wait_for
 
@@ -434,6 +435,53 @@ def test_nobody_is_named_where_nobody_was():
     other.stdout.readline()
     assert culprits.stop() == []
     other.communicate(b"\n")
+
+
+def test_who_slept_through_a_window_is_not_read_and_who_comes_or_wakes_is_named():
+    culprits = Culprits({"all": CPUS}, EVERYBODY)
+    sleepers = [somebody(f"print('ready', flush=True)\ninput()\n{BURN.format(0.2)}", CPUS[0]) for _ in range(3)]
+    for each in sleepers:
+        each.stdout.readline()
+        wait_for(lambda pid=each.pid: psutil.Process(pid).status() == psutil.STATUS_SLEEPING, "it is asleep")
+    culprits.attach({})
+    seen = []
+    for _ in range(3):
+        with opened() as paths:
+            culprits.start([])
+            culprits.stop()
+        seen.append(paths)
+    assert not [path for path in seen[-1] for each in sleepers if path == f"/proc/{each.pid}/stat"]
+    if newest_number() is not None:
+        assert not all("/proc" in paths for paths in seen), "processes are listed only where numbers begin again"
+    culprits.start([])
+    newcomer = somebody(BURN.format(0.2), CPUS[0])
+    sleepers[0].stdin.write(b"\n")
+    sleepers[0].stdin.flush()
+    for each in (newcomer, sleepers[0]):
+        each.stdout.readline()
+    found = {one.note.rpartition(" (pid ")[2]: one.value for one in culprits.stop()}
+    for each in (newcomer, *sleepers):
+        assert (f"{each.pid})" in found) == (each in (newcomer, sleepers[0]))
+        each.communicate(b"\n\n")
+    assert min(found[f"{each.pid})"] for each in (newcomer, sleepers[0])) >= 0.15
+
+
+def test_where_the_kernel_tells_no_clocks_of_others_everybody_is_read(monkeypatch):
+    monkeypatch.setattr(other_programs, "cpu_ns_of_process", lambda _: None)
+    culprits = Culprits({"all": CPUS}, EVERYBODY)
+    sleeper = somebody(f"print('ready', flush=True)\ninput()\n{BURN.format(0.2)}", CPUS[0])
+    sleeper.stdout.readline()
+    culprits.attach({})
+    for _ in range(3):
+        culprits.start([])
+        culprits.stop()
+    culprits.start([])
+    sleeper.stdin.write(b"\n")
+    sleeper.stdin.flush()
+    sleeper.stdout.readline()
+    found = {one.note.rpartition(" (pid ")[2]: one.value for one in culprits.stop()}
+    sleeper.communicate(b"\n")
+    assert found[f"{sleeper.pid})"] >= 0.15
 
 
 # Its main thread stays on the first CPU, another thread goes to the last one when asked.

@@ -192,6 +192,16 @@ def test_groups_of_others_are_named_and_our_own_are_not(server):
     assert check.remedy.endswith("sudo rmdir /sys/fs/resctrl/COS1")
 
 
+def test_who_may_make_groups_later_is_named_before_they_are_there(server):
+    mount(server, groups=("castmates.demo.lead",))
+    assert rows(server)["resctrl mounted"].state == "yes"
+    for number, program in enumerate(("kubelet", "crio", "sshd"), start=4000):
+        sysfs.write(server / f"proc/{number}/comm", program)
+    check = rows(server)["resctrl mounted"]
+    assert check.state == "partly"
+    assert check.finding.endswith("crio and kubelet run, and have no groups yet")
+
+
 @pytest.mark.parametrize(
     ("output", "status", "verdict"),
     [

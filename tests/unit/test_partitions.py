@@ -338,14 +338,15 @@ def test_members_around_different_caches():
 REAL = [(256, 32), (128, 32), (64, 8), (32, 8)]
 
 
-def cast_on(cores, caches, lead, antagonists=(1,), **keys):
+def cast_on(cores, caches, lead, antagonists=(1,), threads=1, bandwidth=PERCENT, **keys):
     size = cores // caches
-    here = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu // size, node=0, package=0) for cpu in range(cores)), memory=(0,))
+    cpus = (Cpu(cpu, core=cpu // threads, llc=cpu // size, node=0, package=0) for cpu in range(cores))
+    here = Layout(tuple(cpus), memory=(0,))
     others = {f"a{number}": Workload(command="a", cores=one) for number, one in enumerate(antagonists)}
     programs = workloads(x=Workload(command="x", cores=lead), **others)
     mix = {"lead": "x", "antagonists": list(others)}
     one = study([], [], mixes=[mix], **keys)
-    host = mixes.Host(here, cache(domains=tuple(range(caches)), shareable=0))
+    host = mixes.Host(here, cache(domains=tuple(range(caches)), shareable=0, bandwidth=bandwidth))
     return mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), host, "study.yaml"), here
 
 
@@ -382,6 +383,23 @@ def test_a_study_that_divides_a_cache_has_its_members_around_one(cores, caches, 
         assert len({here.by_id[cpu].llc for member in cast.members.values() for cpu in member.cpus}) == 1
         assert {name for mix in cast.mixes for name in names_of(mix)} == {"split-4", "split-8"}
         assert not cast.cautions
+
+
+@pytest.mark.parametrize(
+    ("by_core", "smt", "says"), [(True, "share", True), (True, "avoid", False), (False, "share", False)]
+)
+def test_a_throttle_that_holds_for_the_whole_core_is_said_to_hold_for_the_sibling_too(by_core, smt, says):
+    throttled = {"sweeps": [*SPLIT["sweeps"], {"bandwidth": {"antagonists": ["20%", "50%"]}}]}
+    bandwidth = PERCENT.model_copy(update={"by_core": by_core})
+    cast, _ = cast_on(16, 1, 1, threads=2, bandwidth=bandwidth, placement={"smt": smt}, cache=throttled)
+    assert cast.cautions == (
+        (
+            "a0@3 and x@2 share a core, and a core is throttled as the slower of its threads (thread_throttle_mode is "
+            "max): antagonists-mb20 and antagonists-mb50 throttle both.",
+        )
+        if says
+        else ()
+    )
 
 
 def test_a_lead_larger_than_a_cache_shares_a_part_and_the_plan_says_so():

@@ -11,6 +11,7 @@ from castmates.analysis.explanations.power import (
     FOREIGN,
     SEEN_BY_MBM,
     THROTTLED,
+    WITHOUT_ID,
 )
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.report.results import Results
@@ -136,14 +137,15 @@ def packages(row):
 
 
 EVERY = ("corun", "placebo")
+BOTH = {(SEEN_BY_MBM, "packages"), (WITHOUT_ID, "packages")}  # of monitor and controllers
 
 
 @pytest.mark.parametrize(
     ("subject", "metric", "gone", "scenes"),
     [
-        ("package0", "memory_written", {(CONTROLLERS, "package 0"), (SEEN_BY_MBM, "packages")}, EVERY),
-        ("stream@1", "mbm_total", {(SEEN_BY_MBM, "packages")}, EVERY[:1]),  # where it runs
-        ("host", "foreign_traffic", {(FOREIGN, "packages"), (SEEN_BY_MBM, "packages")}, EVERY),
+        ("package0", "memory_written", {(CONTROLLERS, "package 0"), *BOTH}, EVERY),
+        ("stream@1", "mbm_total", {*BOTH}, EVERY[:1]),  # where it runs
+        ("host", "foreign_traffic", {(FOREIGN, "packages"), *BOTH}, EVERY),
         ("cpu2", "core_throttles", {(THROTTLED, "member")}, EVERY),
     ],
 )
@@ -174,6 +176,14 @@ def test_mbm_is_held_against_the_memory_controllers():
         "",
         "packages",
     )  # (1 + 1.6 + 0.4) / 4
+    rest = row_of(table, metric=WITHOUT_ID, scene="corun", baseline="alone")
+    assert (rest["value"], rest["baseline_value"], rest["unit"], rest["scale"], rest["scope"]) == (
+        pytest.approx(4e9),  # of 16 GB/s
+        pytest.approx(1e9),
+        "bytes per second",
+        "points",
+        "packages",
+    )
     agree = table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0))
     tables = {"75 %": table, "95 %": agree, "nothing": table[:0]}
     assert_as_before("mbm", {name: on_page.mbm_check(page_of(each)) for name, each in tables.items()})

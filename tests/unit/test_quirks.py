@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from castmates.machine import quirks
+from castmates.linux import host
+from castmates.machine import knobs, quirks
 from castmates.machine.quirks import (
     CONDITIONS,
     Kernels,
@@ -16,6 +17,7 @@ from castmates.machine.quirks import (
     table,
     version,
 )
+from tests.unit import sysfs
 
 WORDS = {"cmt", "mbmtotal", "mbmlocal", "l3cat", "l3cdp", "l2cat", "l2cdp", "mba", "smba", "bmec", "abmc", "sdciae"}
 EVENTS = "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes"
@@ -181,3 +183,32 @@ def test_modes_and_counters_are_read_as_the_kernel_writes_them():
         "mbm_total_bytes": {0: "e", 1: "_"},
         "mbm_local_bytes": {0: "_", 1: "_"},
     }
+
+
+def test_memory_of_nodes_without_cpus_is_told_where_traffic_may_lack_it():
+    def nodes(far_bytes):
+        near = {"id": 0, "bytes": 2**38, "cpus": "0-63"}
+        return {"nodes": [near, {"id": 1, "bytes": far_bytes, "cpus": ""}], "llcs": [{"cpus": "0-63"}]}
+
+    far = "xeon-far-memory"
+    assert far in names(machine(intel(207), topology=nodes(2**37)))
+    assert far not in names(machine(intel(207), topology=nodes(0)))  # a node that has nothing yet
+    assert far not in names(machine(intel(207), events="", topology=nodes(2**37)))
+    assert far not in names(machine(amd(), topology=nodes(2**37)))  # which says of each kind whether it counts it
+
+
+@pytest.mark.parametrize(
+    ("shown", "locked"),
+    [
+        ("none [integrity] confidentiality", True),
+        ("none integrity [confidentiality]", True),
+        ("[none] integrity", False),
+    ],
+)
+def test_a_kernel_that_is_locked_down_refuses_to_write_registers(shown, locked, tmp_path):
+    sysfs.write(tmp_path / "sys/kernel/security/lockdown", shown)
+    facts = machine(intel(143)) | {"lockdown": host.lockdown(tmp_path)}
+    assert ("locked-registers" in names(facts)) is locked
+    sysfs.write(tmp_path / "proc/cpuinfo", "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 143")
+    why = knobs.refusal(tmp_path, [0])
+    assert ("the kernel is locked down" in why) is locked, why

@@ -22,6 +22,7 @@ THROTTLED, LIMITED = "core throttle events", "core power limit events"
 PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
 PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
 CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
+WITHOUT_ID = "traffic without an id"
 GPU_USED, GPU_MEMORY, GPU_POWER = "GPU utilisation", "GPU memory taken", "GPU power"
 GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN = "GPU clock", "GPU memory clock", "GPU clock held down"
 # Every metric of this table, in its order, with its unit.
@@ -39,6 +40,7 @@ POWER = {
     CONTROLLERS: "bytes per second",
     FOREIGN: "bytes per second",
     SEEN_BY_MBM: "",
+    WITHOUT_ID: "bytes per second",
     GPU_USED: "per cent",
     GPU_MEMORY: "bytes",
     GPU_POWER: "W",
@@ -48,6 +50,7 @@ POWER = {
 }
 OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN)
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
+DIFFERENCES = (*SHARES, WITHOUT_ID)  # which may be below none where the two count write-backs differently
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
 BASELINES = ("alone", "placebo")
 PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
@@ -151,7 +154,7 @@ class _Additive:
     """The names, with or without a scope, of what is compared by its difference."""
 
     def __contains__(self, name: object) -> bool:
-        return str(name).rpartition(_BETWEEN)[2] in (*EVENTS, *SHARES)
+        return str(name).rpartition(_BETWEEN)[2] in (*EVENTS, *DIFFERENCES)
 
 
 def _contrasts(plan: Plan) -> pd.DataFrame:
@@ -232,8 +235,9 @@ def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int
     of_members = by_member.sum()[by_member.size() >= active.reindex(by_member.size().index, fill_value=0)]
     moved = [name for name, metric in _OF_PACKAGES.items() if metric == CONTROLLERS]
     controllers = _known(_with_both_directions(samples[samples["metric"].isin(moved).to_numpy(dtype=bool)]), _KEY)
-    share = ((of_members + foreign) / controllers[controllers > 0]).dropna()
-    named = {FOREIGN: foreign, SEEN_BY_MBM: share}
+    of_ids = of_members + foreign
+    share = (of_ids / controllers[controllers > 0]).dropna()
+    named = {FOREIGN: foreign, SEEN_BY_MBM: share, WITHOUT_ID: (controllers - of_ids).dropna()}
     return pd.concat(
         [
             values.rename("value").reset_index().assign(metric=f"{PACKAGES}{_BETWEEN}{metric}")

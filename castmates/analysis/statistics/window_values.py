@@ -364,6 +364,8 @@ class Compared:
         for name, estimates in sides.items():
             middle, own = "baseline_value" if name == "baseline" else name, estimates.reset_index(drop=True)
             table = table.assign(
-                **columns_of(own, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+                **columns_of(
+                    own, middle, lambda values: values.where(additive, ratio(values.mask(additive))), ends=name
+                )
             )
         return table

@@ -81,7 +81,7 @@ OWN = frozenset(("duration_time", "user_time", "system_time", "dummy", "bpf-outp
 _MARK = "dummy:u"  # which perf opens between those that we ask for
 _COUNTS_NOTHING = ((SOFTWARE, 9), (SOFTWARE, 10))  # dummy and bpf-output
 _FIELD = re.compile(r"\s+(\{[^}]*\}|\w+)\s+(.+)")
-_DECIDING = ("type", "config", "config1", "config2")
+_DECIDING, _BEYOND = ("type", "config", "config1", "config2"), "config3"
 _EXCLUDE = {
     "exclude_user": EXCLUDE_USER,
     "exclude_kernel": EXCLUDE_KERNEL,
@@ -155,6 +155,8 @@ def _resolved(words: str, name: str, group: str, output: str | None) -> Event:
     attrs = attributes(output)
     if not attrs:
         why = f"perf does not know this event here ({_complaint(output)})"
+        if any(_number(fields.get(_BEYOND, "0")) for fields in _wanted(output)):
+            why = f"perf gives it the word {_BEYOND}, which castmates does not hand on"
         return Event(words, name, group, refusal=Refusal("not supported", why))
     return Event(words, name, group, attrs, "perf")
 
@@ -189,14 +191,21 @@ def _first(tries: Iterable[Attr]) -> tuple[Attr, ...]:
 
 
 def _tries(output: str) -> Iterator[Attr]:
-    """Yield everything that perf wants counted. What newer perfs try out for themselves has no times."""
-    for part in output.split("perf_event_attr:")[1:]:
-        fields = dict(_fields(part))
+    """Yield everything that perf wants counted, as far as it can be handed on."""
+    for fields in _wanted(output):
         # What takes config3 would be another event without it, and attrs are filled as far as config2.
-        if "TOTAL_TIME_ENABLED" in fields.get("read_format", "") and not _number(fields.get("config3", "0")):
+        if not _number(fields.get(_BEYOND, "0")):
             exclude = sum(bit for name, bit in _EXCLUDE.items() if _number(fields.get(name, "0")))
             kind, config, config1, config2 = (_number(fields.get(name, "0")) for name in _DECIDING)
             yield Attr(kind, config, config1, config2, exclude)
+
+
+def _wanted(output: str) -> Iterator[dict[str, str]]:
+    """Yield the fields of everything that perf wants counted. What newer perfs try out for themselves has no times."""
+    for part in output.split("perf_event_attr:")[1:]:
+        fields = dict(_fields(part))
+        if "TOTAL_TIME_ENABLED" in fields.get("read_format", ""):
+            yield fields
 
 
 def _fields(part: str) -> Iterator[tuple[str, str]]:

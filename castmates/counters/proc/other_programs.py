@@ -1,7 +1,7 @@
 """Who else took time on the CPUs of the launch, or around them, while a window was open.
 
-The stat files of all processes are read before the opening and after the close of a window, and only the few lines
-that differ are looked into. It names; the time of the CPUs themselves shows how much others took.
+All processes are looked at before the opening and after the close of a window, and only the few that ran in between
+are looked into. It names; the time of the CPUs themselves shows how much others took.
 """
 
 import os
@@ -10,7 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from castmates.counters.edges import BetweenEdges
-from castmates.linux.processes import TICK_S, numbers, parse_stat, stat_line, thread_stat_line, threads_of
+from castmates.linux.host import newest_number
+from castmates.linux.processes import (
+    TICK_S,
+    cpu_ns_of_process,
+    numbers,
+    parse_stat,
+    stat_line,
+    thread_stat_line,
+    threads_of,
+)
 from castmates.protocols import Sample
 
 MOST_NAMED = 3  # at each place
@@ -41,7 +50,66 @@ class Entry(NamedTuple):
         return cls(_plain(line), parent, session, flags, *times, threads, born, cpu)
 
 
-Table = dict[int, bytes]  # pid -> its stat line
+class Seen(NamedTuple):
+    """A process as it was when it had used so much time of CPUs."""
+
+    cpu_ns: int | None  # None where the kernel tells it of nobody else
+    parent: int
+    line: bytes  # of /proc/<pid>/stat
+
+
+Table = dict[int, Seen]  # by number
+
+
+class Processes:
+    """All processes of the host, looked at again and again.
+
+    The clock of one costs a tenth of what its stat file costs, which stays as it is while the process sleeps.
+    """
+
+    def __init__(self, watched: Collection[int]) -> None:
+        self._watched = frozenset(watched)
+        self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
+        self._known: Table = {}
+        self._numbers: list[int] = []  # the newest one at each of the last two looks
+        self._clocks = cpu_ns_of_process(1) is not None
+
+    def look(self) -> Table:
+        """Read those that are new or have run; what they were before stays as it was returned then."""
+        table: Table = {}
+        pids = [*self._known, *self._newcomers()]
+        for pid, used in zip(pids, map(cpu_ns_of_process, pids), strict=True):
+            seen = self._known.get(pid)
+            if used is None and self._clocks:  # it has ended, or is a thread: those have numbers of the same series
+                continue
+            if (seen and used == seen.cpu_ns and self._clocks) or (seen := self._read(pid, used)):
+                table[pid] = seen
+        if gone := self._known.keys() - table.keys():  # another parent takes their children, who may sleep on
+            orphans = [pid for pid, seen in table.items() if seen.parent in gone]
+            table |= {pid: seen for pid in orphans if (seen := self._read(pid, table[pid].cpu_ns))}
+        self._known = table
+        return dict(table)
+
+    def _newcomers(self) -> set[int]:
+        """Those that may be new: numbers since the last look but one, as they are given before a process is seen."""
+        newest, numbered = newest_number() if self._clocks else None, self._numbers
+        self._numbers = [*numbered[-1:], newest] if newest else []
+        if len(numbered) == 2 and newest and 0 <= newest - numbered[0] <= len(self._known):
+            new = set(range(numbered[0] + 1, newest + 1))
+        else:
+            new = set(numbers())
+            self._elsewhere &= new
+        return new - self._known.keys() - self._elsewhere
+
+    def _read(self, pid: int, used: int | None) -> Seen | None:
+        try:
+            line = stat_line(pid)
+        except OSError:
+            return None
+        if pid not in self._known and _bound_elsewhere(pid, line, self._watched):
+            self._elsewhere.add(pid)
+            return None
+        return Seen(used, int(parse_stat(line)[1][1]), line)
 
 
 class Culprits(BetweenEdges[Table]):
@@ -58,16 +126,15 @@ class Culprits(BetweenEdges[Table]):
         self._places = {place: frozenset(cpus) for place, cpus in places.items()}
         self._most_named = most_named
         self._is_ours = is_ours  # for members' processes that are no longer anybody's children
-        self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
+        self._processes = Processes(frozenset[int]().union(*self._places.values()))
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Remember who is no culprit, and which kernel threads can be none."""
+        """Remember who is no culprit, and who there is."""
         super().attach(members)
-        watched = frozenset().union(*self._places.values())
-        self._elsewhere = {pid for pid, line in _read(set()).items() if _bound_elsewhere(pid, line, watched)}
+        self._processes.look()
 
     def _look(self) -> Table:
-        return _read(self._elsewhere)
+        return self._processes.look()
 
     def _between(self, opening: Table, closing: Table) -> list[Sample]:
         """Name, for each place, those who took most."""
@@ -100,14 +167,14 @@ class Culprits(BetweenEdges[Table]):
 
     def _others(self, opening: Table, closing: Table) -> list[int]:
         """Return who did anything, except the members and this process, whose times are known. Its children count."""
-        changed = [pid for pid, line in closing.items() if opening.get(pid) != line and pid != os.getpid()]
+        changed = [pid for pid, seen in closing.items() if opening.get(pid) is not seen and pid != os.getpid()]
         return [pid for pid in changed if not self._is_a_members(pid, closing)]
 
     def _is_a_members(self, pid: int, table: Table) -> bool:
         """Check whether it descends from a member, or lives in a member's session."""
         leaders = {*self._members.values()}  # each leads its own session
         while pid in table:
-            entry = Entry.of(table[pid])
+            entry = Entry.of(table[pid].line)
             if pid in leaders or entry.session in leaders:
                 return True
             pid = entry.parent
@@ -119,8 +186,8 @@ Taken = tuple[str, float, dict[int, float]]  # who, seconds, and its shares by C
 
 def _took(pid: int, opening: Table, closing: Table, inherited: int) -> Iterator[Taken]:
     """Yield what one process took, and what its children that ended did, less what they had taken before."""
-    after = Entry.of(closing[pid])
-    before = Entry.of(opening[pid]) if pid in opening else None
+    after = Entry.of(closing[pid].line)
+    before = Entry.of(opening[pid].line) if pid in opening else None
     if before is not None and before.born != after.born:
         before = None
     yield f"{after.name} (pid {pid})", (after.own - (before.own if before else 0)) * TICK_S, _ran_on(pid, after)
@@ -133,9 +200,9 @@ def _inherited(opening: Table, closing: Table) -> dict[int, int]:
     """Time from before the window of those who ended in it, by the ancestor that it may have come down to."""
     ticks: dict[int, int] = {}
     for pid in opening.keys() - closing.keys():
-        entry = heir = Entry.of(opening[pid])
+        entry = heir = Entry.of(opening[pid].line)
         while heir.parent in opening and heir.parent not in closing:
-            heir = Entry.of(opening[heir.parent])
+            heir = Entry.of(opening[heir.parent].line)
         ticks[heir.parent] = ticks.get(heir.parent, 0) + entry.own + entry.waited
     return ticks
 
@@ -169,18 +236,6 @@ def _bound_elsewhere(pid: int, line: bytes, watched: Collection[int]) -> bool:
         return bool(Entry.of(line).flags & KERNEL_THREAD) and not os.sched_getaffinity(pid) & set(watched)
     except OSError:
         return False
-
-
-def _read(skipped: Collection[int]) -> Table:
-    table = {}
-    for pid in numbers():
-        if pid in skipped:
-            continue
-        try:
-            table[pid] = stat_line(pid)
-        except OSError:
-            continue
-    return table
 
 
 def _plain(line: bytes) -> str:

@@ -185,6 +185,7 @@ OF_MACHINE: dict[str, Keeper] = {
     "sys/kernel/mm/transparent_hugepage/enabled": whole(WORDS),
     "sys/kernel/mm/transparent_hugepage/defrag": whole(r"[a-z +\[\]]{0,200}"),
     "sys/kernel/mm/ksm/run": whole(NUMBER),
+    "sys/kernel/security/lockdown": whole(WORDS),
     MEMORY_NODES: lines(r"Node:\s+-?\d{1,5}"),
     "proc/cpuinfo": processors,
     "proc/cmdline": command_line,

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from castmates.english import listed
 from castmates.linux.cgroups import OWN
 from castmates.machine import quirks
 from castmates.machine.doctor import cpu, tools
@@ -262,6 +263,11 @@ def mounted(facts: Mapping[str, Any]) -> Check:
         example = f"sudo rmdir {resctrl['mounted']}/{others[0]}"
         remedy = f"Stop their owner (pqos, a container runtime); then, if unused: {example}"
         return Check("resctrl mounted", "partly", finding, cost, remedy, f"stop their owner, then {example}")
+    if makers := facts.get("group_makers"):
+        finding += f"; {listed(makers)} {'runs, and has' if len(makers) == 1 else 'run, and have'} no groups yet"
+        cost = "A container that starts during a study may get a group: it takes a class, and may take ways."
+        remedy = "Keep containers with RDT classes off this node while a study measures, or drain it."
+        return Check("resctrl mounted", "partly", finding, cost, remedy)
     return Check("resctrl mounted", "yes", finding)
 
 

@@ -224,7 +224,7 @@ class PqosAllocator:
             cores = self._arrangement.cores
             wrong = {cpu: its for cpu, (_, its) in self._seen.cores.items() if its != cores.get(cpu, its)}
             sentences += [f"CPU {cpu} is in class {its} and not in {cores[cpu]}" for cpu, its in wrong.items()]
-        threads = self.tasks.threads([held.pid for held in self._members.values()])
+        threads = self.tasks.threads(list(self._members.values()))
         for name, held in self._members.items():
             for tid in threads[held.pid]:
                 if away := _allowed(tid) - set(held.cpus):

@@ -21,6 +21,7 @@ from castmates.rdt.resctrl.wanted_schemata import (
     differences,
     everything,
     held_words,
+    is_decimal,
     loses_ways,
     name_of,
     one_line,
@@ -29,11 +30,13 @@ from castmates.rdt.resctrl.wanted_schemata import (
     rounded,
     to_change,
     to_write,
+    together,
     wanted_schemata,
     within,
 )
 from castmates.study.spec import REST, Share
 
+HELPERS = "what empties caches"
 LISTED = 5  # threads that are named where they are not in their group
 
 
@@ -48,8 +51,9 @@ class ResctrlAllocator:
         self.cache = capabilities(mounted.tree, " ".join(mounted.options), family=mounted.family)
         self.groups: dict[str, str] = {}  # member -> its group
         self._domain_of, self._beyond_site = mounted.domain_of, beyond_site
+        self._helpers = ""  # the group of those who empty the caches, where they have one
         self._domains: dict[str, Collection[int]] = {}
-        self._leaders: dict[str, int] = {}
+        self._members: dict[str, Held] = {}
         self._base: dict[str, Schemata] = {}  # what those not named have: what they were found with
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
@@ -72,7 +76,7 @@ class ResctrlAllocator:
         self._base |= {name: within(everybody, own) for name, own in found.items()}
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
-        self._leaders = {name: held.pid for name, held in members.items()}
+        self._members = dict(members)
         self._find_groups(list(members))
         self._find_classes()
         self._set({name: self._base[name] for name in members})
@@ -81,9 +85,29 @@ class ResctrlAllocator:
                 own, there = found[name], self._read(path)
                 rest = {line: own[line] for line in self._others if line in own and own[line] != there.get(line)}
                 self._write(path, rest, name)
-            groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
+            groups.fill(self.tree, self.tasks, path, members[name], name)
         if wrong := self.misplaced():
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
+
+    def serve(self, helpers: Sequence[Held]) -> None:
+        """Have those who empty the caches reach all that members may fill: in one more group where they need it.
+
+        As tasks of the default group they have its ways alone, on a CPU of another group that group's.
+        """
+        default = self._read_of("", REST)
+        wanted = together([self._base[name] for name in self.groups])
+        masks = {line: values for line, values in wanted.items() if not is_decimal(line)}
+        if all(within(masks, self._found(held, default)) == masks for held in helpers):
+            return
+        path = resctrl_group_name(len(self.groups))
+        try:
+            groups.make(self.tree, self.journal, path, self.say, 0.0)
+            self._helpers = path
+            self._write(path, to_change(wanted, self._read(path)), HELPERS)
+            for held in helpers:
+                groups.fill(self.tree, self.tasks, path, held, HELPERS)
+        except (CastmatesError, OSError) as error:
+            self.say(f"{HELPERS} reaches fewer ways than the members: {getattr(error, 'strerror', None) or error}")
 
     def apply(self, shares: Sequence[Share]) -> bool:
         """Give out these shares, and what it was found with to who is not named, and prove that the kernel holds them.
@@ -134,7 +158,7 @@ class ResctrlAllocator:
 
     def restore(self) -> None:
         """Put everything back as it was found; safe to call twice."""
-        own = [path for path in self.groups.values() if path not in self._former]
+        own = [path for path in (*self.groups.values(), self._helpers) if path and path not in self._former]
         steps: list[Callable[[], None]] = [partial(self._reset, path) for path in self._former]
         steps += [partial(groups.remove, self.tree, self.journal, path) for path in own]
         for step in steps:
@@ -144,7 +168,8 @@ class ResctrlAllocator:
                 self.say(str(error))
         self._former.clear()
         self.groups.clear()
-        self._leaders.clear()
+        self._helpers = ""
+        self._members.clear()
         release, self._release = self._release, list
         for sentence in release():
             self.say(sentence)
@@ -338,18 +363,18 @@ class ResctrlAllocator:
     def _strays(self) -> dict[str, dict[int, str]]:
         """Find the threads outside of their member's group, and where they are."""
         strays_of = {}
-        threads = self.tasks.threads(list(self._leaders.values()))
+        threads = self.tasks.threads(list(self._members.values()))
         for name, path in self.groups.items():
-            places = groups.places(self.tree, self.tasks, threads[self._leaders[name]], path)
+            places = groups.places(self.tree, self.tasks, threads[self._members[name].pid], path)
             if strays := {tid: where for tid, where in places.items() if where != path}:
                 strays_of[name] = {tid: where or "the default group" for tid, where in strays.items()}
         return strays_of if self.tasks.shows_places or not strays_of else self._still_there(strays_of)
 
     def _still_there(self, strays: Mapping[str, dict[int, str]]) -> dict[str, dict[int, str]]:
         """Leave out threads that have ended since they were listed: no group's list has them any more."""
-        threads = self.tasks.threads([self._leaders[name] for name in strays])
+        threads = self.tasks.threads([self._members[name] for name in strays])
         left = {
-            name: {tid: where for tid, where in some.items() if tid in threads[self._leaders[name]]}
+            name: {tid: where for tid, where in some.items() if tid in threads[self._members[name].pid]}
             for name, some in strays.items()
         }
         return {name: some for name, some in left.items() if some}

@@ -221,7 +221,8 @@ def _unit_of(tree: Tree, masks: Schemata, options: str, family: int) -> Bandwidt
     if "mba_MBps" in options.split() or now > 100:
         # Old kernels round MiB/s to the step of per cent: whole steps are the same on all of them.
         return Bandwidth(unit="MiB/s", least=max(1, step), step=max(1, step), most=UNTHROTTLED_MIBPS)
-    return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100)
+    by_core = _word(tree, "info/MB/thread_throttle_mode") == "max"
+    return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100, by_core=by_core)
 
 
 def _events(tree: Tree) -> list[str]:

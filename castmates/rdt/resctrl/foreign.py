@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from castmates.linux import processes
+from castmates.linux import cgroups, processes
 from castmates.linux.kernel_files import read_text
 from castmates.linux.owner import born_of, delegated_to, is_gone, maker_of_resctrl_group, myself
 from castmates.linux.processes import Process, name_of, read_process, read_table, threads_of
+from castmates.protocols import Held
 from castmates.rdt.resctrl.tree import Tree
 from castmates.rdt.resctrl.wanted_schemata import MASKS, Schemata, parse
 
@@ -144,8 +145,8 @@ class Tasks(Protocol):
 
     shows_places: bool  # whether `place` knows; otherwise only the lists of the groups do
 
-    def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
-        """List the living threads of each process and of all that came from it."""
+    def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
+        """List, by the process, the living threads of each and of all that came from it."""
 
     def place(self, tid: int) -> Place | None:
         """Return where a thread is; None where it has ended."""
@@ -158,13 +159,19 @@ class KernelTasks:
         self._known: dict[int, dict[int, int]] = {}  # leader -> number -> start, which name a process for ever
         self.shows_places = processes.shows_resctrl_groups()
 
-    def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
-        """List the living threads of each process and of all that came from it."""
-        table = read_table()
-        children: dict[int, list[int]] = {}
-        for process in table.values():
-            children.setdefault(process.parent, []).append(process.pid)
-        return {leader: self._of(leader, table, children) for leader in leaders}
+    def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
+        """List, by the process, the living threads of each and of all that came from it.
+
+        A control group lists its own; for members without one the processes of the whole host are read.
+        """
+        found = {each.pid: cgroups.threads(Path(each.cgroup)) for each in held if each.cgroup}
+        if leaders := [each.pid for each in held if not each.cgroup]:
+            table = read_table()
+            children: dict[int, list[int]] = {}
+            for process in table.values():
+                children.setdefault(process.parent, []).append(process.pid)
+            found |= {leader: self._of(leader, table, children) for leader in leaders}
+        return found
 
     def place(self, tid: int) -> Place | None:
         """Return where a thread is; None where it has ended."""

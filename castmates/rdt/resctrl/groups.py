@@ -11,7 +11,7 @@ from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.linux.owner import delegated_number, delegated_to, is_gone, maker_of_resctrl_group
 from castmates.machine.journal import Change, Entry, Journal
 from castmates.machine.resctrl_state import ALSO
-from castmates.protocols import Say
+from castmates.protocols import Held, Say
 from castmates.rdt.resctrl.capabilities import io_has_a_class
 from castmates.rdt.resctrl.foreign import Tasks, control_groups, foreign_groups, listed, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.tree import Tree, refusal
@@ -140,7 +140,7 @@ def _lived_in(tree: Tree, path: str) -> bool:
         return True
 
 
-def fill(tree: Tree, tasks: Tasks, path: str, leader: int, who: str) -> int:
+def fill(tree: Tree, tasks: Tasks, path: str, held: Held, who: str) -> int:
     """Move a process and all that came from it, thread by thread, until none is outside; return how many moved.
 
     Children and threads inherit the group of who makes them, so that each pass finds fewer.
@@ -148,7 +148,7 @@ def fill(tree: Tree, tasks: Tasks, path: str, leader: int, who: str) -> int:
     moved = 0
     for _ in range(PASSES):
         inside = listed_or_gone(tree, path, who)
-        outside = [tid for tid in tasks.threads([leader])[leader] if tid not in inside]
+        outside = [tid for tid in tasks.threads([held])[held.pid] if tid not in inside]
         if not outside:
             return moved
         moved += sum(_move(tree, path, tid, who) for tid in outside)
@@ -179,15 +179,16 @@ def _move(tree: Tree, path: str, tid: int, who: str) -> bool:
 
 
 def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[int, str]:
-    """Return the control group of each living thread; where only lists show it, as far as the list of `path` does."""
-    if tasks.shows_places:
-        places_of = {tid: tasks.place(tid) for tid in tids}
-        return {tid: place.control for tid, place in places_of.items() if place is not None}
+    """Return the control group of each living thread that the list of `path` lacks, as far as the kernel shows it."""
     try:
         inside = listed(tree, path)
     except OSError:
         inside = set()
-    return {tid: path if tid in inside else "another group" for tid in tids}
+    outside = [tid for tid in tids if tid not in inside]
+    if not tasks.shows_places:
+        return dict.fromkeys(outside, "another group")
+    places_of = {tid: tasks.place(tid) for tid in outside}
+    return {tid: place.control for tid, place in places_of.items() if place is not None}
 
 
 def stale(tree: Tree) -> list[str]:

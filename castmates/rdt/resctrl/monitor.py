@@ -220,7 +220,7 @@ class MonitoringGroups:
             if control and _is_for_us(control) and list(controls.values()).count(control) == 1:
                 self.paths[name] = control
             else:
-                self._watch(name, held.pid, control, FIRST + number)
+                self._watch(name, held, control, FIRST + number)
 
     def close(self) -> None:
         """Remove what was made; safe to call twice."""
@@ -231,10 +231,10 @@ class MonitoringGroups:
             except CastmatesError as error:
                 self.say(str(error))
 
-    def _watch(self, name: str, pid: int, control: str, number: int) -> None:
+    def _watch(self, name: str, held: Held, control: str, number: int) -> None:
         try:
             path = self._make(control, number)
-            groups.fill(self.tree, self.tasks, path, pid, name)
+            groups.fill(self.tree, self.tasks, path, held, name)
             self.paths[name] = path
         except CastmatesError as error:
             self.missing[name] = str(error)

@@ -79,6 +79,16 @@ def within(one: Schemata, other: Schemata) -> Schemata:
     }
 
 
+def together(classes: Sequence[Schemata]) -> Schemata:
+    """What some of these classes permits."""
+    found: Schemata = {}
+    for line, values in (item for each in classes for item in each.items()):
+        there = found.setdefault(line, dict(values))
+        for domain, value in values.items():
+            there[domain] = max(there[domain], value) if is_decimal(line) else there[domain] | value
+    return found
+
+
 def with_share(base: Schemata, share: Share, domains: Collection[int], cache: Cache) -> Schemata:
     """Take what a share limits off, on these domains: nobody gets more than the base, which somebody may have narrowed.
 

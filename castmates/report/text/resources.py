@@ -110,7 +110,7 @@ def _texts(row: Row) -> Row:
     size, name, digits = SHOWN[row["unit"]]
     if row["scale"] == "points":
         places = 1 if row["unit"] in POINTS else digits
-        change = Quantity.of(row, "change", POINTS.get(row["unit"], name), places)
+        change = Quantity.of(row, "change", POINTS.get(row["unit"], name), places) / size
     else:
         change = Quantity.of(row, "change", digits=3)
     return {

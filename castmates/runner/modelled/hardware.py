@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic_ns
 
-from castmates.protocols import Collector, Sample
+from castmates.protocols import Collector, Held, Sample
 from castmates.rdt.choose import NoMonitor
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.machine import held_mask
@@ -98,9 +98,9 @@ class KernelsTasks:
     def __init__(self, kernel: FakeResctrl) -> None:
         self._kernel = kernel
 
-    def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
+    def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
         """List the threads of each process: it is the only one."""
-        return {leader: self._kernel.processes.threads(leader) for leader in leaders}
+        return {each.pid: self._kernel.processes.threads(each.pid) for each in held}
 
     def place(self, tid: int) -> Place | None:
         """Return where a thread is."""

@@ -23,6 +23,7 @@ from castmates.protocols import (
     ReadsProcessor,
     Sample,
     Say,
+    ServesHelpers,
 )
 from castmates.rdt.choose import CacheRequest, NoAllocator, NoMonitor, choose
 from castmates.rdt.resctrl.foreign_traffic import foreign_traffic
@@ -161,10 +162,12 @@ class Hardware:
         """Nothing that watches, and nothing that is shared out."""
         return cls(NoAllocator(), NoMonitor(), (), Surroundings())
 
-    def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
-        """Begin to watch everyone, and to serve the members, once, after their start."""
+    def attach(self, everyone: Mapping[str, Held], members: Collection[str], helpers: Collection[str] = ()) -> None:
+        """Begin to watch everyone, and to serve members and those who empty caches, once, after their start."""
         served = {name: held for name, held in everyone.items() if name in members}
         self.allocator.prepare(served)
+        if helpers and isinstance(self.allocator, ServesHelpers):
+            self.allocator.serve([everyone[name] for name in helpers])
         self.monitor.attach(served)
         pids = {name: held.pid for name, held in everyone.items()}
         for collector in self.collectors:

@@ -74,8 +74,16 @@ def test_which_processors_lack_the_kernels_names_of_the_last_cache():
 def test_every_name_that_a_set_offers_is_listed_for_some_processor_but_those_named_here():
     listed = {name for one in NAMES for name in processor(one).events}
     offered = {name for choices in PROCESSOR_SETS.values() for words in choices for name in names_of(words)}
-    # Of Intel's later efficient cores and Arm's processors of which no list is recorded; aliases of names that are.
-    assert offered - listed == {"mem_bound_stalls_load.all", "remote_access", "stall_backend_mem"}
+    # Of Arm's processors of which no list is recorded; aliases of names that are.
+    assert offered - listed == {"remote_access", "stall_backend_mem"}
+
+
+@pytest.mark.parametrize("name", ["sierra-forest", "grand-ridge", "clearwater-forest"])
+def test_efficient_servers_show_what_their_last_cache_lacked_and_what_they_waited_for(name):
+    sources, stalls = ([one.name for one in resolved(processor(name), group)] for group in ("sources", "stalls"))
+    beyond = {f"mem_load_uops_l3_miss_retired.{where}" for where in ("all", "local_dram")}
+    assert beyond <= {name for name in sources if is_miss(name)}
+    assert {one.partition("_load.")[2].split("_localmem")[0] for one in stalls} >= {"llc_hit", "llc_miss"}
 
 
 def test_what_misses_and_what_stalls_is_seen_by_its_name():
@@ -85,6 +93,8 @@ def test_what_misses_and_what_stalls_is_seen_by_its_name():
         "mem_load_retired.l3_miss",
         "l2_rqsts.miss",
         "ll_cache_miss_rd",
+        "l2_rqsts.demand_data_rd_miss",
+        "mem_load_uops_l3_miss_retired.all",
     } <= missed
     assert not any(
         is_miss(name)
@@ -93,6 +103,7 @@ def test_what_misses_and_what_stalls_is_seen_by_its_name():
             "ls_refills_from_sys.ls_mabresp_lcl_l2",
             "mem_load_retired.l2_hit",
             "l2_rqsts.references",
+            "l2_rqsts.all_demand_data_rd",
             "instructions",
         )
     )

@@ -33,8 +33,12 @@ def test_an_event_is_read_out_of_perfs_words_also_where_it_cannot_be_counted():
     assert attributes(RAPTOR_LAKE)[0].encoding == "type=4 config=0x1c6 config1=0x11"
 
 
-def test_what_takes_a_word_that_is_not_passed_on_is_no_event():
-    assert attributes(asked("10", "0x1", more="  config3  0x2\n")) == ()
+def test_what_takes_a_word_that_is_not_passed_on_is_refused_with_the_reason_and_not_counted_as_another_event():
+    far = asked("10", "0x1", more="  config3  0x2\n")
+    answers = {"far": far, "near": asked("10", "0x1"), "dummy:u": asked("1", "9")}
+    far, near = resolve([("mine", ["far", "near"])], lambda words: "".join(answers[word] for word in words))
+    assert (far.attrs, near.attrs) == ((), (Attr(10, 1),))
+    assert str(far.refusal) == "not supported: perf gives it the word config3, which castmates does not hand on"
 
 
 def test_a_hybrid_processor_has_an_event_of_each_kind_of_core():

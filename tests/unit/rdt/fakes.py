@@ -34,9 +34,9 @@ class FakeTasks:
         self.families[leader].append(child)
         return child
 
-    def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
+    def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
         found = {}
-        for leader in leaders:
+        for leader in (each.pid for each in held):
             alive = [pid for pid in self.families[leader] if pid in {one.pid for one in self.fake.processes}]
             found[leader] = [tid for pid in alive for tid in self.fake.processes.threads(pid)]
         return found

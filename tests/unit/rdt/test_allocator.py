@@ -79,7 +79,7 @@ def test_everybody_begins_with_what_he_was_found_with_in_a_group_of_his_own(kern
         assert masks(bench, path) == {0: 0xFF}
         assert masks(bench, path, "MB") == {0: 50}
         assert sorted(map(int, bench.fake.read(f"{path}/tasks").split())) == sorted(
-            bench.tasks.threads([bench.held[name].pid])[bench.held[name].pid]
+            bench.tasks.threads([bench.held[name]])[bench.held[name].pid]
         )
     assert masks(bench, "") == {0: 0xFF}
     assert allocator.misplaced() == []
@@ -129,9 +129,54 @@ def test_beyond_the_site_members_have_everything_nobody_else_does_and_who_shares
     assert bench.fake.read("schemata") == found
 
 
+def test_who_empties_caches_reaches_what_members_may_fill_also_from_a_cpu_of_anothers_group():
+    bench = Bench(SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
+    bench.fake.make("theirs")
+    bench.fake.write("theirs/schemata", "L3:0=3;1=3\n")
+    bench.fake.write("theirs/cpus_list", "2\n")
+    allocator = bench.prepared()
+    helper = Held(bench.tasks.launch(threads=1), (2,))
+    before = bench.groups()
+    allocator.serve([Held(bench.tasks.launch(), (3,))])
+    assert bench.groups() == before, "one that reaches them needs no group"
+    allocator.serve([helper])
+    (path,) = set(bench.groups()) - set(before)
+    assert masks(bench, path) == {0: 0x7FFF, 1: 0x7FFF}
+    assert sorted(map(int, bench.fake.read(f"{path}/tasks").split())) == sorted(
+        bench.tasks.threads([helper])[helper.pid]
+    )
+    allocator.apply([Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0)])
+    assert masks(bench, path)[0] == 0x7FFF
+    assert allocator.misplaced() == []
+    allocator.restore()
+    assert bench.groups() == ["theirs"]
+    assert bench.said == []
+
+
+def test_who_empties_caches_has_no_more_than_members_and_where_no_class_is_left_that_is_said():
+    bench, *_ = shared_machine()
+    bench.fake.make("theirs")
+    bench.fake.write("theirs/schemata", "L3:0=3;1=3\n")
+    bench.fake.write("theirs/cpus_list", "2\n")
+    allocator = bench.prepared()
+    while True:
+        try:
+            bench.fake.make(f"more{len(bench.groups())}")
+        except OSError:
+            break
+    held, before = Held(bench.tasks.launch(), (2,)), bench.groups()
+    allocator.serve([held])
+    assert bench.groups() == before
+    assert "what empties caches reaches fewer ways than the members" in bench.said[-1]
+    bench.fake.remove(before[-1])
+    allocator.serve([held])
+    (path,) = set(bench.groups()) - set(before)
+    assert (masks(bench, path)[0], masks(bench, path, "MB")[0]) == (0xFF, 50)
+
+
 def test_a_member_stays_in_the_class_of_its_group_or_of_its_cpus():
     bench, _, _ = shared_machine()
-    for tid in bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid]:
+    for tid in bench.tasks.threads([bench.held[LEAD]])[bench.held[LEAD].pid]:
         bench.fake.write("goresctrl.Guaranteed/tasks", f"{tid}\n")
     bench.fake.make("batch")
     bench.fake.write("batch/schemata", "L3:0=3f;1=3f\nMB:0=20;1=20\n")
@@ -392,7 +437,7 @@ def test_a_member_that_goes_on_forking_is_caught():
 def test_a_thread_that_ends_while_it_is_moved_is_no_error():
     bench = Bench()
     tree = Meddled(bench.fake)
-    [*_, last] = bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid]
+    [*_, last] = bench.tasks.threads([bench.held[LEAD]])[bench.held[LEAD].pid]
 
     def write(path, text):
         if text == f"{last}\n":
@@ -408,7 +453,7 @@ def test_a_thread_elsewhere_is_found(shows_places):
     bench = Bench(shows_places=shows_places)
     allocator = bench.prepared()
     assert allocator.misplaced() == []
-    [*_, last] = bench.tasks.threads([bench.held[OTHER].pid])[bench.held[OTHER].pid]
+    [*_, last] = bench.tasks.threads([bench.held[OTHER]])[bench.held[OTHER].pid]
     bench.fake.write("tasks", f"{last}\n")
     where = "the default group" if shows_places else "another group"
     assert allocator.misplaced() == [

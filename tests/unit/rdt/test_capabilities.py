@@ -14,7 +14,7 @@ from tests.unit.rdt import trees
 from tests.unit.rdt.refused import refused, status
 
 ALL_EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
+PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100, by_core=True)
 XEON = Cache(
     domains=(0, 2),
     ways=11,

@@ -14,7 +14,7 @@ from tests.unit.rdt import trees
 @pytest.mark.parametrize("absent", ["info/MB/min_bandwidth", "info/MB/bandwidth_gran"])
 def test_a_throttle_without_its_numbers_goes_by_tens(tmp_path, absent):
     trees.record(tmp_path, {path: text for path, text in trees.XEON.items() if path != absent})
-    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="%", least=10, step=10, most=100)
+    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="%", least=10, step=10, most=100, by_core=True)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_without_an_allocator_members_get_monitoring_groups_that_go_again(shows_
     assert bench.groups() == list(monitor.groups.paths.values())
     assert all(path.startswith("mon_groups/castmates.") for path in bench.groups())
     inside = set(map(int, bench.fake.read(f"{monitor.groups.paths[LEAD]}/tasks").split()))
-    assert inside == set(bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid])
+    assert inside == set(bench.tasks.threads([bench.held[LEAD]])[bench.held[LEAD].pid])
     assert values(series(monitor), LEAD, "llc_occupancy")
     monitor.close()
     monitor.close()
@@ -85,7 +85,7 @@ def test_without_an_allocator_members_get_monitoring_groups_that_go_again(shows_
 def test_a_member_that_lies_in_a_foreign_group_is_watched_inside_it():
     bench = Bench()
     bench.fake.make("pod_1")
-    for tid in bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid]:
+    for tid in bench.tasks.threads([bench.held[LEAD]])[bench.held[LEAD].pid]:
         bench.fake.write("pod_1/tasks", f"{tid}\n")
     monitor = watching(bench)
     assert monitor.groups.paths[LEAD].startswith("pod_1/mon_groups/castmates.")
@@ -99,7 +99,7 @@ def test_members_that_share_a_group_are_told_apart_inside_it(monkeypatch):
     bench = Bench(source=Steady())
     bench.fake.make("castmates-0-0")
     for held in bench.held.values():
-        for tid in bench.tasks.threads([held.pid])[held.pid]:
+        for tid in bench.tasks.threads([held])[held.pid]:
             bench.fake.write("castmates-0-0/tasks", f"{tid}\n")
     monitor = watching(bench)
     assert len(set(monitor.groups.paths.values())) == 2

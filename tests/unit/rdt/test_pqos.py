@@ -28,8 +28,8 @@ class Tasks:
 
     shows_places = False
 
-    def threads(self, leaders):
-        return {leader: [] for leader in leaders}
+    def threads(self, held):
+        return {each.pid: [] for each in held}
 
 
 @pytest.fixture
@@ -160,8 +160,8 @@ def test_a_cpu_that_was_moved_is_told(driver, tool):
 
 def test_a_thread_that_may_leave_its_cpus_is_told(tool, tmp_path):
     class Own(Tasks):
-        def threads(self, leaders):
-            return {leader: [os.getpid()] for leader in leaders}
+        def threads(self, held):
+            return {each.pid: [os.getpid()] for each in held}
 
     cpu = max(os.sched_getaffinity(0)) + 1
     one = made(tool, tmp_path, {LEAD: Held(os.getpid(), (cpu % 8,))})
