@@ -1,0 +1,59 @@
+"""The lab's masks change no time, and the trial must show that; what it changes must be gone afterwards."""
+
+import json
+import subprocess
+
+import pytest
+
+from castmates.machine import trial_records
+from castmates.machine.journal import journals
+from castmates.study.rdt_trial import Tried
+from castmates.trials.rdt import trial
+from castmates.trials.rdt.masks import NO_ALLOCATION, NO_EFFECT, Plateau, follows
+from tests.lab import guest
+
+
+@pytest.fixture(autouse=True)
+def programs(compiled, monkeypatch):
+    """What the trial runs."""
+    monkeypatch.setattr(trial.environments, "build", lambda *_: compiled.parent)
+
+
+def nothing_is_left():
+    return not (
+        guest.is_mounted()
+        or [entry for journal in journals() for entry in journal.entries()]
+        or subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout
+    )
+
+
+@pytest.mark.machines("small-cache")
+def test_masks_that_change_no_time_are_not_verified(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    found = Tried.of(record)
+    assert found.parts["masks"].verdict == NO_EFFECT, record["parts"]
+    assert found.parts["isolation"].verdict in ("shows nothing", "not isolated", "undecided")
+    assert not found.masks_hold
+    (cache,) = record["caches"]
+    assert follows([Plateau(**one) for one in cache["masks"]["occupancy"]]) is True
+    assert record["platform"] == "emulated"
+    assert trial_records.RDT.read(tmp_path / "cache") == json.loads(json.dumps(record))  # tuples are read as lists
+    assert nothing_is_left()
+
+
+@pytest.mark.machines("skylake")
+def test_where_there_is_nothing_to_try_it_says_so(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["parts"]["masks"]["verdict"] == NO_ALLOCATION
+    assert list(record["parts"]) == ["masks"]
+    assert not guest.is_mounted()
+
+
+@pytest.mark.machines("monitoring-only")
+def test_where_there_is_no_allocation_traffic_is_compared_all_the_same(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["parts"]["masks"]["verdict"] == NO_ALLOCATION
+    assert record["parts"]["throttles"]["verdict"] == "not tried"
+    assert record["parts"]["traffic"]["verdict"] != "not counted"
+    assert not Tried.of(record).masks_hold
+    assert nothing_is_left()
