@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from castmates.study.cache import Cache
 from castmates.study.rdt_trial import ISOLATED, NOT_TRIED, UNDECIDED, Isolation
-from castmates.trials.rdt.looks import SEED, Looks, logs, windows
+from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, numbers, windows
 from castmates.trials.rdt.masks import fewest, io_masks
 
 NOT_ISOLATED: Final = "not isolated"
@@ -22,7 +22,7 @@ SHOWS_NOTHING: Final = "shows nothing"
 SENTENCES: Mapping[Isolation, str] = {
     ISOLATED: "A neighbour with other ways takes neither lines nor much time.",
     NOT_ISOLATED: "A neighbour with other ways takes what it should not: masks do not keep it out.",
-    SLOWED: "Beside a neighbour with other ways a program keeps its lines and is slower all the same: its traffic slows "
+    SLOWED: "Beside a neighbour with other ways a program keeps its lines and is slower all the same: traffic slows "
     "loads that hit, so masks alone do not isolate.",
     CONTRADICTORY: "Time and occupancy contradict each other, so one of them does not show what the cache holds.",
     SHOWS_NOTHING: "Even a neighbour in the same ways took nothing, so that a leak would not have been seen.",
@@ -32,11 +32,14 @@ SENTENCES: Mapping[Isolation, str] = {
 }
 
 
+LOOKS = Looks((8, 16, 32), comparisons=6)  # triples of windows after which it may be decided
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How the trial is made and judged."""
 
-    looks: Looks = Looks((8, 16, 32), comparisons=6)  # triples of windows after which it may be decided
+    looks: Looks = LOOKS
     least_loss: float = 1.1  # times that a load takes at least, beside a stream in the same ways
     traffic: float = 1.5  # times that it may take beside a stream in other ways, for the traffic of the stream
     least_lost: float = 0.05  # of what it holds alone, that it loses at least to a stream in the same ways
@@ -82,9 +85,7 @@ def pairs_of_ways(cache: Cache) -> Ways | None:
     few = fewest(cache)
     lowest = (cache.shareable & -cache.shareable).bit_length() - 1 if cache.shareable else cache.ways
     own = min(3 * cache.ways // 4, cache.ways - few, lowest)
-    if (
-        own < few or own <= cache.ways // 2
-    ):  # I/O's ways lie below, or there are too few: they are shared out all the same
+    if own <= cache.ways // 2:  # I/O's ways are not the uppermost few, and are shared out like the others
         own = min(3 * cache.ways // 4, cache.ways - few)
     if own < few:
         return None
@@ -153,15 +154,14 @@ def judge_lines(found: Windows) -> Literal["kept", "lost", "shows nothing", "und
     whole = sum(read[0]) / len(read[0])
     if whole <= 0:
         return SHOWS_NOTHING
-    alone, apart, shared = ([each / whole for each in some] for some in read)
+    alone, apart, shared = (numbers(some) / whole for some in read)
     interval = RULE.looks.interval
-    loss = interval([before - after for before, after in zip(alone, shared, strict=True)])
+    loss = interval(alone - shared)
     if loss.high < RULE.least_lost:
         return SHOWS_NOTHING
     if loss.low < RULE.least_lost:
         return UNDECIDED
-    own = interval([after - RULE.kept * before for before, after in zip(alone, apart, strict=True)])
-    nearer = interval([-_place(*each) for each in zip(alone, apart, shared, strict=True)])
+    own, nearer = interval(apart - RULE.kept * alone), interval(-_place(alone, apart, shared))
     if own.high < 0 or nearer.low > 0:
         return "lost"
     return "kept" if own.low > 0 and nearer.high < 0 else UNDECIDED
@@ -171,7 +171,7 @@ def _each(found: Windows) -> tuple[tuple[Beside, ...], ...]:
     return found.alone, found.apart, found.shared
 
 
-def _place(alone: Any, apart: Any, shared: Any) -> Any:
+def _place(alone: Numbers, apart: Numbers, shared: Numbers) -> Numbers:
     """Return how much farther from alone it is than the part of the way to shared that is allowed."""
     return apart - alone - RULE.nearer * (shared - alone)
 

@@ -17,11 +17,14 @@ NOT_FOLLOWING: Final = "occupancy does not follow"
 NO_ALLOCATION: Final = "no cache allocation here"
 
 
+PAIRS = Looks((16, 32, 64))  # of windows after which it may be decided: few ways, and all
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How a trial is made and judged."""
 
-    looks: Looks = Looks((16, 32, 64))  # pairs of windows after which it may be decided: few ways, and all
+    looks: Looks = PAIRS
     least_ratio: float = 1.1  # a chase through half the cache must be slower by so much with the fewest ways
     plateau: tuple[float, float] = (0.5, 1.3)  # occupancy over ways x way size, where the buffer is larger
 
@@ -94,8 +97,8 @@ def in_words(verdict: Masks, ratio: Ratio, pairs: int, plateaus: Sequence[Platea
     """Return the result, in one paragraph."""
     time = (
         f"A chase through half the last-level cache takes {ratio.value:.2f} times as long per load with the fewest "
-        f"ways as with all ({100 * rule.looks.level:g} % interval {ratio.low:.2f} to {ratio.high:.2f}, {pairs} pairs of "
-        f"windows in random order; {rule.least_ratio:g} or more was asked for, before it was measured)."
+        f"ways as with all ({100 * rule.looks.level:g} % interval {ratio.low:.2f} to {ratio.high:.2f}, {pairs} pairs "
+        f"of windows in random order; {rule.least_ratio:g} or more was asked for, before it was measured)."
     )
     return f"{SENTENCES[verdict]} {time} {_occupancy(plateaus)}"
 
@@ -195,11 +198,14 @@ def mask_of(cache: Cache, ways: int) -> int:
 TIED, SEPARATE = "tied", "separate"
 
 
+TRIPLES = Looks((16, 32, 64), comparisons=2)  # of windows after which it may be decided
+
+
 @dataclass(frozen=True, slots=True)
 class IoRule:
     """How the trial is made and judged."""
 
-    looks: Looks = Looks((16, 32, 64), comparisons=2)  # triples of windows after which it may be decided
+    looks: Looks = TRIPLES
     least_ratio: float = 1.1  # by which loads must be slower with the few ways than with all that may be tied
     occupancy: tuple[float, float] = (0.25, 0.75)  # of the way from the few to all: below it is separate, above tied
 

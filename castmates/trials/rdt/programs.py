@@ -191,10 +191,9 @@ class Streams:
 
 
 def _traffic(samples: Sequence[Sample]) -> float | None:
-    seen = [
-        one.value for one in samples if one.subject == STREAM and one.metric == "mbm_total" and one.value is not None
-    ]
-    return fmean(seen) if seen else None
+    seen = [one.value for one in samples if (one.subject, one.metric) == (STREAM, "mbm_total")]
+    known = [value for value in seen if value is not None]
+    return fmean(known) if known else None
 
 
 def _of_controllers(samples: Sequence[Sample]) -> float | None:

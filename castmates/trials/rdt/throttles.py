@@ -7,12 +7,13 @@ whose rates lie within a few per cent of each other, by their interval, on every
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from castmates.study.cache import Bandwidth
 from castmates.study.rdt_trial import EQUAL_STEPS, NO_EFFECT, NOT_TRIED, UNDECIDED, WORKS, Throttles, Traffic
-from castmates.trials.rdt.looks import SEED, Looks, logs, windows
+from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, windows
 
 AGREES: Final = "agrees"
 DIFFERS: Final = "differs"
@@ -81,7 +82,7 @@ class Curve:
         """How sure the comparisons are, of all steps together."""
         return _looks(len(self.windows))
 
-    def rates(self, step: int) -> Any:
+    def rates(self, step: int) -> Numbers:
         """The logarithms of the rates under a step."""
         return logs([each.program for each in self.windows[step]])
 
@@ -142,7 +143,7 @@ def _relation(curves: Iterable[Curve], step: int, other: int) -> Literal["same",
 
 def _undecided(curves: Sequence[Curve]) -> bool:
     heads = [each[0] for each in groups(curves)]
-    return any(_relation(curves, head, before) == UNDECIDED for before, head in zip(heads, heads[1:], strict=False))
+    return any(_relation(curves, head, before) == UNDECIDED for before, head in pairwise(heads))
 
 
 def equal_steps(curves: Sequence[Curve]) -> tuple[tuple[int, int], ...]:

@@ -99,8 +99,8 @@ def _try(cache: Cache, kernels: Path, say: Say) -> dict[str, Any]:
     every = places(read_topology(), cache, kernels)
     others = sum(not place.thorough for place in every)
     say(
-        f"{counted(len(every), 'last-level cache')}: the first of each package takes five minutes or so, longer where it"
-        f" is larger than 100 MiB{f'; {others} others about 20 s each' if others else ''}."
+        f"{counted(len(every), 'last-level cache')}: the first of each package takes five minutes or so, longer if it "
+        f"is larger than 100 MiB{f'; {others} others about 20 s each' if others else ''}."
     )
     caches = [dict(_try_place(place, cache, say)) for place in every]
     return {
@@ -153,7 +153,7 @@ def _no_masks() -> Iterator[tuple[str, Found]]:
 
 
 def _try_masks(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
-    """Try masks by themselves, beside a neighbour, and the eviction between them; of some caches the neighbour alone."""
+    """Try masks alone, beside a neighbour, and the eviction between them; where that is enough, the neighbour only."""
     setting = place.setting
     tried = masks.io_masks(cache) if cache.groups >= MEMBERS and place.thorough else None
     if tried is not None:

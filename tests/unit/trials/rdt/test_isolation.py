@@ -1,4 +1,4 @@
-"""Masks isolate where a neighbour with other ways stays out, and only where the trial could have seen that it does not."""
+"""Masks isolate where a neighbour with other ways stays out, and the trial could have seen that it does not."""
 
 import pytest
 
