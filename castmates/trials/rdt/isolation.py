@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from castmates.study.cache import Cache
 from castmates.study.rdt_trial import ISOLATED, NOT_TRIED, UNDECIDED, Isolation
-from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, numbers, windows
+from castmates.trials.rdt.looks import SEED, Interval, Looks, Numbers, logs, numbers, windows
 from castmates.trials.rdt.masks import fewest, io_masks
 
 NOT_ISOLATED: Final = "not isolated"
@@ -132,11 +132,19 @@ def judge(found: Windows) -> Isolation:
     return CONTRADICTORY if time == "kept" and lines == SHOWS_NOTHING else UNDECIDED
 
 
+def slowdown(windows: Sequence[Beside], alone: Sequence[Beside]) -> Interval:
+    """Return the logarithm of how many times as long a load takes as alone."""
+    return RULE.looks.interval(_logs(windows) - _logs(alone))
+
+
+def _logs(windows: Sequence[Beside]) -> Numbers:
+    return logs([each.ns_per_load for each in windows])
+
+
 def judge_times(found: Windows) -> Literal["kept", "slower", "shows nothing", "undecided"]:
     """Return what time shows: slower is more than traffic may cost, or more than half of what the same ways cost."""
-    alone, apart, shared = (logs([each.ns_per_load for each in some]) for some in _each(found))
-    interval = RULE.looks.interval
-    loss, own, nearer = interval(shared - alone), interval(apart - alone), interval(_place(alone, apart, shared))
+    own, loss = slowdown(found.apart, found.alone), slowdown(found.shared, found.alone)
+    nearer = RULE.looks.interval(_place(*map(_logs, _each(found))))
     if loss.high < math.log(RULE.least_loss):
         return SHOWS_NOTHING
     if loss.low < math.log(RULE.least_loss):
@@ -178,8 +186,7 @@ def _place(alone: Numbers, apart: Numbers, shared: Numbers) -> Numbers:
 
 def in_words(found: Windows) -> str:
     """Return the result, in one paragraph."""
-    alone, apart, shared = (logs([each.ns_per_load for each in some]) for some in _each(found))
-    own, loss = (RULE.looks.interval(some - alone) for some in (apart, shared))
+    own, loss = slowdown(found.apart, found.alone), slowdown(found.shared, found.alone)
     time = (
         f"A load takes {math.exp(own.mean):.2f} times as long as alone beside a stream in other ways "
         f"({100 * RULE.looks.level:g} % interval {math.exp(own.low):.2f} to {math.exp(own.high):.2f}; up to "

@@ -49,8 +49,10 @@ class Cache:
 class Throttle:
     """Streams whose rate under each step is known."""
 
-    def __init__(self, rates: Mapping[int, float], noise: float = 0.005, counts: float | None = 1.02) -> None:
-        self.rates, self.noise, self.counts, self.dice = rates, noise, counts, random.Random(2)
+    def __init__(
+        self, rates: Mapping[int, float], noise: float = 0.005, counts: float | None = 1.02, seed: int = 2
+    ) -> None:
+        self.rates, self.noise, self.counts, self.dice = rates, noise, counts, random.Random(seed)
 
     def moved(self, step: int) -> Moved:
         """Let the streams run under a step."""

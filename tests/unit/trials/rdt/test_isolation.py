@@ -1,5 +1,7 @@
 """Masks isolate where a neighbour with other ways stays out, and the trial could have seen that it does not."""
 
+import math
+
 import pytest
 
 from castmates.study.rdt_trial import WORDS
@@ -10,6 +12,7 @@ from castmates.trials.rdt.isolation import (
     in_words,
     judge,
     pairs_of_ways,
+    slowdown,
     tried,
     ways_beside_io,
 )
@@ -64,6 +67,16 @@ def test_what_lies_at_the_rules_edge_is_seldom_called_isolated():
     for seed in range(300):
         wrong += verdict(Cache(traffic=EDGE, noise=0.1, seed=seed, reads=lambda _: None)) == "isolated"
     assert wrong <= 12  # 1.5 expected at most, of 0.5 %; the binomial's 99.999 % bound is below
+
+
+def test_intervals_hold_the_truth():
+    """Of all looks and comparisons together, and so of one more often than it is said."""
+    held = 0
+    for seed in range(400):
+        found = tried(Cache(traffic=1.2, noise=0.1, seed=seed), Ways(LOWER, UPPER), seed=seed)
+        inside = slowdown(found.apart, found.alone)
+        held += inside.low < math.log(1.2) < inside.high
+    assert held >= 388  # 99 % are 396; the binomial's 99.9 % bound
 
 
 def test_windows_come_in_random_order_and_no_longer_than_said_before():

@@ -68,6 +68,18 @@ def test_what_the_noise_hides_is_not_called_equal():
     assert equal_steps(curves) == ()
 
 
+def test_intervals_hold_the_truth():
+    """Of all steps, looks and numbers of cores together, and so of one more often than it is said."""
+    held = 0
+    for seed in range(400):
+        found = figures(curve(Throttle({100: 20.0, 50: 12.0, 10: 3.0}, noise=0.02, seed=seed), 8, [100, 50, 10]))
+        held += all(
+            point["low"] <= percent <= point["high"]
+            for point, percent in zip(found["curve"], (100, 60, 15), strict=True)
+        )
+    assert held >= 388  # 99 % are 396; the binomial's 99.9 % bound
+
+
 def test_the_curve_is_in_shares_of_the_unthrottled_rate_with_intervals():
     found = figures(tried(EMERALD_RAPIDS)[0])
     points = {point["step"]: point for point in found["curve"]}
