@@ -46,6 +46,8 @@ class Rule:
 
 RULE = Rule()
 MOST_STEPS = 10
+FEWEST_COUNTED = 4  # windows of a rate
+LEAST_RATIO = 1e-6  # in place of a count of 0, which has no logarithm
 GBPS = 8  # of AMD's unit, 1/8 GB/s
 LARGEST = 1024  # of it that is tried: 128 GB/s, more than one cache takes
 
@@ -167,11 +169,10 @@ def agreement(curves: Sequence[Curve]) -> Traffic:
     """Return whether resctrl counts what the program counts, without a throttle, on every number of cores."""
     margin, verdicts = math.log(RULE.counted), set[Traffic]()
     for each in curves:
-        free = each.windows[each.steps[0]]
-        counted = [(moved.monitor, moved.program) for moved in free if moved.monitor]
-        if len(counted) < len(free):
-            return DIFFERS if any(moved.monitor is not None for moved in free) else NOT_COUNTED
-        found = each.looks.interval([math.log(monitor / program) for monitor, program in counted])
+        ratios = [max(ratio, LEAST_RATIO) for ratio in _ratios(each, "monitor")]
+        if len(ratios) < FEWEST_COUNTED:
+            return NOT_COUNTED
+        found = each.looks.interval(logs(ratios))
         inside = -margin < found.low and found.high < margin
         verdicts.add(AGREES if inside else DIFFERS if found.low > margin or found.high < -margin else UNDECIDED)
     order: tuple[Traffic, ...] = (DIFFERS, UNDECIDED, AGREES)
@@ -206,9 +207,14 @@ def agreement_in_words(curves: Sequence[Curve]) -> str:
 
 def counted_ratio(one: Curve, name: str) -> float | None:
     """Return what is counted over the program's own count, without a throttle."""
-    counted = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
-    ratios = [value / program for value, program in counted if value is not None]
+    ratios = _ratios(one, name)
     return median(ratios) if ratios else None
+
+
+def _ratios(one: Curve, name: str) -> list[float]:
+    """Return them window by window, for those in which it was counted."""
+    counted = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
+    return [value / program for value, program in counted if value is not None]
 
 
 def figures(one: Curve) -> dict[str, Any]:

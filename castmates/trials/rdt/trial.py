@@ -75,7 +75,7 @@ def _shareable_cache(exits: ExitStack) -> tuple[Cache | None, str]:
 
 
 def _has_masks(cache: Cache) -> bool:
-    return cache.ways >= 2 * fewest(cache) and cache.groups >= 1
+    return cache.ways >= 2 * fewest(cache)
 
 
 def _head() -> dict[str, Any]:
@@ -224,6 +224,8 @@ def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
     curves = []
     for cores in throttles.cores_to_try(len(place.setting.cores)):
         allocator, monitor = _drivers()
+        if isinstance(allocator, NoAllocator):  # there is a throttle only where groups can be made
+            steps = steps[:1]
         with streams_on_stage(place.setting, cores, allocator, monitor, unthrottled=steps[0]) as streams:
             curves.append(throttles.curve(streams, cores, steps))
     unit = cache.bandwidth.unit if cache.bandwidth else ""

@@ -57,4 +57,4 @@ class Throttle:
     def moved(self, step: int) -> Moved:
         """Let the streams run under a step."""
         program = self.rates[step] * 1e9 * math.exp(self.dice.gauss(0, self.noise))
-        return Moved(program, self.counts and program * self.counts, None)
+        return Moved(program, None if self.counts is None else program * self.counts, None)

@@ -92,7 +92,7 @@ def test_the_curve_is_in_shares_of_the_unthrottled_rate_with_intervals():
 
 @pytest.mark.parametrize(
     ("counts", "verdict"),
-    [(1.02, "agrees"), (1.0, "agrees"), (0.5, "differs"), (2.0, "differs"), (None, "not counted")],
+    [(1.02, "agrees"), (1.0, "agrees"), (0.5, "differs"), (2.0, "differs"), (0.0, "differs"), (None, "not counted")],
 )
 def test_what_the_monitor_counts_is_compared_with_the_programs_own_count(counts, verdict):
     curves = [curve(Throttle({100: 20.0}, counts=counts), 1, [100])]
