@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Mapping
 
+from castmates.trials.rdt.eviction import Left
 from castmates.trials.rdt.isolation import Beside
 from castmates.trials.rdt.throttles import Moved
 
@@ -58,3 +59,31 @@ class Throttle:
         """Let the streams run under a step."""
         program = self.rates[step] * 1e9 * math.exp(self.dice.gauss(0, self.noise))
         return Moved(program, None if self.counts is None else program * self.counts, None)
+
+
+class Programs(Cache):
+    """All that a trial does with a chase and a stream."""
+
+    def set_mask(self, mask: int) -> None:
+        """Put a mask in force for the chase."""
+        self.mask = mask
+
+    def ns_per_load(self) -> float:
+        """Let it run alone."""
+        return self.beside(self.mask, None).ns_per_load
+
+    def occupied(self) -> float | None:
+        """What it holds alone."""
+        return self.beside(self.mask, None).occupied
+
+    def probe(self) -> "Programs":
+        """The same with a smaller chase."""
+        return Programs(self.leaks, self.tied, self.traffic, self.protects, self.reads, self.noise, wanted=1.5)
+
+    def shares(self, mask: int) -> tuple[()]:  # noqa: ARG002
+        """Nobody looks at registers here."""
+        return ()
+
+    def after(self, passes: int) -> Left:
+        """Nothing is left after one pass."""
+        return Left(self.reads(0.0 if passes else 6.0 * WAY), (MISS_NS if passes else HIT_NS) * self._scatter())
