@@ -2,21 +2,29 @@
 
 import json
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from castmates.machine import trial_records
 from castmates.machine.journal import journals
 from castmates.study.rdt_trial import Tried
-from castmates.trials.rdt import trial
+from castmates.trials.rdt import eviction, isolation, masks, programs, throttles, trial
 from castmates.trials.rdt.masks import NO_ALLOCATION, NO_EFFECT, Plateau, follows
 from tests.lab import guest
 
 
 @pytest.fixture(autouse=True)
-def programs(compiled, monkeypatch):
-    """What the trial runs."""
+def quick(compiled, monkeypatch):
+    """What the trial runs, in windows that are few and short: a guest that says nothing for minutes is ended."""
     monkeypatch.setattr(trial.environments, "build", lambda *_: compiled.parent)
+    for name, seconds in {"WINDOW_S": 0.1, "OCCUPIED_S": 0.5, "MOVED_S": 0.1}.items():
+        monkeypatch.setattr(programs, name, seconds)
+    monkeypatch.setattr(throttles, "MOST_STEPS", 3)
+    monkeypatch.setattr(throttles, "RULE", replace(throttles.RULE, looks=(4,)))
+    monkeypatch.setattr(masks, "IO_RULE", replace(masks.IO_RULE, looks=replace(masks.IO_RULE.looks, at=(8,))))
+    for part, looks in ((isolation, (8, 16)), (eviction, (4,))):
+        monkeypatch.setattr(part, "RULE", replace(part.RULE, looks=replace(part.RULE.looks, at=looks)))
 
 
 def nothing_is_left():
