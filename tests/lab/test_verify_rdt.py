@@ -12,6 +12,7 @@ from castmates.study.rdt_trial import Tried
 from castmates.trials.rdt import eviction, isolation, masks, programs, throttles, trial
 from castmates.trials.rdt.masks import NO_ALLOCATION, NO_EFFECT, Plateau, follows
 from tests.lab import guest
+from tests.lab.shapes import SHAPES
 
 
 @pytest.fixture(autouse=True)
@@ -64,4 +65,13 @@ def test_where_there_is_no_allocation_traffic_is_compared_all_the_same(state, tm
     assert record["parts"]["throttles"]["verdict"] == "not tried"
     assert record["parts"]["traffic"]["verdict"] != "not counted"
     assert not Tried.of(record).masks_hold
+    assert nothing_is_left()
+
+
+@pytest.mark.machines(*({"obeying"} & set(SHAPES)))  # none where the lab has no machine whose cache obeys
+def test_a_cache_that_obeys_is_verified(state, tmp_path):
+    found = Tried.of(record := trial.verify(tmp_path, tmp_path / "cache", print))
+    verdicts = {part: each.verdict for part, each in found.parts.items()}
+    assert (verdicts["masks"], verdicts["isolation"], verdicts["eviction"]) == ("works", "isolated", "emptied"), record
+    assert found.masks_hold
     assert nothing_is_left()

@@ -202,7 +202,10 @@ def _lines(found: Windows) -> str:
     whole, apart, shared = (sum(each.occupied or 0.0 for each in some) for some in _each(found))
     if whole <= 0:
         return "It holds nothing by the occupancy that the machine shows."
-    return f"It keeps {100 * apart / whole:.0f} and {100 * shared / whole:.0f} % of what it holds alone."
+    return (
+        f"It keeps {100 * apart / whole:.0f} % of its lines beside the former, and {100 * shared / whole:.0f} % beside the "
+        "latter."
+    )
 
 
 def figures(found: Windows, ways: Ways) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from castmates.english import counted, listed
 from castmates.study.cache import Bandwidth
 from castmates.study.rdt_trial import EQUAL_STEPS, NO_EFFECT, NOT_TRIED, UNDECIDED, WORKS, Throttles, Traffic
 from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, windows
@@ -185,11 +186,11 @@ def in_words(curves: Sequence[Curve], unit: str) -> str:
     said = [SENTENCES[verdict]]
     joined = [f"{each[-1]} to {each[0]} {unit}" for each in groups(curves) if len(each) > 1]
     if joined and verdict != NO_EFFECT:
-        said.append(f"One step are {' and '.join(joined)}.")
+        said.append(f"The same are {listed(joined)}.")
     if verdict != NOT_TRIED:
         rows = figures(curves[-1])["curve"]
         shares = ", ".join(f"{row['step']} {unit}: {row['percent']:.0f}" for row in rows[1:])
-        said.append(f"Per cent of the unthrottled rate on {curves[-1].cores} cores: {shares}.")
+        said.append(f"Per cent of the unthrottled rate on {counted(curves[-1].cores, 'core')}: {shares}.")
     return " ".join(said)
 
 
