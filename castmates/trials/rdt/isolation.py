@@ -202,10 +202,8 @@ def _lines(found: Windows) -> str:
     whole, apart, shared = (sum(each.occupied or 0.0 for each in some) for some in _each(found))
     if whole <= 0:
         return "It holds nothing by the occupancy that the machine shows."
-    return (
-        f"It keeps {100 * apart / whole:.0f} % of its lines beside the former, and {100 * shared / whole:.0f} % beside the "
-        "latter."
-    )
+    kept = (f"{100 * lines / whole:.0f} %" for lines in (apart, shared))
+    return "It keeps {} of its lines beside the former, and {} beside the latter.".format(*kept)
 
 
 def figures(found: Windows, ways: Ways) -> dict[str, Any]:

@@ -214,8 +214,8 @@ def counted_ratio(one: Curve, name: str) -> float | None:
 
 def _ratios(one: Curve, name: str) -> list[float]:
     """Return them window by window, for those in which it was counted."""
-    counted = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
-    return [value / program for value, program in counted if value is not None]
+    both = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
+    return [value / program for value, program in both if value is not None]
 
 
 def figures(one: Curve) -> dict[str, Any]:
