@@ -47,7 +47,7 @@ class Left(NamedTuple):
     """One window."""
 
     occupied: float | None  # bytes of the frozen chase
-    ns_per_load: float  # of its first cycle afterwards
+    ns_per_load: float | None  # of its first cycle afterwards; None where that is too short to be timed
 
 
 class Subject(Protocol):
@@ -69,10 +69,12 @@ class Emptying:
         read = [each.occupied / self.size for each in self.windows[passes] if each.occupied is not None]
         return read if len(read) == len(self.windows[passes]) else None
 
-    def slower(self, passes: int) -> Numbers:
-        """The logarithms of how much slower first cycles are than without a pass."""
-        times = [logs([each.ns_per_load for each in self.windows[number]]) for number in (passes, 0)]
-        return times[0] - times[1]
+    def slower(self, passes: int) -> Numbers | None:
+        """The logarithms of how much slower first cycles are than without a pass; None where they are not timed."""
+        times = [[each.ns_per_load for each in self.windows[number] if each.ns_per_load] for number in (passes, 0)]
+        if any(len(each) < len(self.windows[0]) for each in times):
+            return None
+        return logs(times[0]) - logs(times[1])
 
 
 def tried(subject: Subject, size: int, seed: int = SEED) -> Emptying:
@@ -103,7 +105,9 @@ def judge(found: Emptying) -> Eviction:
     passes = fewest_passes(found)
     if passes is None:
         return NOT_EMPTIED if RULE.looks.interval(last).low > RULE.clean else UNDECIDED
-    slower = RULE.looks.interval(found.slower(passes))
+    if (times := found.slower(passes)) is None:
+        return EMPTIED
+    slower = RULE.looks.interval(times)
     if slower.low > math.log(RULE.slower):
         return EMPTIED
     return CONTRADICTORY if slower.high < math.log(RULE.slower) else UNDECIDED
@@ -116,8 +120,12 @@ def in_words(found: Emptying) -> str:
     known = [f"{100 * fmean(share):.1f}" for share in shares if share is not None]
     if len(known) == len(shares):
         said.append(f"A chase holds {', '.join(known)} % of the cache after 0 to {PASSES} passes.")
-    times = ", ".join(f"{math.exp(fmean(found.slower(passes))):.2f}" for passes in range(1, PASSES + 1))
-    said.append(f"Its first cycle takes {times} times as long after 1 to {PASSES} passes as after none.")
+    slower = [found.slower(passes) for passes in range(1, PASSES + 1)]
+    times = [f"{math.exp(fmean(each)):.2f}" for each in slower if each is not None]
+    if len(times) == PASSES:
+        said.append(f"Its first cycle takes {', '.join(times)} times as long after 1 to {PASSES} passes as after none.")
+    else:
+        said.append("Its first cycle is too short to be timed here.")
     return " ".join(said)
 
 

@@ -142,10 +142,11 @@ def _ns_per_load(records: Sequence[tuple[int, int]]) -> float:
     return median((end - begin) / (after - before) for (begin, before), (end, after) in pairwise(records))
 
 
-def _ns_of_first_cycle(records: Sequence[tuple[int, int]], lines: int) -> float:
-    """Return the time per load of a cycle, without its first chunk, whose begin is not known."""
+def _ns_of_first_cycle(records: Sequence[tuple[int, int]], lines: int) -> float | None:
+    """Return the time per load of a cycle without its first chunk, whose begin is not known; None if that was all."""
     (begin, before), (_, second) = records[:2]
-    rest = lines - (second - before)
+    if (rest := lines - (second - before)) <= 0:
+        return None
     finish, after = next(record for record in records[1:] if record[1] - before >= rest)
     return (finish - begin) / (after - before)
 

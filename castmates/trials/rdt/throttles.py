@@ -198,10 +198,11 @@ def agreement_in_words(curves: Sequence[Curve]) -> str:
     """Return what resctrl and the controllers count, in a sentence or two."""
     said = [AGREEMENT[agreement(curves)]]
     for name, whose in (("monitor", "resctrl"), ("controllers", "the memory controllers")):
-        ratios = [ratio for each in curves if (ratio := counted_ratio(each, name)) is not None]
+        ratios = {each.cores: ratio for each in curves if (ratio := counted_ratio(each, name)) is not None}
         if ratios:
-            numbers = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            cores = ", ".join(str(each.cores) for each in curves)
+            numbers, cores = (
+                ", ".join(some) for some in ([f"{each:.2f}" for each in ratios.values()], map(str, ratios))
+            )
             said.append(f"By {whose} it is {numbers} times the program's own count, on {cores} cores.")
     return " ".join(said)
 

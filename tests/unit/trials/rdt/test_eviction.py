@@ -21,8 +21,8 @@ class Cache:
         there = self.left[passes]
         shown = self.reads(there)
         gone = 1 - there / self.left[0]
-        ns = 30 * self.slow**gone * math.exp(self.dice.gauss(0, self.noise))
-        return Left(None if shown is None else shown * SIZE, ns)
+        ns = 30 * (self.slow or 1) ** gone * math.exp(self.dice.gauss(0, self.noise))
+        return Left(None if shown is None else shown * SIZE, ns if self.slow else None)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ class Cache:
         (Cache(reads=lambda _: 0.0), "undecided"),  # it shows nothing of what was there before either
         (Cache(reads=lambda _: None), "not read"),
         (Cache(slow=1.0), "contradictory"),
+        (Cache(slow=0), "emptied"),  # cycles are too short to be timed
         (Cache(noise=2.0), "undecided"),
     ],
 )
