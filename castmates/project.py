@@ -35,6 +35,7 @@ from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
+from castmates.study.rdt_trial import Tried
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.rounds import checked_launches, with_launches
@@ -161,7 +162,9 @@ class Project:
             return driver(named).shareable()
         if named == "pqos":
             return expected(self._topology())
-        return self.elsewhere.cache if self.elsewhere else with_peak(read_cache(), self._peak, self.layout())
+        if self.elsewhere:
+            return self.elsewhere.cache
+        return with_peak(_with_measured_steps(read_cache()), self._peak, self.layout())
 
     @cached_property
     def _peak(self) -> Peak | None:
@@ -276,6 +279,14 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     workloads = catalogue.as_played(study, workloads, str(path))
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:12]
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
+
+
+def _with_measured_steps(cache: Cache | None) -> Cache | None:
+    """Add which throttles were measured to do the same on this machine."""
+    tried = Tried.of(trial_records.RDT.read(cache_folder())) if cache and cache.bandwidth else None
+    if cache is None or cache.bandwidth is None or tried is None:
+        return cache
+    return cache.model_copy(update={"bandwidth": tried.measured(cache.bandwidth)})
 
 
 def on_captured_machine(project: Project, file: Path) -> Project:

@@ -31,8 +31,8 @@ def doctor(
         Path | None,
         option(metavar="FILE", help="Write this machine into a file, for a report or `castmates plan`.", under=INSTEAD),
     ] = None,
-    verify_cat: Annotated[
-        bool, option("--verify-cat", help="Test whether way masks have an effect on this machine.", under=INSTEAD)
+    verify_rdt: Annotated[
+        bool, option("--verify-rdt", help="Test masks, throttles and eviction against a neighbour.", under=INSTEAD)
     ] = False,
     memory_peak: Annotated[
         bool, option("--memory-peak", help="Measure the memory bandwidth of a package, by cores.", under=INSTEAD)
@@ -89,14 +89,14 @@ def doctor(
     ] = False,
 ) -> None:
     """Show what this machine can measure, and what you can change."""
-    if capture is not None or verify_cat or memory_peak or verify_counters or truth:
+    if capture is not None or verify_rdt or memory_peak or verify_counters or truth:
         from castmates.linux.ownership import refuse_strangers
 
         refuse_strangers()  # these start what is in the cache
     if capture is not None:
         _capture(capture)
-    elif verify_cat:
-        _verify_cat()
+    elif verify_rdt:
+        _verify_rdt()
     elif memory_peak:
         _memory_peak()
     elif verify_counters:
@@ -168,11 +168,11 @@ def _capture(file: Path) -> None:
     capture(file, ENVIRONMENTS, cache_folder(), typer.echo)
 
 
-def _verify_cat() -> None:
-    """Measure under different way masks, and print what they do."""
+def _verify_rdt() -> None:
+    """Measure beside a neighbour under masks and throttles, and print what they do."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS
-    from castmates.trials.way_masks.trial import verify
+    from castmates.trials.rdt.trial import verify
 
     verify(ENVIRONMENTS, cache_folder(), typer.echo)
 

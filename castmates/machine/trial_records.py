@@ -1,4 +1,4 @@
-"""Records of trials: do way masks work, are counters right, what does memory give; each for one machine."""
+"""Records of trials: do masks and throttles hold, are counters right, what does memory give; each for one machine."""
 
 import hashlib
 import json
@@ -64,7 +64,7 @@ class TrialRecords:
         return file
 
 
-WAY_MASKS = TrialRecords("way-masks", depends_on_mount=True)
+RDT = TrialRecords("rdt", depends_on_mount=True)
 COUNTERS = TrialRecords("counters", depends_on_mount=False)
 MEMORY_PEAK = TrialRecords("memory-peak", depends_on_mount=False, depends_on_place=True)
 
@@ -76,10 +76,10 @@ def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
 
 
 # What machine.json has of each trial whose record results are shown with.
-SHOWN = {"way_masks": WAY_MASKS, "memory_peak": MEMORY_PEAK}
+SHOWN = {"rdt_trial": RDT, "memory_peak": MEMORY_PEAK}
 
 
-def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "way_masks") -> str:
+def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "rdt_trial") -> str:
     """Return a short name of the record that results are shown with; "" without one.
 
     When it changes, the facts are noted anew. For results of another machine the record that came with them counts.

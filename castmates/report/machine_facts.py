@@ -133,7 +133,7 @@ class MachineFacts(Facts):
     perf: PerfFacts | None = None
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
-    way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
+    rdt_trial: Mapping[str, Any] | None = None  # what the trial of masks and throttles found
     quirks: tuple[QuirkFacts, ...] = ()
     doctor: tuple[Finding, ...] = ()
     classes: Mapping[str, Any] = {}  # of modelled classes of nodes: the facts of each

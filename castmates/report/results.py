@@ -213,8 +213,8 @@ class Results:
 
     @cached_property
     def masks(self) -> Stamp | None:
-        """Whether the masks of its partitions were seen to do something; None where none was set."""
-        machine: Mapping[str, Any] = {"way_masks": self.machine.way_masks}
+        """Whether the masks of its partitions were seen to hold against a neighbour; None where none was set."""
+        machine: Mapping[str, Any] = {"rdt_trial": self.machine.rdt_trial}
         if self.plan.machines:
             known, parts = read_json(self.folder.machine_file), parts_of(self.plan)
             machine = as_one([node for one in parts for node in facts_of_nodes(self.folder, one, self.windows, known)])

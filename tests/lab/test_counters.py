@@ -16,7 +16,7 @@ from castmates.protocols import Held
 from castmates.runner.processes.freezer import choose_freezer
 from tests.waiting import wait_for
 
-# How often each counter ticks in a microsecond (tests/lab/kit/qemu-rdt.patch): the fixed ones, then any other.
+# How often each counter ticks in a microsecond (tests/lab/kit/processor/rdt.c): the fixed ones, then any other.
 TICKS = {"cycles": 2000, "instructions": 1600}
 OTHERS = ("cache-references", "cache-misses", "branches", "branch-misses", "r0151", "r0124")
 EVENTS = (*TICKS, *OTHERS)

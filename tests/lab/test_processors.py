@@ -51,7 +51,7 @@ def test_the_boot_words_that_doctor_names_work(resctrl):
     rows = doctors_rows()
     assert (rows["CMT"].state, rows["MBM"].state) == ("yes", "yes")
     assert rows["masks verified"].state != "yes"
-    assert "--verify-cat" in rows["masks verified"].remedy
+    assert "--verify-rdt" in rows["masks verified"].remedy
 
 
 @pytest.mark.machines("skylake-sp-told")

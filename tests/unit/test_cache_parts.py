@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from castmates.machine.topology import CachePart, one_last_level_cache, read_topology
-from castmates.trials.way_masks.trial import where
+from castmates.trials.rdt.trial import places
 from tests.unit import machines, sysfs
 from tests.unit.caches import cache
 
@@ -41,11 +41,23 @@ def test_without_sysfs_there_is_no_cache(tmp_path):
     assert one_last_level_cache(tmp_path) is None
 
 
-def test_masks_are_tried_within_one_cluster(tmp_path):
+def test_masks_are_tried_within_one_cluster_of_every_cache(tmp_path):
     """A stream in another cluster would evict nothing, and masks that work would be found to do nothing."""
-    setting, llc = where(machines.topology("synthetic-xeon-2s-snc2"), cache(12, way_bytes=None), tmp_path)
     topology = machines.topology("synthetic-xeon-2s-snc2")
+    tried = places(topology, cache(12, way_bytes=None), tmp_path)
     node_of = {cpu.id: cpu.node for cpu in topology.cpus}
-    assert node_of[setting.chase_cpu] == node_of[setting.evictor_cpu]
-    assert setting.chase_cpu != setting.evictor_cpu
-    assert (setting.cache_bytes, llc) == (SOCKET // 2, 0)
+    assert [(place.llc, place.package, place.thorough) for place in tried] == [(0, 0, True), (1, 1, True)]
+    for place in tried:
+        setting = place.setting
+        assert setting.chase_cpu != setting.evictor_cpu
+        assert len({node_of[cpu] for cpu in setting.cores}) == 1
+        assert {setting.chase_cpu, setting.evictor_cpu} <= set(setting.cores)
+        assert setting.cache_bytes == SOCKET // 2
+
+
+def test_the_first_cache_of_a_package_is_tried_thoroughly_and_all_others_shortly(tmp_path):
+    topology = machines.topology("synthetic-epyc-ccx")
+    tried = places(topology, cache(16, way_bytes=None, shareable=0), tmp_path)
+    assert [place.llc for place in tried] == [llc.id for llc in topology.llcs]
+    assert sum(place.thorough for place in tried) == len({cpu.package for cpu in topology.cpus})
+    assert all(place.setting.cores for place in tried)

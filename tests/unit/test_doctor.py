@@ -15,6 +15,7 @@ from castmates.machine.topology import read_topology
 from castmates.workloads import written
 from tests.needs import lacks
 from tests.unit import sysfs
+from tests.unit.rdt_trials import trial
 from tests.unit.snapshots import assert_as_before
 
 INFO = {
@@ -66,7 +67,7 @@ TRIED = {
     "compiler": "cc 12",
     "tensorflow_python": "3.11.7",
     "gpus": {"names": ["NVIDIA L4, driver 580.82.07"], "lack": ""},
-    "way_masks": {"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
+    "rdt_trial": trial(),
     "counts": {"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
     "packages": {},
     "memory_peak": {
@@ -372,7 +373,6 @@ def test_without_a_compiler_losses_are_measured_because_one_is_fetched(server):
 
 GROWS = {"at": "t", "curve": [{"cores": n, "read": n * 1e9, "triad": n * 1e9} for n in (1, 2)]}
 
-NO_EFFECT = {"verdict": "no effect on time", "at": "today", "said": "Masks do nothing."}
 PLUGIN = {"what": "metric 'm' of the package p 1", "broken": ""}
 BROKEN = {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}
 LACKING = {"xz-utils": ["xz"], "x264": ["x264", "x264-slow"]}
@@ -405,9 +405,12 @@ def traces(level):
         ("counting members", counting(PERF["scopes"] | {"cgroup": "Limited. So."}), "yes", ["control group: Limited"]),
         ("counting members", counting(NO_COUNTING), "no", ["Access is limited"]),
         ("counting members", counting(None), "unknown", ["not tried"]),
-        ("masks verified", {"way_masks": None}, "unknown", ["unverified", "castmates doctor --verify-cat"]),
-        ("masks verified", {"way_masks": TRIED["way_masks"]}, "yes", []),
-        ("masks verified", {"way_masks": NO_EFFECT}, "no", ["unverified"]),
+        ("masks verified", {"rdt_trial": None}, "unknown", ["unverified", "castmates doctor --verify-rdt"]),
+        ("masks verified", {}, "yes", ["masks: works, isolation: isolated"]),
+        ("masks verified", {"rdt_trial": trial(isolation="not isolated")}, "no", ["unverified", "Of isolation."]),
+        ("throttles verified", {"rdt_trial": None}, "unknown", ["castmates doctor --verify-rdt"]),
+        ("throttles verified", {"rdt_trial": trial(throttles="some steps are equal")}, "yes", ["some steps are equal"]),
+        ("throttles verified", {"rdt_trial": trial(throttles="no effect")}, "no", ["Of throttles."]),
         ("counts verified", {"counts": None}, "unknown", ["not tried"]),
         ("counts verified", counted(page_faults="verified", cycles="verified"), "yes", ["page-faults, cycles verif"]),
         ("counts verified", counted(page_faults="verified", cycles="not checked"), "partly", ["1 others could not be"]),

@@ -77,7 +77,7 @@ def test_what_the_processor_announces_and_resctrl_lacks_has_its_cause_and_its_cu
         root = xeon(tmp_path / str(number), **processor)
         if info is not None:
             mount(root, info)
-        found = rows(root, way_masks=None)
+        found = rows(root, rdt_trial=None)
         chosen = [found[row] for row in ("CAT", "CDP", "CMT", "MBM", "MBA", "resctrl", "masks verified")]
         chosen += [check for row, check in found.items() if row.startswith("known quirks")]
         said[name] = [

@@ -12,16 +12,17 @@ from castmates.results.known_nodes import facts_of_nodes
 from castmates.runner.modelled.launch import facts_of_classes
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share
+from tests.unit.rdt_trials import trial
 from tests.unit.windows_maker import cohort, mix, plan, written
 
-WORKS = {"verdict": "works", "said": "Way masks work.", "at": "2026-01-05T10:00:00+00:00"}
+WORKS = trial()
 PEAK = {"at": "2026-01-05T10:00:00+00:00", "curve": []}
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "machines").mkdir()
-    for host, facts in {"b": {"way_masks": WORKS}, "c": {"memory_peak": PEAK}}.items():
+    for host, facts in {"b": {"rdt_trial": WORKS}, "c": {"memory_peak": PEAK}}.items():
         (tmp_path / f"machines/{host}.json").write_text(json.dumps({"hostname": host} | facts))
     return StudyFolder(tmp_path)
 
@@ -57,15 +58,15 @@ def test_a_modelled_class_has_the_facts_of_its_model(folder):
 
 
 def test_masks_are_verified_where_every_node_has_tested_them(folder):
-    tested, untested = ({"hostname": "b", "way_masks": WORKS}, {"hostname": "c", "memory_peak": PEAK})
-    failed = {"way_masks": WORKS | {"verdict": "no effect on time"}}
+    tested, untested = ({"hostname": "b", "rdt_trial": WORKS}, {"hostname": "c", "memory_peak": PEAK})
+    failed = {"rdt_trial": trial(isolation="not isolated")}
     for nodes, word in {
         (0, 0): VERIFIED, (0, 1): UNVERIFIED, (1, 0): UNVERIFIED, (0, 2): UNVERIFIED,
     }.items():  # fmt: skip
         facts = as_one([(tested, untested, failed)[number] for number in nodes])
         assert masks_stamp({"split-4"}, {"measured"}, facts)[0] == word, nodes
     assert as_one([]) == {}
-    assert as_one([tested, untested]) == {"hostname": "b", "way_masks": None, "memory_peak": PEAK}
+    assert as_one([tested, untested]) == {"hostname": "b", "rdt_trial": None, "memory_peak": PEAK}
 
 
 @pytest.mark.parametrize(("hosts", "words"), [(["b"], "verified"), (["b", "c"], "unverified"), (["c"], "unverified")])

@@ -45,7 +45,7 @@ def test_the_worst_loss_decides_and_one_sentence_names_it():
     }
     judgements = {case: judged(every) for case, every in cases.items()}
     assert [verdict for verdict, _ in judgements.values()] == ["found", "wrong", "not shown", "not shown"]
-    mistakes = ["doctor --minutes 3", "doctor --truth --verify-cat"]
+    mistakes = ["doctor --minutes 3", "doctor --truth --verify-rdt"]
     refused = {words: str(ask(*words.split()).exception) for words in mistakes}
     assert_as_before("known-losses", {case: said for case, (_, said) in judgements.items()} | refused)
 

@@ -13,13 +13,14 @@ from castmates.report.results import read_results
 from castmates.report.text.stamps import caveat, stamped
 from castmates.study.partitions.partitions import masked
 from castmates.study.spec import UNMANAGED, Mix, Partition, Share
+from tests.unit.rdt_trials import trial
 from tests.unit.results_maker import MACHINE, make
 
-TRIED = {"verdict": "works", "said": "Way masks work on this machine.", "at": "2026-01-05T10:00:00+00:00"}
+TRIED = trial()
 
 
-def swept(folder, way_masks=None, platform="measured", partition="split-4"):
-    make(folder, platform=platform, machine=MACHINE | {"way_masks": way_masks})
+def swept(folder, rdt_trial=None, platform="measured", partition="split-4"):
+    make(folder, platform=platform, machine=MACHINE | {"rdt_trial": rdt_trial})
     file = folder / "tables/effects.parquet"
     effects = pd.read_parquet(file)
     effects.loc[effects.index[-1], "partition"] = partition
@@ -35,26 +36,26 @@ def html_of(results):
 
 
 @pytest.mark.parametrize(
-    ("way_masks", "state", "words"),
+    ("rdt_trial", "state", "words"),
     [
         (None, "bad", "cache partitions unverified"),
         (TRIED, "good", "cache partitions verified"),
         (
-            TRIED | {"verdict": "no effect on time", "said": "They have no effect."},
+            trial(isolation="not isolated"),
             "bad",
             "cache partitions unverified",
         ),
     ],
 )
-def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, way_masks, state, words):
-    results = swept(tmp_path / "study", way_masks)
+def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, rdt_trial, state, words):
+    results = swept(tmp_path / "study", rdt_trial)
     html = html_of(results)
     assert words in re.findall(rf'<span class="stamp {state}"[^>]*>([^<]*)</span>', html)
     assert words in stamped(results)
     assert (words in caveat(results)) == (state == "bad")
     assert ("Cache partitions are not verified" in html) == (state == "bad"), "a card of the first screen"
-    if way_masks and state == "bad":
-        assert "They have no effect." in html
+    if rdt_trial and state == "bad":
+        assert "Of isolation." in html
 
 
 @pytest.mark.parametrize(("platform", "partition"), [("measured", "unmanaged"), ("modelled", "split-4")])
@@ -69,8 +70,8 @@ def test_the_tables_have_it_beside_them(tmp_path):
     table = stamps_table("study", results.controls, masked(results.plan), results.platforms, MACHINE)
     row = table.set_index("stamp").loc["masks"]
     assert (row["word"], row["good"]) == ("unverified", False)
-    assert "castmates doctor --verify-cat" in row["sentence"]
-    tried = stamps_table("study", results.controls, masked(results.plan), ["measured"], MACHINE | {"way_masks": TRIED})
-    assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Way masks were tested on this machine: ")
+    assert "castmates doctor --verify-rdt" in row["sentence"]
+    tried = stamps_table("study", results.controls, masked(results.plan), ["measured"], MACHINE | {"rdt_trial": TRIED})
+    assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Verified on this machine, at ")
     table = stamps_table("study", results.controls, set(), results.platforms, MACHINE)
     assert table["stamp"].tolist() == ["control", "sensitivity"]

@@ -14,6 +14,8 @@ from rich.console import Console
 from castmates import project
 from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.machine.trial_records import RDT
 from castmates.pipeline.looks import look_text, take_look
 from castmates.pipeline.snakemake import closing_words
 from castmates.results.looks import went_on
@@ -29,6 +31,7 @@ from castmates.terminal.preview.progress import screen as progress_screen
 from castmates.terminal.preview.screen import chances_table, headline, screen
 from tests.needs import lacks
 from tests.unit.caches import cache
+from tests.unit.rdt_trials import trial
 from tests.unit.snapshots import assert_as_before, refusal
 from tests.unit.windows_maker import written
 
@@ -223,6 +226,27 @@ def test_who_goes_beyond_a_narrowed_class_has_the_partitions_of_now(folder, monk
     outlined = found(project.load("study.yaml"))
     assert outlined.partitions == ("split-8",)
     assert not outlined.remembered
+
+
+def test_throttles_that_were_measured_to_do_the_same_are_one_partition(folder, monkeypatch):
+    """Those of a Xeon 8462Y+, whose steps from 30 to 100 % do the same."""
+    llc = project.layout_of(project.read_topology()).cpus[0].llc
+    if llc is None:
+        lacks("caches", "needs a known last-level cache")
+    monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), shareable=0))
+    Path("study.yaml").write_text(
+        f"{STUDY}catalogue: empty\ncache: {{sweeps: [{{bandwidth: {{antagonists: [50%, 20%, 10%]}}}}]}}\n"
+    )
+    before = found(project.load("study.yaml"))
+    assert before.partitions == ("antagonists-mb50", "antagonists-mb20", "antagonists-mb10")
+    steps = [[step, 100] for step in range(30, 100, 10)] + [[10, 20]]
+    record = {"identity": RDT.identity(), **trial(throttles="some steps are equal")}
+    RDT.write(cache_folder(), record | {"equal_steps": {"unit": "%", "steps": steps}})
+    after = found(project.load("study.yaml"))
+    assert after.partitions == ("antagonists-mb20",)
+    notes = " ".join(map(str, after.notes))
+    assert "50 % left out: it was measured to slow nothing down on this machine." in notes
+    assert "10 % does what 20 % does on this machine." in notes
 
 
 def test_a_pilot_tells_what_can_be_found(folder):

@@ -16,6 +16,8 @@ HERE = Path(__file__).parent
 KNOWN_ELSEWHERE = {
     "costs",
     "trial of masks",
+    "trial of isolation",
+    "trial of throttles",
     "figure topdown, the largest",
     "health page",
 }  # no table of columns has these

@@ -24,7 +24,7 @@ def sweep(rates, bandwidth):
 def test_equal_steps_are_measured_once_with_a_sentence():
     names, notes = sweep("all", SKYLAKE)
     assert names == [f"antagonists-mb{rate}" for rate in (10, 20, 30, 40, 50, 60, 90)]
-    assert "cache.sweeps.1.bandwidth.antagonists: 70 % is 90 % on this processor." in notes
+    assert "cache.sweeps.1.bandwidth.antagonists: 70 % does what 90 % does on this machine." in notes
     assert sweep(["80%", "90%"], SKYLAKE)[0] == ["antagonists-mb90"]
     assert len(sweep("all", PERCENT)[0]) == 9
 

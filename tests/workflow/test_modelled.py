@@ -113,7 +113,7 @@ def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):
 
 def test_a_trial_of_this_machine_makes_nothing_of_a_modelled_one_anew(modelled, tmp_path):
     copy = Sweeps(modelled.copy(tmp_path / "project").folder, tmp_path / "cache")
-    trial_records.WAY_MASKS.write(copy.cache, {"identity": trial_records.WAY_MASKS.identity()})
+    trial_records.RDT.write(copy.cache, {"identity": trial_records.RDT.identity()})
     facts = copy.results / "machine.json"
     facts.unlink()
     target = str(facts.relative_to(copy.folder))

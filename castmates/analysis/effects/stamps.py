@@ -22,6 +22,7 @@ from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, FEWEST_UNIT
 from castmates.english import counted, listed
 from castmates.results.columns.study import STAMPS, frame
 from castmates.study.partitions.partitions import masked
+from castmates.study.rdt_trial import COMMAND, SHOWN, Tried
 from castmates.study.spec import Plan
 
 FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that speak against a study
@@ -246,14 +247,13 @@ def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:
     return f"{', '.join(names)} and {last}" if names else last
 
 
-# Whether the masks of a sweep were seen to do something on the machine that measured it; pure, from its facts.
+# Whether the masks of a sweep were seen to keep a neighbour out on the machine that measured it; pure, from its facts.
 #
 # Of several nodes together no more may be said than of the one that shows least.
 
 VERIFIED, UNVERIFIED = "verified", "unverified"
-WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
 MODELLED = "modelled"
-DO_THIS = "`castmates doctor --verify-cat` tests them"
+DO_THIS = f"`{COMMAND}` tests them"
 Facts = Mapping[str, Any]
 
 
@@ -263,24 +263,24 @@ def masks_stamp(
     """A word and a sentence; None where no partition of the cache was tried, or nothing but a model's."""
     if not masked or set(platforms) == {MODELLED}:
         return None
-    record = machine.get("way_masks")
-    if not isinstance(record, Mapping):
-        return UNVERIFIED, f"Way masks have not been tested on this machine; {DO_THIS}."
-    trial = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
-    if record.get("verdict") == WORKS:
-        return VERIFIED, f"Way masks were tested on this machine: {trial}"
-    return UNVERIFIED, f"Way masks were tested, with the verdict '{record.get('verdict')}': {trial}"
+    tried = Tried.of(machine.get("rdt_trial"))
+    if tried is None:
+        return UNVERIFIED, f"Masks and throttles have not been tested on this machine; {DO_THIS}."
+    word = VERIFIED if tried.masks_hold else UNVERIFIED
+    done = f"Verified on this machine, at {tried.at}: {listed(tried.verified) or 'nothing'}."
+    failed = [name for name in SHOWN if name in tried.parts and not tried.verifies(name)]
+    return word, " ".join([done, *(tried.sentence(name) for name in failed)])
 
 
 def as_one(nodes: Sequence[Facts]) -> Facts:
-    """The facts of the first node, with the trial of way masks that shows least and the first peak of the memory."""
+    """The facts of the first node, with the trial of masks that shows least and the first peak of the memory."""
     if not nodes:
         return {}
-    untested = next((node for node in nodes if not _masks_work(node)), nodes[0])
+    untested = next((node for node in nodes if not _masks_hold(node)), nodes[0])
     peak = next((node["memory_peak"] for node in nodes if node.get("memory_peak")), None)
-    return {**nodes[0], "way_masks": untested.get("way_masks"), "memory_peak": peak}
+    return {**nodes[0], "rdt_trial": untested.get("rdt_trial"), "memory_peak": peak}
 
 
-def _masks_work(node: Facts) -> bool:
-    record = node.get("way_masks")
-    return isinstance(record, Mapping) and record.get("verdict") == WORKS
+def _masks_hold(node: Facts) -> bool:
+    tried = Tried.of(node.get("rdt_trial"))
+    return tried is not None and tried.masks_hold

@@ -109,7 +109,7 @@ CAPABILITIES = (
             Part("resctrl mounted", "resctrl is not mounted, or others use it", needed=True),
             Part("resctrl permission", "no permission to write masks", needed=True),
             Part("CAT", "no cache allocation", needed=True, elsewhere="a processor with cache allocation"),
-            Part("masks verified", "masks were seen to do nothing", "masks not tried"),
+            Part("masks verified", "masks do not hold against a neighbour", "masks not tried"),
         ),
     ),
 )

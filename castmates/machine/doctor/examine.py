@@ -23,6 +23,8 @@ from castmates.machine.resctrl_state import settings
 from castmates.machine.topology import Topology
 from castmates.study.last_level import MEMORY_SHARE
 from castmates.study.memory_peak import COMMAND, Peak
+from castmates.study.rdt_trial import COMMAND as RDT_COMMAND
+from castmates.study.rdt_trial import Part, Tried
 
 LARGER = 4  # times the cache: the size of what streams through memory (4llc)
 SWITCH = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -150,7 +152,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         *filter(None, [default_class(facts)]),
         permission(facts),
         *features(facts),
-        verified(facts),
+        *verified(facts),
         pqos(facts),
         *_known_quirks(facts),
         tools.perf(facts),
@@ -312,24 +314,34 @@ def permission(facts: Mapping[str, Any]) -> Check:
     return Check("resctrl permission", state, finding, DEGRADES, f"{remedy}is writable.", GRANT)
 
 
-def verified(facts: Mapping[str, Any]) -> Check:
-    """Were masks seen to do something here?"""
-    name, change = "masks verified", "castmates doctor --verify-cat"
-    remedy = f"Run {change} (a few minutes), when nothing else runs."
+def verified(facts: Mapping[str, Any]) -> list[Check]:
+    """Were masks seen to keep a neighbour out here, and throttles to slow programs down?"""
+    remedy = f"Run {RDT_COMMAND} (about ten minutes), when nothing else runs."
     info: Info = facts["resctrl"]["info"] or {}
-    record: Mapping[str, Any] | None = facts.get("way_masks")
+    tried = Tried.of(facts.get("rdt_trial"))
     cost = "A sweep with partitions is stamped unverified."
     if doubtful := [quirk for quirk in quirks.applicable(facts) if quirk.verify == "masks"]:
         errata = ", ".join(erratum for quirk in doubtful for erratum in quirk.errata)
         cost += f" Masks may fail on this processor ({errata})."
         remedy += " Here it is not optional."
-    if record is None and not {"L3", "L3CODE"} & set(info):
-        return Check(name, "no", "there is no cache allocation that could be tried", cost, "See CAT.")
-    if record is None:
-        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy, change)
-    if record["verdict"] == "works":
-        return Check(name, "yes", f"tried at {record['at']}")
-    return Check(name, "no", f"tried at {record['at']}: {record['verdict']}", cost, record["said"])
+    checks = [_verified("masks verified", tried, ("masks", "isolation"), cost, remedy)]
+    if tried is None and not {"L3", "L3CODE"} & set(info):
+        checks = [Check("masks verified", "no", "there is no cache allocation that could be tried", cost, "See CAT.")]
+    if "MB" in info:
+        unknown = "Steps of the throttle that do the same are measured as several partitions."
+        checks.append(_verified("throttles verified", tried, ("throttles",), unknown, remedy))
+    return checks
+
+
+def _verified(name: str, tried: Tried | None, parts: Sequence[Part], cost: str, remedy: str) -> Check:
+    if tried is None or not any(part in tried.parts for part in parts):
+        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy, RDT_COMMAND)
+    found = ", ".join(f"{part}: {tried.parts[part].verdict}" for part in parts if part in tried.parts)
+    finding = f"tried at {tried.at}: {found}"
+    if failed := [part for part in parts if not tried.verifies(part)]:
+        said = " ".join(tried.sentence(part) for part in failed if part in tried.parts)
+        return Check(name, "no", finding, cost, said or remedy)
+    return Check(name, "yes", finding)
 
 
 def pqos(facts: Mapping[str, Any]) -> Check:

@@ -112,7 +112,7 @@ def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] 
 def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Notes) -> list[int]:
     """The throttles that these amounts are, in the machine's unit, each once.
 
-    They are rounded up as the kernel does, and then to what the processor is known to make of them.
+    They are rounded up as the kernel does, and then to what the processor is known, or was measured, to make of them.
     """
     rates: dict[int, None] = {}
     for text in texts:
@@ -126,8 +126,12 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
                 continue
             if rate != wanted:
                 notes.add(key, f"{text} becomes {rate} {bandwidth.unit}, the next that there is.")
-            if (held := bandwidth.held(rate)) != rate:
-                notes.add(key, f"{rate} {bandwidth.unit} is {held} {bandwidth.unit} on this processor.")
+            held, unit = bandwidth.held(rate), bandwidth.unit
+            if held == bandwidth.most != rate:
+                notes.add(key, f"{rate} {unit} left out: it was measured to slow nothing down on this machine.")
+                continue
+            if held != rate:
+                notes.add(key, f"{rate} {unit} does what {held} {unit} does on this machine.")
             rates.setdefault(held)
     return list(rates)
 

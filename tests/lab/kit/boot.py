@@ -29,15 +29,17 @@ class Shape:
 
     name: str
     kernel: str  # series
-    rdt: str | None = ""  # QEMU_RDT, see qemu-rdt.patch; "" is all of it, None is nothing
+    rdt: str | None = ""  # QEMU_RDT, see processor/rdt.c; "" is all of it, None is nothing
     sockets: int = 1
     cpus: int = 4
     memory: int = 1024  # MiB
-    # Each CPU is a thread of the host's. The kernel patches its code at each mount, and a CPU that runs beside it meets
-    # the old translation now and then, which is a panic; so this is for what needs CPUs that really run side by side.
-    parallel: bool = False
     model: str = "model=106,stepping=6"  # of the processor; the kernel and PAPI go by it
     words: str = ""  # more for the kernel's command line
+
+    @property
+    def obeys(self) -> bool:
+        """Whether its caches take time by the model of qemu/cache.c, and each CPU has a time of its own."""
+        return "obey=1" in (self.rdt or "")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def boot(lab: Lab, shape: Shape, command: str, share: Path, timeout: float, sign
     began = time.monotonic()
     guest = subprocess.Popen(
         [*WITH_US, *_words(lab, shape, share, console)],
-        env=_environment(shape),
+        env=_environment(shape, share / "truth.csv"),
         stdin=subprocess.DEVNULL,
         stdout=(share / "qemu.log").open("w"),
         stderr=subprocess.STDOUT,
@@ -106,12 +108,12 @@ def _await(guest: "subprocess.Popen[bytes]", deadline: float, sign: Path, silenc
 def _words(lab: Lab, shape: Shape, share: Path, console: Path) -> list[str]:
     kernel = lab.kernels[shape.kernel]
     p9 = "local,security_model=none"
-    accelerator = f"tcg,thread={'multi' if shape.parallel else 'single'}"
+    clock = ("-icount", "shift=0") if shape.obeys else ()
     topology = f"{shape.cpus},sockets={shape.sockets},cores={shape.cpus // shape.sockets},threads=1"
     return [
         *(str(lab.qemu), "-L", str(lab.firmware)),
         *("-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-machine", "pc"),
-        *("-accel", accelerator, "-cpu", f"{CPU},{shape.model}", "-smp", topology, "-m", str(shape.memory)),
+        *("-accel", "tcg,thread=single", *clock, "-cpu", f"{CPU},{shape.model}", "-smp", topology, "-m", str(shape.memory)),
         *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", f"{KERNEL_OPTIONS} {shape.words}"),
         *("-chardev", f"file,id=console,path={_escaped(console)}", "-serial", "chardev:console"),
         *("-fsdev", f"{p9},id=host,path=/,readonly=on,multidevs=remap"),
@@ -122,9 +124,9 @@ def _words(lab: Lab, shape: Shape, share: Path, console: Path) -> list[str]:
     ]
 
 
-def _environment(shape: Shape) -> dict[str, str]:
+def _environment(shape: Shape, truth: Path) -> dict[str, str]:
     usual = {name: value for name, value in os.environ.items() if name != "QEMU_RDT"}
-    return usual if shape.rdt is None else usual | {"QEMU_RDT": shape.rdt}
+    return usual if shape.rdt is None else usual | {"QEMU_RDT": shape.rdt, "QEMU_RDT_TRUTH": str(truth)}
 
 
 def _visible() -> Sequence[Path]:

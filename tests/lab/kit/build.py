@@ -95,7 +95,7 @@ def _build_missing(say: Say) -> None:
 
 def _products() -> dict[str, Path]:
     """Where each product lies, or will lie."""
-    places = {"qemu": cache() / f"qemu-{_digest(HERE / 'qemu.py', qemu.PATCH, qemu.LOCK)}"}
+    places = {"qemu": cache() / f"qemu-{_digest(HERE / 'qemu.py', qemu.LOCK, *sorted(qemu.PATCH.parent.iterdir()))}"}
     places["programs"] = cache() / f"programs-{_digest(HERE / 'programs.py')}"
     for series in kernels.PREFERRED:
         places[series] = cache() / f"linux-{series}-{_digest(HERE / 'kernels.py', kernels.INIT)}"

@@ -1,4 +1,4 @@
-"""QEMU with RDT: Debian's QEMU 7.2, static, out of Debian's packages, with the patch that lies beside this file.
+"""QEMU with RDT: Debian's QEMU 7.2, static, out of Debian's packages, with the files of `processor/`.
 
 Each step is skipped where its mark shows that it was done, so that a build that was killed goes on.
 """
@@ -13,7 +13,11 @@ from tests.lab.kit.common import Say, call, whole
 from tests.lab.kit.debian import Debian, unpack
 
 HERE = Path(__file__).parent
-PATCH = HERE / "qemu-rdt.patch"
+PATCH = HERE / "processor/hooks.patch"
+SOURCES = {  # where they go
+    **dict.fromkeys(("rdt.c", "rdt.h", "cache.c", "cache.h"), "target/i386"),
+    "rr-lockstep.h": "include/exec",
+}
 LOCK = HERE / "build-tools.lock"
 VERSION = "7.2+dfsg-7+deb12u18"  # preferred; any other of Debian 12 has the same sources and more security patches
 LIBRARIES = (
@@ -105,6 +109,8 @@ class Build:
         theirs = [self.source / "debian/patches" / line for line in series if line and not line.startswith("#")]
         for patch in (*theirs, PATCH):
             self._call("patch", "--silent", "-p1", "-i", patch, cwd=self.source)
+        for name, place in SOURCES.items():
+            shutil.copy(PATCH.with_name(name), self.source / place / name)
 
     def configure(self) -> None:
         """Choose the few parts of QEMU that the lab needs."""

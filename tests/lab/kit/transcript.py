@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path("/sys/fs/resctrl")
-MSR = 0x52445401  # of the emulated processor: makes readings fail, see qemu-rdt.patch
+MSR = 0x52445401  # of the emulated processor: makes readings fail, see processor/hooks.patch
 UNAVAILABLE, ERROR = 1 << 62, 1 << 63
 EVENTS = {"llc_occupancy": 1, "mbm_total_bytes": 2, "mbm_local_bytes": 3}
 

@@ -130,7 +130,7 @@ def test_beyond_the_site_members_have_everything_nobody_else_does_and_who_shares
 
 
 def test_who_empties_caches_reaches_what_members_may_fill_also_from_a_cpu_of_anothers_group():
-    bench = Bench(SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
+    bench = Bench(owned.SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
     bench.fake.make("theirs")
     bench.fake.write("theirs/schemata", "L3:0=3;1=3\n")
     bench.fake.write("theirs/cpus_list", "2\n")

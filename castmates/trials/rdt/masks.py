@@ -1,33 +1,31 @@
-"""What a trial of way masks measured -> what it shows; the rule stands here, and results do not change it."""
+"""Do masks change what a chase holds that runs alone? The rule stands here, and results do not change it."""
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-import numpy as np
-from scipy import stats
-
-from castmates.analysis.effects.stamps import WORKS
 from castmates.study.cache import Cache
 from castmates.study.masks import runs, union
 from castmates.study.partitions.sweeps import cut_ways
+from castmates.study.rdt_trial import UNDECIDED, WORKS, Masks
+from castmates.trials.rdt.looks import SEED, Looks, logs, windows
 
-NO_EFFECT = "no effect on time"
-NOT_FOLLOWING = "occupancy does not follow"
-NO_ALLOCATION = "no cache allocation here"
-UNDECIDED = "undecided"
+NO_EFFECT: Final = "no effect on time"
+NOT_FOLLOWING: Final = "occupancy does not follow"
+NO_ALLOCATION: Final = "no cache allocation here"
+
+
+PAIRS = Looks((16, 32, 64))  # of windows after which it may be decided: few ways, and all
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How a trial is made and judged."""
 
-    looks: tuple[int, ...] = (16, 32, 64)  # pairs of windows after which it may be decided: few ways, and all
-    level: float = 0.99  # of all looks together
+    looks: Looks = PAIRS
     least_ratio: float = 1.1  # a chase through half the cache must be slower by so much with the fewest ways
     plateau: tuple[float, float] = (0.5, 1.3)  # occupancy over ways x way size, where the buffer is larger
 
@@ -63,12 +61,8 @@ class Ratio:
 
 def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
     """Return the mean of the pairs' log ratios, with Student's interval."""
-    logs = np.log(np.asarray(times.few) / np.asarray(times.all))
-    mean = float(logs.mean())
-    error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    wrong = (1 - rule.level) / len(rule.looks)  # Bonferroni's share of each look
-    half = float(stats.t.ppf(1 - wrong / 2, len(logs) - 1)) * error
-    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    found = rule.looks.interval(logs(times.few) - logs(times.all))
+    return Ratio(math.exp(found.mean), math.exp(found.low), math.exp(found.high))
 
 
 def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
@@ -81,7 +75,7 @@ def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
     return rising and all(low <= share <= high for _, _, share in known)
 
 
-def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
+def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> Masks:
     """Return the verdict."""
     if ratio.high < rule.least_ratio:
         return NO_EFFECT
@@ -90,21 +84,24 @@ def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
     return NOT_FOLLOWING if followed is False else WORKS
 
 
-def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau], rule: Rule = RULE) -> str:
+SENTENCES: Mapping[Masks, str] = {
+    WORKS: "A mask limits what a program alone can fill.",
+    NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
+    NOT_FOLLOWING: "Way masks change the time of loads, but occupancy does not follow them.",
+    UNDECIDED: "Whether way masks do something was not decided: the times differ too much from window to window; try "
+    "again when nothing else runs.",
+    NO_ALLOCATION: "There is no cache allocation here, so no mask could be tried.",
+}
+
+
+def in_words(verdict: Masks, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau], rule: Rule = RULE) -> str:
     """Return the result, in one paragraph."""
-    sentence = {
-        WORKS: "Way masks work on this machine.",
-        NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
-        NOT_FOLLOWING: "Way masks change the time of loads on this machine, but occupancy does not follow them.",
-        UNDECIDED: "Whether way masks work on this machine was not decided: the times differ too much from window to "
-        "window; try again when nothing else runs.",
-    }[verdict]
     time = (
         f"A chase through half the last-level cache takes {ratio.value:.2f} times as long per load with the fewest "
-        f"ways as with all ({100 * rule.level:g} % interval {ratio.low:.2f} to {ratio.high:.2f}, {pairs} pairs of "
-        f"windows in random order; {rule.least_ratio:g} or more was asked for, before it was measured)."
+        f"ways as with all ({100 * rule.looks.level:g} % interval {ratio.low:.2f} to {ratio.high:.2f}, {pairs} pairs "
+        f"of windows in random order; {rule.least_ratio:g} or more was asked for, before it was measured)."
     )
-    return f"{sentence} {time} {_occupancy(plateaus)}"
+    return f"{SENTENCES[verdict]} {time} {_occupancy(plateaus)}"
 
 
 def _occupancy(plateaus: Sequence[Plateau]) -> str:
@@ -128,7 +125,6 @@ def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule 
 
 # The order of a trial: pairs of windows with the fewest ways and with all, then occupancy under several masks.
 
-SEED = 20240607
 ROUNDS = 2  # up and down the masks, so that what an earlier mask left is not taken for the mask's own
 
 
@@ -147,17 +143,20 @@ class Subject(Protocol):
 
 def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
     """Measure pairs until a look decides; a coin decides which of the two windows comes first."""
-    narrow, order = mask_of(cache, fewest(cache)), random.Random(seed)
-    by_mask: dict[int, list[float]] = {narrow: [], cache.full: []}
-    for pairs in rule.looks:
-        while len(by_mask[narrow]) < pairs:
-            for mask in order.sample([narrow, cache.full], 2):
-                subject.set_mask(mask)
-                by_mask[mask].append(subject.ns_per_load())
-        so_far = Times(tuple(by_mask[narrow]), tuple(by_mask[cache.full]))
-        if judge(slowdown(so_far, rule), None, rule) != UNDECIDED:
-            break
-    return so_far
+    narrow = mask_of(cache, fewest(cache))
+
+    def so_far(found: Mapping[int, Sequence[float]]) -> Times:
+        return Times(tuple(found[narrow]), tuple(found[cache.full]))
+
+    def decided(found: Mapping[int, Sequence[float]]) -> bool:
+        return judge(slowdown(so_far(found), rule), None, rule) != UNDECIDED
+
+    return so_far(windows([narrow, cache.full], lambda mask: _window(subject, mask), rule.looks, decided, seed))
+
+
+def _window(subject: Subject, mask: int) -> float:
+    subject.set_mask(mask)
+    return subject.ns_per_load()
 
 
 def plateaus(subject: Subject, cache: Cache, way_bytes: int) -> tuple[Plateau, ...]:
@@ -200,12 +199,14 @@ def mask_of(cache: Cache, ways: int) -> int:
 TIED, SEPARATE = "tied", "separate"
 
 
+TRIPLES = Looks((16, 32, 64), comparisons=2)  # of windows after which it may be decided
+
+
 @dataclass(frozen=True, slots=True)
 class IoRule:
     """How the trial is made and judged."""
 
-    looks: tuple[int, ...] = (16, 32, 64)  # triples of windows after which it may be decided
-    level: float = 0.99  # of all looks and both comparisons together
+    looks: Looks = TRIPLES
     least_ratio: float = 1.1  # by which loads must be slower with the few ways than with all that may be tied
     occupancy: tuple[float, float] = (0.25, 0.75)  # of the way from the few to all: below it is separate, above tied
 
@@ -248,17 +249,15 @@ def io_masks(cache: Cache) -> IoMasks | None:
 
 def io_times(subject: Subject, tried: IoMasks, seed: int = SEED) -> IoTimes:
     """Measure triples of windows in random order until a look decides."""
-    order = random.Random(seed)
-    by_mask: dict[int, list[float]] = {mask: [] for mask in (tried.io, tried.few, tried.joined)}
-    for triples in IO_RULE.looks:
-        while len(by_mask[tried.io]) < triples:
-            for mask in order.sample(list(by_mask), len(by_mask)):
-                subject.set_mask(mask)
-                by_mask[mask].append(subject.ns_per_load())
-        so_far = IoTimes(*(tuple(by_mask[mask]) for mask in (tried.io, tried.few, tried.joined)))
-        if judge_times(so_far) != UNDECIDED:
-            break
-    return so_far
+    masks = (tried.io, tried.few, tried.joined)
+
+    def so_far(found: Mapping[int, Sequence[float]]) -> IoTimes:
+        return IoTimes(*(tuple(found[mask]) for mask in masks))
+
+    def decided(found: Mapping[int, Sequence[float]]) -> bool:
+        return judge_times(so_far(found)) != UNDECIDED
+
+    return so_far(windows(masks, lambda mask: _window(subject, mask), IO_RULE.looks, decided, seed))
 
 
 def io_occupancy(subject: Subject, tried: IoMasks) -> dict[str, float | None]:
@@ -276,12 +275,11 @@ def io_occupancy(subject: Subject, tried: IoMasks) -> dict[str, float | None]:
 
 def judge_times(times: IoTimes) -> str:
     """Return whether loads take as long as with the joined ways or as with the few; undecided if these are alike."""
-    io, few, joined = (np.log(np.asarray(each)) for each in (times.io, times.few, times.joined))
-    gain, _ = _interval(few - joined)
-    low, high = _interval(io - (few + joined) / 2)
-    if gain < math.log(IO_RULE.least_ratio):
+    io, few, joined = (logs(each) for each in (times.io, times.few, times.joined))
+    if IO_RULE.looks.interval(few - joined).low < math.log(IO_RULE.least_ratio):
         return UNDECIDED
-    return TIED if high < 0 else SEPARATE if low > 0 else UNDECIDED
+    place = IO_RULE.looks.interval(io - (few + joined) / 2)
+    return TIED if place.high < 0 else SEPARATE if place.low > 0 else UNDECIDED
 
 
 def judge_occupancy(occupied: Mapping[str, float | None]) -> str:
@@ -337,11 +335,3 @@ def io_figures(
 
 def _side_by_side(cache: Cache, ways: int) -> list[int]:
     return [((1 << ways) - 1) << shift for shift in range(cache.ways - ways + 1)]
-
-
-def _interval(values: "np.ndarray[Any, np.dtype[np.float64]]") -> tuple[float, float]:
-    """Return Student's interval of the mean, with Bonferroni's share of the looks and of both comparisons."""
-    wrong = (1 - IO_RULE.level) / len(IO_RULE.looks) / 2
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    half = float(stats.t.ppf(1 - wrong / 2, len(values) - 1)) * error
-    return float(values.mean()) - half, float(values.mean()) + half

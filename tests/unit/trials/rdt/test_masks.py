@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.effects.stamps import WORKS
 from castmates.study.cache import Cache
-from castmates.trials.way_masks.verdict import (
+from castmates.study.rdt_trial import WORKS
+from castmates.trials.rdt.masks import (
     NO_EFFECT,
     NOT_FOLLOWING,
     ROUNDS,
@@ -97,11 +97,11 @@ def test_a_machine_without_effect_hardly_ever_works():
 
 def test_what_is_not_decided_is_looked_at_again_and_no_longer_than_said_before():
     tried_out = [times(Machine(effect=1.0, noise=0.14, seed=seed), cache(), seed=seed) for seed in range(20)]
-    assert {len(found.few) for found in tried_out} == set(RULE.looks)
+    assert {len(found.few) for found in tried_out} == set(RULE.looks.at)
     verdicts = [judge(slowdown(found), None) for found in tried_out]
     assert verdicts.count(NO_EFFECT) > 10
     assert WORKS not in verdicts
-    assert len(times(Machine(effect=RULE.least_ratio, noise=0.3), cache()).few) == RULE.looks[-1]
+    assert len(times(Machine(effect=RULE.least_ratio, noise=0.3), cache()).few) == RULE.looks.at[-1]
 
 
 def test_occupancy_that_does_not_grow_does_not_follow():
@@ -114,7 +114,7 @@ def test_occupancy_that_does_not_grow_does_not_follow():
 def test_both_windows_of_a_pair_are_measured_and_either_may_come_first():
     machine = Machine(effect=2.0)
     found = times(machine, cache())
-    assert len(found.few) == len(found.all) == RULE.looks[0]
+    assert len(found.few) == len(found.all) == RULE.looks.at[0]
     pairs = [tuple(machine.given[n : n + 2]) for n in range(0, len(machine.given), 2)]
     assert set(pairs) == {(1, 0xFFF), (0xFFF, 1)}
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from castmates.trials.way_masks.verdict import (
+from castmates.trials.rdt.masks import (
     IO_RULE,
     SEPARATE,
     TIED,
@@ -86,7 +86,7 @@ def test_a_machine_that_lies_in_between_is_seldom_decided():
 def test_three_masks_take_turns_in_random_order():
     machine = Machine()
     found = io_times(machine, io_masks(SKYLAKE))
-    assert len(found.io) == len(found.few) == len(found.joined) == IO_RULE.looks[0]
+    assert len(found.io) == len(found.few) == len(found.joined) == IO_RULE.looks.at[0]
     triples = {tuple(machine.given[n : n + 3]) for n in range(0, len(machine.given), 3)}
     assert {frozenset(triple) for triple in triples} == {frozenset((0x400, 0x1, 0x3))}
     assert len(triples) > 3

@@ -1,4 +1,4 @@
-"""The trial's two programs, on real CPUs and without masks: they must see no effect, and leave nothing behind."""
+"""The trial's programs, on real CPUs and without masks: they must see no effect, and leave nothing behind."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,22 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
 from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.cache import Cache
-from castmates.trials.way_masks.trial import CHASE, EVICTOR, Setting, last_half, programs_on_stage, where
-from castmates.trials.way_masks.verdict import WORKS, Rule, judge, plateaus, slowdown, times
+from castmates.study.rdt_trial import ISOLATED, WORKS
+from castmates.trials.rdt import isolation
+from castmates.trials.rdt.looks import Looks
+from castmates.trials.rdt.masks import Rule, judge, plateaus, slowdown, times
+from castmates.trials.rdt.programs import (
+    CHASE,
+    EVICTOR,
+    STREAM,
+    Setting,
+    last_half,
+    programs_on_stage,
+    streams_on_stage,
+)
+from castmates.trials.rdt.throttles import agreement, curve
+from castmates.trials.rdt.throttles import judge as judge_throttles
+from castmates.trials.rdt.trial import places
 
 MIB = 1 << 20
 CACHE = Cache(
@@ -41,7 +55,7 @@ class Taker(NoAllocator):
 @pytest.fixture
 def setting(kernels):
     cpus = sorted(os.sched_getaffinity(0))
-    return Setting(kernels, cpus[0], cpus[-1], 4 * MIB, CACHE.full)
+    return Setting(kernels, cpus[0], cpus[-1], 4 * MIB, CACHE.full, cores=tuple(cpus[:2]))
 
 
 def alive(pid):
@@ -51,7 +65,7 @@ def alive(pid):
 
 def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
     taker = Taker()
-    rule = Rule(looks=(4,))
+    rule = Rule(looks=Looks((4,)))
     with programs_on_stage(setting, taker, NoMonitor()) as programs:
         pids = [held.pid for held in taker.members.values()]
         assert set(taker.members) == {CHASE, EVICTOR}
@@ -64,6 +78,29 @@ def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
     assert taker.restored
     assert not any(map(alive, pids))
     assert not list(Path(mark).parent.glob("castmates-*"))
+
+
+def test_a_neighbour_is_not_said_to_be_kept_out_by_masks_that_do_nothing(setting, mark):
+    taker = Taker()
+    with programs_on_stage(setting, taker, NoMonitor()) as programs:
+        ways = isolation.pairs_of_ways(CACHE)
+        found = isolation.tried(programs, ways, shortly=True)
+        left = [programs.after(passes) for passes in (0, 1)]
+    assert isolation.judge(found) != ISOLATED
+    assert all(1 < each.ns_per_load < 10_000 for each in (*found.alone, *found.apart, *found.shared))
+    assert all(each.ns_per_load is None or 1 < each.ns_per_load < 10_000 for each in left)
+    assert all(each.occupied is None for each in (*found.alone, *left))
+    assert {tuple(given) for given in taker.given[:24]} == {(0x7, 0x8), (0x7,), (0x7, 0x7)}
+
+
+def test_streams_that_nobody_throttles_move_the_same_by_their_own_count(setting, mark):
+    taker = Taker()
+    with streams_on_stage(setting, len(setting.cores), taker, NoMonitor(), unthrottled=100) as streams:
+        assert set(taker.members) == {STREAM}
+        found = curve(streams, len(setting.cores), [100, 50])
+    assert judge_throttles([found]) != WORKS
+    assert all(1e8 < moved.program < 1e12 for moved in found.windows[50])
+    assert agreement([found]) == "not counted"
 
 
 def test_what_fails_on_the_way_leaves_nothing_behind(setting, mark):
@@ -91,6 +128,6 @@ def test_occupancy_is_the_later_half_of_the_chases_own_series():
 
 
 def test_a_place_is_found_on_this_machine(kernels):
-    setting, _ = where(read_topology(), CACHE, kernels)
+    setting = places(read_topology(), CACHE, kernels)[0].setting
     assert {setting.chase_cpu, setting.evictor_cpu} <= os.sched_getaffinity(0)
     assert setting.cache_bytes == 4 * MIB

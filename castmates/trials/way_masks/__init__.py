@@ -1,1 +1,0 @@
-"""A trial that shows whether way masks do something on this machine."""

@@ -1,0 +1,82 @@
+"""The lab's masks change no time, and the trial must show that; what it changes must be gone afterwards."""
+
+import json
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from castmates.machine import trial_records
+from castmates.machine.journal import journals
+from castmates.study.rdt_trial import Tried
+from castmates.trials.rdt import eviction, isolation, masks, programs, throttles, trial
+from castmates.trials.rdt.masks import NO_ALLOCATION, NO_EFFECT, Plateau, follows
+from tests.lab import guest
+
+
+@pytest.fixture(autouse=True)
+def quick(machine, compiled, monkeypatch):
+    """What the trial runs, in windows that are few and short: a guest that says nothing for minutes is ended."""
+    monkeypatch.setattr(trial.environments, "build", lambda *_: compiled.parent)
+    windows = (
+        {"WINDOW_S": 0.02, "OCCUPIED_S": 0.1, "MOVED_S": 0.02}
+        if machine.obeys
+        else {"WINDOW_S": 0.1, "OCCUPIED_S": 0.5}
+    )
+    for name, length in (windows | {"FEWEST_BEATS": 4}).items():
+        monkeypatch.setattr(programs, name, length)
+    monkeypatch.setattr(throttles, "MOST_STEPS", 2)
+    monkeypatch.setattr(throttles, "RULE", replace(throttles.RULE, looks=(4,)))
+    monkeypatch.setattr(masks, "IO_RULE", replace(masks.IO_RULE, looks=replace(masks.IO_RULE.looks, at=(8,))))
+    for part, looks in ((isolation, (8, 16)), (eviction, (4,))):
+        monkeypatch.setattr(part, "RULE", replace(part.RULE, looks=replace(part.RULE.looks, at=looks)))
+
+
+def nothing_is_left():
+    return not (
+        guest.is_mounted()
+        or [entry for journal in journals() for entry in journal.entries()]
+        or subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout
+    )
+
+
+@pytest.mark.machines("small-cache")
+def test_masks_that_change_no_time_are_not_verified(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    found = Tried.of(record)
+    assert found.parts["masks"].verdict == NO_EFFECT, record["parts"]
+    assert found.parts["isolation"].verdict in ("shows nothing", "not isolated", "undecided")
+    assert not found.masks_hold
+    (cache,) = record["caches"]
+    assert follows([Plateau(**one) for one in cache["masks"]["occupancy"]]) is True
+    assert record["platform"] == "emulated"
+    assert trial_records.RDT.read(tmp_path / "cache") == json.loads(json.dumps(record))  # tuples are read as lists
+    assert nothing_is_left()
+
+
+@pytest.mark.machines("skylake")
+def test_where_there_is_nothing_to_try_it_says_so(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["parts"]["masks"]["verdict"] == NO_ALLOCATION
+    assert list(record["parts"]) == ["masks"]
+    assert not guest.is_mounted()
+
+
+@pytest.mark.machines("monitoring-only")
+def test_where_there_is_no_allocation_traffic_is_compared_all_the_same(state, tmp_path):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["parts"]["masks"]["verdict"] == NO_ALLOCATION
+    assert record["parts"]["throttles"]["verdict"] == "not tried"
+    assert record["parts"]["traffic"]["verdict"] != "not counted"
+    assert not Tried.of(record).masks_hold
+    assert nothing_is_left()
+
+
+@pytest.mark.machines("obeying")
+def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
+    monkeypatch.setattr(trial, "MEMBERS", 99)  # the trial of I/O's ways is left out: time passes slowly there
+    found = Tried.of(record := trial.verify(tmp_path, tmp_path / "cache", print))
+    verdicts = {part: each.verdict for part, each in found.parts.items()}
+    assert (verdicts["masks"], verdicts["isolation"], verdicts["eviction"]) == ("works", "isolated", "emptied"), record
+    assert found.masks_hold
+    assert nothing_is_left()
