@@ -28,16 +28,23 @@ from tests.lab.shapes import SHAPES
 from tests.workflow.sweeps import ROOT, Sweeps
 
 NOBODY = 65534
-LEAD, OTHER = "chase@1", "stream@2"  # the first core is the runner's own
+LEAD, OTHER = "near@1", "far@2"  # the first core is the runner's own
+KERNEL = {"environment": "native", "progress": "heartbeat", "memory": "0.1 GB"}
 STUDY = {
-    "cache": {"sweeps": [{"split": [3, 8]}, {"lead_ways": [2]}], "monitor": 20},
+    "workloads": {
+        "near": {"title": "reads 300 KiB", "command": "chase", "options": {"bytes": "300K"}, "unit": "load", **KERNEL},
+        "far": {"title": "streams 4 MiB", "command": "stream", "options": {"bytes": "4M"}, "unit": "MiB", **KERNEL},
+    },
+    "leads": ["near"],
+    "antagonists": ["far"],
+    "cache": {"sweeps": [{"split": [3, 8]}, {"lead_ways": [2]}], "monitor": 10},
     "budget": {
         "launches": 1,
         "rounds": 2,
-        "spare_rounds": 1,
-        "window": 0.5,
-        "settle": 0.1,
-        "longest_window": 3.0,
+        "spare_rounds": 0,
+        "window": 0.2,
+        "settle": 0.05,
+        "longest_window": 1.0,
         "longest_settle": 0,
     },
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.

@@ -113,7 +113,8 @@ def _words(lab: Lab, shape: Shape, share: Path, console: Path) -> list[str]:
     return [
         *(str(lab.qemu), "-L", str(lab.firmware)),
         *("-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-machine", "pc"),
-        *("-accel", "tcg,thread=single", *clock, "-cpu", f"{CPU},{shape.model}", "-smp", topology, "-m", str(shape.memory)),
+        *("-accel", "tcg,thread=single", *clock, "-cpu", f"{CPU},{shape.model}"),
+        *("-smp", topology, "-m", str(shape.memory)),
         *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", f"{KERNEL_OPTIONS} {shape.words}"),
         *("-chardev", f"file,id=console,path={_escaped(console)}", "-serial", "chardev:console"),
         *("-fsdev", f"{p9},id=host,path=/,readonly=on,multidevs=remap"),
