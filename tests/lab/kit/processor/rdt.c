@@ -27,6 +27,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include <math.h>
 #include "qemu/timer.h"
 #include "qemu/thread.h"
 #include "cpu.h"
