@@ -135,7 +135,7 @@ static uint32_t fill(Cache *c, uint64_t line, uint64_t mask, unsigned owner, boo
 
 static uint64_t mask_of_fill(Cache *c, uint64_t mask)
 {
-    return c->is.leak && ++c->fills % c->is.leak == 0 ? (1ull << c->is.ways) - 1 : mask;
+    return c->is.leak && (++c->fills * 2654435761u >> 16) % c->is.leak == 0 ? (1ull << c->is.ways) - 1 : mask;
 }
 
 /* Make room in a core's own cache: what leaves it goes into a victim cache, or tells the other that it changed. */
