@@ -42,7 +42,7 @@ AT_LANDINGS = {
     "test_crashes": ("linux-6.1",),
     "test_grant": ("linux-6.1", "few-groups"),
     "test_verify_counters": ("linux-6.1",),
-    "test_verify_rdt": ("monitoring-only",),
+    "test_verify_rdt": ("monitoring-only", "obeying"),
 }
 
 

@@ -4,7 +4,7 @@ from tests.lab.kit.boot import Shape
 
 SKYLAKE_SP, SAPPHIRE_RAPIDS = "model=85,stepping=4", "model=143,stepping=8"
 TIED = "tied=0x600,steep=1"
-OBEYS = "obey=1,way=65536,scale=4096,truth=1000"
+OBEYS = "obey=1,way=65536,scale=4096,truth=20000"
 ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
 
 SHAPES = {
