@@ -35,7 +35,7 @@ from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.rdt_trial import Tried
+from castmates.study.rdt_trial import Tried, with_measured_steps
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.rounds import checked_launches, with_launches
@@ -164,7 +164,11 @@ class Project:
             return expected(self._topology())
         if self.elsewhere:
             return self.elsewhere.cache
-        return with_peak(_with_measured_steps(read_cache()), self._peak, self.layout())
+        return with_peak(with_measured_steps(read_cache(), self._tried), self._peak, self.layout())
+
+    @property
+    def _tried(self) -> Tried | None:
+        return Tried.of(trial_records.RDT.read(cache_folder()))
 
     @cached_property
     def _peak(self) -> Peak | None:
@@ -279,14 +283,6 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     workloads = catalogue.as_played(study, workloads, str(path))
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:12]
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
-
-
-def _with_measured_steps(cache: Cache | None) -> Cache | None:
-    """Add which throttles were measured to do the same on this machine."""
-    tried = Tried.of(trial_records.RDT.read(cache_folder())) if cache and cache.bandwidth else None
-    if cache is None or cache.bandwidth is None or tried is None:
-        return cache
-    return cache.model_copy(update={"bandwidth": tried.measured(cache.bandwidth)})
 
 
 def on_captured_machine(project: Project, file: Path) -> Project:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from castmates.study.cache import Bandwidth
+from castmates.study.cache import Bandwidth, Cache
 
 COMMAND = "castmates doctor --verify-rdt"
 
@@ -104,3 +104,10 @@ class Tried:
         if found is None or found.verdict not in (WORKS, EQUAL_STEPS, NO_EFFECT) or bandwidth.unit != self.unit:
             return bandwidth
         return bandwidth.model_copy(update={"becomes": self.steps})
+
+
+def with_measured_steps(cache: Cache | None, tried: Tried | None) -> Cache | None:
+    """Add which throttles were measured to do the same."""
+    if cache is None or cache.bandwidth is None or tried is None:
+        return cache
+    return cache.model_copy(update={"bandwidth": tried.measured(cache.bandwidth)})

@@ -13,7 +13,7 @@ from tests.unit.rdt.refused import refused
 
 MIB = 1 << 20
 TWO = owned.around((0, 1), 2)
-PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
+PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100, by_core=True)
 ZEN, ZEN_5 = (Bandwidth(unit="1/8 GB/s", least=1, step=1, most=most) for most in (2048, 4096))
 AMD, SLOW = {"L3": 16, "MB": 16}, {"L3": 16, "MB": 16, "SMBA": 16}
 XEON, RAPIDS = {"L3": 16, "MB": 8}, {"L3": 15, "MB": 15, "L2": 8}
