@@ -80,3 +80,54 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
     assert (verdicts["masks"], verdicts["isolation"], verdicts["eviction"]) == ("works", "isolated", "emptied"), record
     assert found.masks_hold
     assert nothing_is_left()
+
+
+# Each fault of a processor (tests/lab/shapes.py), and what the parts must say. It was written before they were tried.
+# docs/rdt.md has the same table, which tests/unit/rdt/test_proofs.py compares.
+EXPECTED = {
+    "leak": {"masks": "works", "isolation": "not isolated", "eviction": "emptied"},
+    "small-leak": {"isolation": "not isolated"},
+    "ahead": {"isolation": "not isolated"},
+    "policy": {"isolation": "shows nothing", "eviction": "not emptied"},
+    "device": {"masks": "works", "isolation": "isolated", "eviction": "emptied"},
+    "slack": {"throttles": "some steps are equal", "traffic": "agrees"},
+    "steep": {"throttles": "some steps are equal", "traffic": "agrees"},
+    "blind": {"masks": "works", "isolation": "isolated", "eviction": "not read", "traffic": "not counted"},
+    "tied": {"io_way": "tied"},
+}
+OF_PROGRAMS, OF_STREAMS = {"masks", "io_way", "isolation", "eviction"}, {"throttles", "traffic"}
+STEPS = {"slack": [100, 80, 40, 10], "steep": [100, 90, 80, 70]}  # that are tried
+EQUAL = {"slack": [[40, 100], [80, 100]], "steep": [[70, 90], [80, 90]]}
+
+
+def until(asked, steps):
+    """Of a trial's steps, those up to the last part that is asked for; none where none is."""
+
+    def some(*given):
+        left = set(asked)
+        for name, found in steps(*given) if left else ():
+            yield name, found
+            left.discard(name)
+            if not left:
+                return
+
+    return some
+
+
+@pytest.mark.machines(*EXPECTED)
+def test_a_processor_at_fault_is_found_out(machine, state, tmp_path, monkeypatch):
+    expected = EXPECTED[machine.name]
+    for steps, parts in (("_try_masks", OF_PROGRAMS), ("_try_streams", OF_STREAMS)):
+        monkeypatch.setattr(trial, steps, until(parts & expected.keys(), getattr(trial, steps)))
+    if "io_way" not in expected:
+        monkeypatch.setattr(trial, "MEMBERS", 99)  # it takes long there
+    if machine.name in STEPS:
+        monkeypatch.setattr(throttles, "steps_of", lambda _: STEPS[machine.name])
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    (cache,) = record["caches"]
+    print(json.dumps(cache)[:200000])
+    assert {part: cache[part]["verdict"] for part in expected} == expected, record
+    assert record["equal_steps"]["steps"] == EQUAL.get(machine.name, [])
+    if "io_way" in expected:
+        assert [cache["io_way"][f"by_{witness}"] for witness in ("time", "occupancy", "registers")] == ["tied"] * 3
+    assert nothing_is_left()
