@@ -89,7 +89,7 @@ EXPECTED = {
     "small-leak": {"isolation": "not isolated"},
     "ahead": {"isolation": "not isolated"},
     "policy": {"isolation": "shows nothing", "eviction": "not emptied"},
-    "device": {"masks": "works", "isolation": "isolated", "eviction": "emptied"},
+    "device": {"masks": "works", "io_way": "separate", "isolation": "isolated"},
     "slack": {"throttles": "some steps are equal", "traffic": "agrees"},
     "steep": {"throttles": "some steps are equal", "traffic": "agrees"},
     "blind": {"masks": "works", "isolation": "isolated", "eviction": "not read", "traffic": "not counted"},
@@ -129,5 +129,7 @@ def test_a_processor_at_fault_is_found_out(machine, state, tmp_path, monkeypatch
     assert {part: cache[part]["verdict"] for part in expected} == expected, record
     assert record["equal_steps"]["steps"] == EQUAL.get(machine.name, [])
     if "io_way" in expected:
+        assert cache["io_way"]["devices_write"] is (machine.name == "device")
+    if machine.name == "tied":
         assert [cache["io_way"][f"by_{witness}"] for witness in ("time", "occupancy", "registers")] == ["tied"] * 3
     assert nothing_is_left()
