@@ -120,8 +120,10 @@ def test_a_processor_at_fault_is_found_out(machine, state, tmp_path, monkeypatch
     expected = EXPECTED[machine.name]
     for steps, parts in (("_try_masks", OF_PROGRAMS), ("_try_streams", OF_STREAMS)):
         monkeypatch.setattr(trial, steps, until(parts & expected.keys(), getattr(trial, steps)))
+    if "masks" not in expected:  # which come first, and take long
+        monkeypatch.setattr(trial, "_alone", lambda *_: {"verdict": "undecided", "said": "They were left out."})
     if "io_way" not in expected:
-        monkeypatch.setattr(trial, "MEMBERS", 99)  # it takes long there
+        monkeypatch.setattr(trial, "MEMBERS", 99)
     if machine.name in STEPS:
         monkeypatch.setattr(throttles, "steps_of", lambda _: STEPS[machine.name])
     record = trial.verify(tmp_path, tmp_path / "cache", print)
