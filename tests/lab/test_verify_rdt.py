@@ -97,7 +97,7 @@ EXPECTED = {
     "tied": {"io_way": "tied"},
 }
 OF_PROGRAMS, OF_STREAMS = {"masks", "io_way", "isolation", "eviction"}, {"throttles", "traffic"}
-STEPS = {"slack": [100, 80, 40, 10], "steep": [100, 90, 80, 70]}  # that are tried
+STEPS = {"slack": [100, 80, 40, 10], "steep": [100, 90, 80, 70], "blind": [100]}  # that are tried
 EQUAL = {"slack": [[40, 100], [80, 100]], "steep": [[70, 90], [80, 90]]}
 
 
@@ -124,8 +124,11 @@ def test_a_processor_at_fault_is_found_out(machine, state, tmp_path, monkeypatch
         monkeypatch.setattr(trial, "_alone", lambda *_: {"verdict": "undecided", "said": "They were left out."})
     if "io_way" not in expected:
         monkeypatch.setattr(trial, "MEMBERS", 99)
+    monkeypatch.setattr(programs, "MOVED_S", 0.25)  # two readings of traffic at least
     if machine.name in STEPS:
         monkeypatch.setattr(throttles, "steps_of", lambda _: STEPS[machine.name])
+        monkeypatch.setattr(throttles, "cores_to_try", lambda _: [1])  # four fill the channel whatever the step
+        monkeypatch.setattr(throttles, "RULE", replace(throttles.RULE, looks=(8,)))
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     (cache,) = record["caches"]
     print(json.dumps(cache)[:200000])
