@@ -10,6 +10,7 @@ ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
 FAULTS = {
     "leak": "leak=4",  # one fill in four ignores its mask (SKZ18)
     "small-leak": "leak=32",
+    "tiny-leak": "leak=256",
     "ahead": "ahead=4",  # a miss brings in four lines more, in any way
     "policy": "policy=1",  # lines that were used again are kept
     "device": "device=4",  # lines a us, a third of what memory takes

@@ -88,6 +88,7 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
 EXPECTED = {
     "leak": {"masks": "no effect on time", "isolation": "not isolated", "eviction": "emptied"},
     "small-leak": {"isolation": "not isolated"},
+    "tiny-leak": {"isolation": "isolated"},
     "ahead": {"isolation": "not isolated"},
     "policy": {"isolation": "shows nothing", "eviction": "not emptied"},
     "device": {"masks": "works", "io_way": "separate", "isolation": "isolated"},
