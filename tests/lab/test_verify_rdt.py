@@ -87,8 +87,7 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
 # docs/rdt.md has the same table, which tests/unit/rdt/test_proofs.py compares.
 EXPECTED = {
     "leak": {"masks": "no effect on time", "isolation": "not isolated", "eviction": "emptied"},
-    "small-leak": {"isolation": "not isolated"},
-    "tiny-leak": {"isolation": "isolated"},
+    "small-leak": {"isolation": "isolated"},
     "ahead": {"isolation": "not isolated"},
     "policy": {"isolation": "shows nothing", "eviction": "not emptied"},
     "device": {"masks": "works", "io_way": "separate", "isolation": "isolated"},

@@ -81,15 +81,12 @@ class Subject(Protocol):
 
 
 def pairs_of_ways(cache: Cache) -> Ways | None:
-    """Give the chase the lower half and one more, and the stream the rest, with all the ways that I/O fills.
-
-    The chase's buffer is half of the cache: ways that it left empty would take in what leaks, and hide it.
-    """
-    few, half = fewest(cache), cache.ways // 2
+    """Give the chase the lower three quarters, and the stream the rest, with all the ways that I/O fills."""
+    few = fewest(cache)
     lowest = (cache.shareable & -cache.shareable).bit_length() - 1 if cache.shareable else cache.ways
-    own = min(half + 1, cache.ways - few, lowest)
-    if own <= half:  # I/O's ways are not the uppermost few, and are shared out like the others
-        own = min(half + 1, cache.ways - few)
+    own = min(3 * cache.ways // 4, cache.ways - few, lowest)
+    if own <= cache.ways // 2:  # I/O's ways are not the uppermost few, and are shared out like the others
+        own = min(3 * cache.ways // 4, cache.ways - few)
     if own < few:
         return None
     return Ways((1 << own) - 1, cache.full & ~((1 << own) - 1))

@@ -19,7 +19,7 @@ from castmates.trials.rdt.isolation import (
 from tests.unit.caches import cache
 from tests.unit.trials.rdt.simulated import WAY, Cache
 
-LOWER, UPPER = 0x7F, 0xF80
+LOWER, UPPER = 0x1FF, 0xE00
 EDGE = RULE.traffic
 
 
@@ -93,15 +93,15 @@ def test_windows_come_in_random_order_and_no_longer_than_said_before():
 @pytest.mark.parametrize(
     ("on", "ways"),
     [
-        (cache(12, shareable=0xC00), Ways(0x7F, 0xF80)),  # the neighbour has all ways of I/O
-        (cache(11, shareable=0x600), Ways(0x3F, 0x7C0)),
-        (cache(20, shareable=0xC0000), Ways(0x7FF, 0xFF800)),
-        (cache(16, shareable=0), Ways(0x1FF, 0xFE00)),
+        (cache(12, shareable=0xC00), Ways(0x1FF, 0xE00)),  # the neighbour has all ways of I/O
+        (cache(11, shareable=0x600), Ways(0xFF, 0x700)),
+        (cache(20, shareable=0xC0000), Ways(0x7FFF, 0xF8000)),
+        (cache(16, shareable=0), Ways(0xFFF, 0xF000)),
         (cache(4, shareable=0, least_ways=2), Ways(0x3, 0xC)),
         (cache(3, shareable=0, least_ways=2), None),
     ],
 )
-def test_the_chase_has_one_way_more_than_its_buffer_fills_and_the_neighbour_the_rest(on, ways):
+def test_the_chase_has_three_quarters_and_the_neighbour_the_rest(on, ways):
     assert pairs_of_ways(on) == ways
 
 
