@@ -83,7 +83,7 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
 
 
 # Each fault of a processor (tests/lab/shapes.py), and what the parts must say. It was written before they were tried;
-# two words were wrong. What leaks fills the whole cache, of a program alone too, and the evictors empty one that adapts.
+# two words were wrong. What leaks fills the whole cache, of a program alone too; and one that adapts is emptied.
 # docs/rdt.md has the same table, which tests/unit/rdt/test_proofs.py compares.
 EXPECTED = {
     "leak": {"masks": "no effect on time", "isolation": "not isolated", "eviction": "emptied"},
