@@ -9,10 +9,8 @@ ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
 # What a processor may do wrong: what it is set to on the machine that obeys, by the name of the machine.
 FAULTS = {
     "leak": "leak=4",  # one fill in four ignores its mask (SKZ18)
-    "small-leak": "leak=64",
     "ahead": "ahead=4",  # a miss brings in four lines more, in any way
     "policy": "policy=1",  # lines that were used again are kept
-    "device": "device=4",  # lines a us, a third of what memory takes
     "slack": "slack=70",  # only delays of more do something
     "steep": "steep=1",  # delays of 20 and 30 become 10
     "blind": "blind=1",  # no id counts but the default group's
