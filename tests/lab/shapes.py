@@ -6,6 +6,16 @@ SKYLAKE_SP, SAPPHIRE_RAPIDS = "model=85,stepping=4", "model=143,stepping=8"
 TIED = "tied=0x600,steep=1"
 OBEYS = "obey=1,way=65536,scale=4096,truth=20000"
 ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
+# What a processor may do wrong: what it is set to on the machine that obeys, by the name of the machine.
+FAULTS = {
+    "leak": "leak=4",  # one fill in four ignores its mask (SKZ18)
+    "ahead": "ahead=4",  # a miss brings in four lines more, in any way
+    "policy": "policy=1",  # lines that were used again are kept
+    "slack": "slack=70",  # only delays of more do something
+    "steep": "steep=1",  # delays of 20 and 30 become 10
+    "blind": "blind=1",  # no id counts but the default group's
+    "tied": "tied=0xc00",  # a mask has all ways of I/O or none
+}
 
 SHAPES = {
     shape.name: shape
@@ -32,5 +42,6 @@ SHAPES = {
         Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB
         # Its caches are simulated line by line and take guest time: masks give speed back there. 768 KiB.
         Shape("obeying", "6.12", OBEYS, memory=3072),
+        *(Shape(name, "6.12", f"{OBEYS},{fault}", memory=3072) for name, fault in FAULTS.items()),
     )
 }

@@ -11,7 +11,7 @@ from castmates.study.cache import Cache
 from castmates.study.masks import runs, union
 from castmates.study.partitions.sweeps import cut_ways
 from castmates.study.rdt_trial import UNDECIDED, WORKS, Masks
-from castmates.trials.rdt.looks import SEED, Looks, logs, windows
+from castmates.trials.rdt.looks import SEED, Interval, Looks, logs, windows
 
 NO_EFFECT: Final = "no effect on time"
 NOT_FOLLOWING: Final = "occupancy does not follow"
@@ -61,7 +61,10 @@ class Ratio:
 
 def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
     """Return the mean of the pairs' log ratios, with Student's interval."""
-    found = rule.looks.interval(logs(times.few) - logs(times.all))
+    return _ratio(rule.looks.interval(logs(times.few) - logs(times.all)))
+
+
+def _ratio(found: Interval) -> Ratio:
     return Ratio(math.exp(found.mean), math.exp(found.low), math.exp(found.high))
 
 
@@ -199,7 +202,7 @@ def mask_of(cache: Cache, ways: int) -> int:
 TIED, SEPARATE = "tied", "separate"
 
 
-TRIPLES = Looks((16, 32, 64), comparisons=2)  # of windows after which it may be decided
+TRIPLES = Looks((16, 32, 64), comparisons=3)  # of windows after which it may be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +212,7 @@ class IoRule:
     looks: Looks = TRIPLES
     least_ratio: float = 1.1  # by which loads must be slower with the few ways than with all that may be tied
     occupancy: tuple[float, float] = (0.25, 0.75)  # of the way from the few to all: below it is separate, above tied
+    emptier: float = -0.25  # on the same scale: below it devices take so much that tied ways would look separate
 
 
 IO_RULE = IoRule()
@@ -274,21 +278,34 @@ def io_occupancy(subject: Subject, tried: IoMasks) -> dict[str, float | None]:
 
 
 def judge_times(times: IoTimes) -> str:
-    """Return whether loads take as long as with the joined ways or as with the few; undecided if these are alike."""
+    """Return whether loads take as long as with the joined ways or as with the few.
+
+    It is undecided if these are alike, and where devices write: they may take what tied ways give.
+    """
     io, few, joined = (logs(each) for each in (times.io, times.few, times.joined))
-    if IO_RULE.looks.interval(few - joined).low < math.log(IO_RULE.least_ratio):
+    if IO_RULE.looks.interval(few - joined).low < math.log(IO_RULE.least_ratio) or devices_write(times):
         return UNDECIDED
     place = IO_RULE.looks.interval(io - (few + joined) / 2)
     return TIED if place.high < 0 else SEPARATE if place.low > 0 else UNDECIDED
 
 
+def devices_write(times: IoTimes) -> bool:
+    """Check whether loads are slower in one of the ways of I/O than in as many others."""
+    return io_slowdown(times).low > IO_RULE.least_ratio
+
+
+def io_slowdown(times: IoTimes) -> Ratio:
+    """Return how many times as long a load takes in one of the ways of I/O as in as many others."""
+    return _ratio(IO_RULE.looks.interval(logs(times.io) - logs(times.few)))
+
+
 def judge_occupancy(occupied: Mapping[str, float | None]) -> str:
-    """Return what occupancy shows; undecided where it is not known, or does not grow with the ways."""
+    """Return what occupancy shows; undecided where it is not known, does not grow with the ways, or devices take it."""
     io, few, joined = (occupied.get(name) for name in ("io", "few", "joined"))
     if io is None or few is None or joined is None or joined <= few:
         return UNDECIDED
     place, (separate, tied) = (io - few) / (joined - few), IO_RULE.occupancy
-    return TIED if place >= tied else SEPARATE if place <= separate else UNDECIDED
+    return TIED if place >= tied else SEPARATE if IO_RULE.emptier <= place <= separate else UNDECIDED
 
 
 def judge_all(verdicts: Sequence[str]) -> str:
@@ -297,8 +314,8 @@ def judge_all(verdicts: Sequence[str]) -> str:
     return decided.pop() if len(decided) == 1 else UNDECIDED
 
 
-def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
-    """Return the result, in a sentence; "" where there is no more than one such way."""
+def io_words(tried: IoMasks | None, verdict: str, cache: Cache, times: IoTimes | None = None) -> str:
+    """Return the result, in a sentence or two; "" where there is no more than one such way."""
     beside = union(run for run in runs(cache.shareable) if run.bit_count() > 1)
     if not beside:
         return ""
@@ -306,11 +323,15 @@ def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
     if tried is None:
         return f"Whether the processor ties {shared} was not tried: that takes three groups and enough other ways."
     one = f"A mask of {tried.io:x} alone, some of {shared},"
-    return {
+    said = {
         TIED: f"{one} gives all of them on this machine: masks that have some of these ways only overlap.",
         SEPARATE: f"{one} gives no more than was asked on this machine.",
         UNDECIDED: f"Whether a mask of {tried.io:x} alone gives all of {shared} was not decided.",
     }[verdict]
+    if times is None or not devices_write(times):
+        return said
+    slower = io_slowdown(times).value
+    return f"{said} A load takes {slower:.2f} times as long there as in as many other ways: devices write there."
 
 
 def io_figures(
@@ -326,6 +347,8 @@ def io_figures(
         "masks": {name: f"{mask:x}" for name, mask in asdict(tried).items()},
         "rule": asdict(IO_RULE),
         "ns_per_load": asdict(times),
+        "slowdown": asdict(io_slowdown(times)),
+        "devices_write": devices_write(times),
         "by_time": judge_times(times),
         "occupancy": dict(occupied),
         "by_occupancy": judge_occupancy(occupied),

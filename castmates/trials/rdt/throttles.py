@@ -203,7 +203,8 @@ def agreement_in_words(curves: Sequence[Curve]) -> str:
             numbers, cores = (
                 ", ".join(some) for some in ([f"{each:.2f}" for each in ratios.values()], map(str, ratios))
             )
-            said.append(f"By {whose} it is {numbers} times the program's own count, on {cores} cores.")
+            where = f"{cores} {'core' if cores == '1' else 'cores'}"
+            said.append(f"By {whose} it is {numbers} times the program's own count, on {where}.")
     return " ".join(said)
 
 

@@ -206,7 +206,7 @@ def _try_io_way(programs: Programs, tried: IoMasks, cache: Cache, allocator: All
     occupied = masks.io_occupancy(programs, tried) if OCCUPANCY in cache.events else {}
     held = _held(allocator, probe.shares(tried.io))
     verdict = masks.judge_all([masks.judge_times(measured), masks.judge_occupancy(occupied), held])
-    said = masks.io_words(tried, verdict, cache)
+    said = masks.io_words(tried, verdict, cache, measured)
     return {"said": said} | masks.io_figures(tried, verdict, measured, occupied, held)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.conftest import AT_LANDINGS
-from tests.lab.shapes import SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
+from tests.lab.shapes import FAULTS, SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
+from tests.lab.test_verify_rdt import EXPECTED
 from tests.unit.counters.processors import NAMES
 from tests.unit.rdt import owned
 from tests.unit.rdt.cpuid import CAT, MON, PARTS, QOS
@@ -150,3 +151,11 @@ def test_tests_in_the_lab_that_prove_something_run_at_landings():
         file = Path(node.partition("::")[0]).stem
         machines = set(marks(node)[0]["machines"])
         assert machines & set(AT_LANDINGS.get(file, machines)), node
+
+
+def test_every_fault_of_a_processor_has_a_row_and_what_must_be_said_of_it():
+    """None is left out: a row has verdicts and, in words, who else shows the fault or why nothing can."""
+    _, table = rows("What each must say was written before it ran")
+    said = {fault: ", ".join(f"{part}: {word}" for part, word in parts.items()) for fault, parts in EXPECTED.items()}
+    assert [row[:3] for row in table] == [[f"`{name}`", f"`{FAULTS[name]}`", said[name]] for name in FAULTS]
+    assert all(row[3] and said[row[0].strip("`")] for row in table)

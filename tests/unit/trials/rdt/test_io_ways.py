@@ -40,12 +40,16 @@ class Machine:
         self.mask = mask
         self.given.append(mask)
 
+    @property
+    def devices(self):
+        return self.dma * bool(self.mask & SKYLAKE.shareable)
+
     def ns_per_load(self):
-        return 100 * self.gain ** -min(self.ways - 1, 1) * math.exp(self.dice.gauss(0, self.noise))
+        quick = min(self.ways * (1 - self.devices) - 1, 1)
+        return 100 * self.gain**-quick * math.exp(self.dice.gauss(0, self.noise))
 
     def occupied(self):
-        devices = self.dma * bool(self.mask & SKYLAKE.shareable)
-        return (1 - devices) * self.ways * WAY if self.shows else None
+        return (1 - self.devices) * self.ways * WAY if self.shows else None
 
 
 def tried(machine, on=SKYLAKE):
@@ -60,6 +64,8 @@ def tried(machine, on=SKYLAKE):
         (Machine(), SEPARATE, SEPARATE),
         (Machine(tied=0x600, dma=0.1), TIED, TIED),  # devices take some of what the mask gives
         (Machine(dma=0.1), SEPARATE, SEPARATE),
+        (Machine(dma=0.6), UNDECIDED, UNDECIDED),  # they take so much that these ways could be tied
+        (Machine(tied=0x600, dma=0.7), UNDECIDED, UNDECIDED),
         (Machine(tied=0x600, shows=False), TIED, UNDECIDED),
         (Machine(tied=0x600, gain=1.0), UNDECIDED, TIED),  # one way and two are equally quick here
         (Machine(tied=0x600, noise=2.0), UNDECIDED, TIED),
@@ -67,6 +73,13 @@ def tried(machine, on=SKYLAKE):
 )
 def test_verdicts(machine, by_time, by_occupancy):
     assert tried(machine) == (by_time, by_occupancy)
+
+
+def test_devices_that_write_are_named():
+    masks = io_masks(SKYLAKE)
+    for dma, named in ((0.6, True), (0.1, False), (0.0, False)):
+        times = io_times(Machine(dma=dma), masks)
+        assert ("devices write there" in io_words(masks, SEPARATE, SKYLAKE, times)) is named
 
 
 def test_a_machine_that_lies_in_between_is_seldom_decided():
