@@ -155,7 +155,7 @@ def test_tests_in_the_lab_that_prove_something_run_at_landings():
 
 def test_every_fault_of_a_processor_has_a_row_and_what_must_be_said_of_it():
     """None is left out: a row has verdicts and, in words, who else shows the fault or why nothing can."""
-    _, table = rows("What each must say was written before it ran")
+    _, table = rows("### Faults, and what finds them")
     said = {fault: ", ".join(f"{part}: {word}" for part, word in parts.items()) for fault, parts in EXPECTED.items()}
     assert [row[:3] for row in table] == [[f"`{name}`", f"`{FAULTS[name]}`", said[name]] for name in FAULTS]
     assert all(row[3] and said[row[0].strip("`")] for row in table)
