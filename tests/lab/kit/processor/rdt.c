@@ -9,9 +9,8 @@
  * pmu=1 adds architectural perfmon v2 (no overflow interrupts) so that
  * "pqos --iface=os -m" can open its perf events.
  *
- * obey=1 (with -icount, see rr_lockstep): what tasks with a CLOSID or RMID,
- * and others on their CPUs, read and write goes through cache.c and takes
- * guest time:
+ * obey=1 (with -icount, see rr_lockstep): what tasks with a CLOSID or RMID
+ * read and write goes through cache.c and takes guest time:
  *   hit=300,miss=1500    ns that an access to the L3, and one to memory, waits
  *   line=75              ns that the memory channel of a package needs for a line
  *   core=150             ns between two lines of one core; MBA makes them longer
@@ -129,48 +128,12 @@ bool rdt_models(CPUState *cpu)
     return R.obey && M[slot(cpu)].modelled;
 }
 
-static void model(CPUState *cs, bool wanted)
+static void model_switch(CPUState *cs, int i)
 {
-    if (M[slot(cs)].modelled != wanted) {
-        M[slot(cs)].modelled = wanted;
+    bool now = R.cpu[i].rmid || R.cpu[i].clos;
+    if (now != M[i].modelled) {
+        M[i].modelled = now;
         tlb_flush(cs);
-    }
-}
-
-static int64_t last_seen;             /* when a task with an id was last switched to */
-
-/*
- * While tasks with ids come and go, all CPUs but the first are modelled: what
- * runs there without one, as what empties caches, uses them too.
- */
-static void model_switch(CPUState *self, int i)
-{
-    CPUState *cs;
-    if (!R.cpu[i].rmid && !R.cpu[i].clos) {
-        if (i == 0) {
-            model(self, false);
-        }
-        return;
-    }
-    last_seen = rr_time(self) + idle;
-    model(self, true);
-    CPU_FOREACH(cs) {
-        if (cs->cpu_index > 0) {
-            model(cs, true);
-        }
-    }
-}
-
-static void model_nobody(int64_t now)
-{
-    CPUState *cs;
-    if (last_seen && now - last_seen > 5000000000) {
-        last_seen = 0;
-        CPU_FOREACH(cs) {
-            if (!R.cpu[slot(cs)].rmid && !R.cpu[slot(cs)].clos) {
-                model(cs, false);
-            }
-        }
     }
 }
 
@@ -244,7 +207,6 @@ void rdt_tick(int64_t now, int64_t local)
 {
     static int64_t next;
     idle = now - local;
-    model_nobody(now);
     if (!truth || now < next) {
         return;
     }
