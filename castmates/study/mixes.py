@@ -174,18 +174,19 @@ def _throttled_together(mixes: Sequence[Mix], members: Mapping[str, Member], hos
     if host.cache is None or host.cache.bandwidth is None or not host.cache.bandwidth.by_core:
         return
     cores = {name: {host.layout.by_id[cpu].core for cpu in member.cpus} for name, member in members.items()}
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}  # the names of partitions, each once
     for mix in mixes:
         pairs = [pair for pair in combinations((*mix.antagonists, mix.lead), 2) if cores[pair[0]] & cores[pair[1]]]
         for partition in mix.partitions:
             rates = {share.member: share.bandwidth for share in partition.shares}
             for pair in pairs:
                 if rates.get(pair[0]) != rates.get(pair[1]):
-                    found.setdefault(pair, []).append(partition.name)
+                    found.setdefault(pair, {})[partition.name] = None
     for pair, names in found.items():
         yield (
             f"{pair[0]} and {pair[1]} share a core, and a core is throttled as the slower of its threads "
-            f"(thread_throttle_mode is max): {listed(names)} {'throttles' if len(names) == 1 else 'throttle'} both."
+            f"(thread_throttle_mode is max): {listed(list(names))} "
+            f"{'throttles' if len(names) == 1 else 'throttle'} both."
         )
 
 

@@ -71,7 +71,7 @@ class Tried:
             parts = {
                 name: Found(str(each["verdict"]), str(each["said"]))
                 for name, each in (record or {})["parts"].items()
-                if each["verdict"] in WORDS[name]
+                if each["verdict"] in WORDS.get(name, ())
             }
             equal = (record or {}).get("equal_steps") or {}
             steps = tuple((int(step), int(same)) for step, same in equal.get("steps") or ())

@@ -106,7 +106,7 @@ CAPABILITIES = (
         "partitions",
         (
             Part("resctrl", "no resctrl: {features}", needed=True, elsewhere="bare metal with Intel RDT or AMD QoS"),
-            Part("resctrl mounted", "resctrl is not mounted, or others use it", needed=True),
+            Part("resctrl mounted", "resctrl {finding}", needed=True),
             Part("resctrl permission", "no permission to write masks", needed=True),
             Part("CAT", "no cache allocation", needed=True, elsewhere="a processor with cache allocation"),
             Part("masks verified", "masks do not hold against a neighbour", "masks not tried"),

@@ -24,7 +24,7 @@ from castmates.machine.topology import Topology
 from castmates.study.last_level import MEMORY_SHARE
 from castmates.study.memory_peak import COMMAND, Peak
 from castmates.study.rdt_trial import COMMAND as RDT_COMMAND
-from castmates.study.rdt_trial import Part, Tried
+from castmates.study.rdt_trial import NOT_TRIED, Part, Tried
 
 LARGER = 4  # times the cache: the size of what streams through memory (4llc)
 SWITCH = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -339,6 +339,8 @@ def _verified(name: str, tried: Tried | None, parts: Sequence[Part], cost: str, 
     found = ", ".join(f"{part}: {tried.parts[part].verdict}" for part in parts if part in tried.parts)
     finding = f"tried at {tried.at}: {found}"
     if failed := [part for part in parts if not tried.verifies(part)]:
+        if all(part in tried.parts and tried.parts[part].verdict == NOT_TRIED for part in failed):
+            return Check(name, "unknown", finding, cost, " ".join(tried.parts[part].said for part in failed))
         said = " ".join(tried.sentence(part) for part in failed if part in tried.parts)
         return Check(name, "no", finding, cost, said or remedy)
     return Check(name, "yes", finding)

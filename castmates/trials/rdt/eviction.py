@@ -65,9 +65,9 @@ class Emptying:
     size: int
 
     def left(self, passes: int) -> list[float] | None:
-        """The shares of the cache that the chase held afterwards; None where that is not known."""
+        """The shares of the cache that the chase held afterwards; None where fewer than half were read."""
         read = [each.occupied / self.size for each in self.windows[passes] if each.occupied is not None]
-        return read if len(read) == len(self.windows[passes]) else None
+        return read if 2 * len(read) >= max(len(self.windows[passes]), 4) else None
 
     def slower(self, passes: int) -> Numbers | None:
         """The logarithms of how much slower first cycles are than without a pass; None where they are not timed."""

@@ -25,12 +25,15 @@ SENTENCES: Mapping[Isolation, str] = {
     SLOWED: "Beside a neighbour with other ways a program keeps its lines and is slower all the same: traffic slows "
     "loads that hit, so masks alone do not isolate.",
     CONTRADICTORY: "Time and occupancy contradict each other, so one of them does not show what the cache holds.",
-    SHOWS_NOTHING: "Even a neighbour in the same ways took nothing, so that a leak would not have been seen.",
+    SHOWS_NOTHING: "Even a neighbour in the same ways cost it no time, so that a leak would not have been seen.",
     UNDECIDED: "Whether a neighbour with other ways stays out was not decided: windows differ too much; try again when "
     "nothing else runs.",
     NOT_TRIED: "That takes two cores of one cache, two groups, and room for two masks.",
 }
-
+SLOWER = (
+    "A neighbour with other ways costs more time than its traffic may: lines are taken or loads wait, which only "
+    "occupancy could tell apart."
+)
 
 LOOKS = Looks((8, 16, 32), comparisons=6)  # triples of windows after which it may be decided
 
@@ -156,13 +159,12 @@ def judge_times(found: Windows) -> Literal["kept", "slower", "shows nothing", "u
 
 def judge_lines(found: Windows) -> Literal["kept", "lost", "shows nothing", "undecided", "not read"]:
     """Return what occupancy shows."""
-    read = [[each.occupied for each in some if each.occupied is not None] for some in _each(found)]
-    if any(len(some) < len(found.alone) for some in read):
+    if (read := _read(found)) is None:
         return "not read"
-    whole = sum(read[0]) / len(read[0])
+    whole = read[0].mean()
     if whole <= 0:
         return SHOWS_NOTHING
-    alone, apart, shared = (numbers(some) / whole for some in read)
+    alone, apart, shared = (some / whole for some in read)
     interval = RULE.looks.interval
     loss = interval(alone - shared)
     if loss.high < RULE.least_lost:
@@ -173,6 +175,13 @@ def judge_lines(found: Windows) -> Literal["kept", "lost", "shows nothing", "und
     if own.high < 0 or nearer.low > 0:
         return "lost"
     return "kept" if own.low > 0 and nearer.high < 0 else UNDECIDED
+
+
+def _read(found: Windows) -> list[Numbers] | None:
+    """The occupancies of the triples of which all were read; None where that is fewer than half."""
+    occupied = zip(*([each.occupied for each in some] for some in _each(found)), strict=True)
+    read = [[one for one in triple if one is not None] for triple in occupied if None not in triple]
+    return [numbers(some) for some in zip(*read, strict=True)] if 2 * len(read) >= max(len(found.alone), 4) else None
 
 
 def _each(found: Windows) -> tuple[tuple[Beside, ...], ...]:
@@ -193,13 +202,15 @@ def in_words(found: Windows) -> str:
         f"{RULE.traffic:g} is allowed for traffic), and {math.exp(loss.mean):.2f} times beside one in the same ways "
         f"({len(found.alone)} triples of windows in random order)."
     )
-    return f"{SENTENCES[judge(found)]} {time} {_lines(found)}"
+    verdict, blind = judge(found), judge_lines(found) in ("not read", SHOWS_NOTHING)
+    said = SLOWER if verdict == NOT_ISOLATED and blind else SENTENCES[verdict]
+    return f"{said} {time} {_lines(found)}"
 
 
 def _lines(found: Windows) -> str:
-    if judge_lines(found) == "not read":
-        return "This machine does not show occupancy, so time alone was judged."
-    whole, apart, shared = (sum(each.occupied or 0.0 for each in some) for some in _each(found))
+    if (read := _read(found)) is None:
+        return "Occupancy was not read, so time alone was judged."
+    whole, apart, shared = (some.sum() for some in read)
     if whole <= 0:
         return "It holds nothing by the occupancy that the machine shows."
     kept = (f"{100 * lines / whole:.0f} %" for lines in (apart, shared))

@@ -50,7 +50,6 @@ MOST_STEPS = 10
 FEWEST_COUNTED = 4  # windows of a rate
 LEAST_RATIO = 1e-6  # in place of a count of 0, which has no logarithm
 GBPS = 8  # of AMD's unit, 1/8 GB/s
-LARGEST = 1024  # of it that is tried: 128 GB/s, more than one cache takes
 
 
 class Moved(NamedTuple):

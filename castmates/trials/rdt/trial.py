@@ -1,7 +1,7 @@
 """`castmates doctor --verify-rdt`: tries what masks, throttles, eviction and readings do here, and keeps a record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -117,7 +117,7 @@ def together(part: Part, caches: Sequence[Mapping[str, Any]]) -> Found:
     shown = worst(part, (one[part]["verdict"] for one in tried))
     first = next(one for one in tried if one[part]["verdict"] == shown)
     good = sum(one[part]["verdict"] in VERIFIED[part] for one in tried)
-    which = f"Of {len(tried)} caches {good} are {VERIFIED[part][-1]}; cache {first['llc']}: " if len(tried) > 1 else ""
+    which = f"Of {len(tried)} caches {good} pass; cache {first['llc']}: " if len(tried) > 1 else ""
     return _part(shown, f"{which}{first[part]['said']}")
 
 
@@ -140,6 +140,8 @@ def _try_place(place: Place, cache: Cache, say: Say) -> Iterator[tuple[str, Any]
             for name, found in steps:
                 if name in WORDS:
                     say(f"cache {place.llc}, {name}: {found['verdict']}")
+                elif name == "io_way" and found["said"]:
+                    say(f"cache {place.llc}: {found['said']}")
                 yield name, found
         except CastmatesError as problem:
             if place.thorough:
@@ -158,10 +160,7 @@ def _try_masks(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
     tried = masks.io_masks(cache) if cache.groups >= MEMBERS and place.thorough else None
     if tried is not None:
         setting = replace(setting, probe_bytes=tried.buffer(setting.cache_bytes // cache.ways))
-    allocator, monitor = _drivers()
-    if isinstance(allocator, NoAllocator):
-        raise CastmatesError(f"masks cannot be tried: {'; '.join(allocator.about().values())}")
-    with programs_on_stage(setting, allocator, monitor) as programs:
+    with _drivers("masks") as (allocator, monitor), programs_on_stage(setting, allocator, monitor) as programs:
         if place.thorough:
             yield "masks", _alone(programs, setting, cache)
             if tried is not None:
@@ -172,8 +171,17 @@ def _try_masks(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
             yield "drivers", {"allocator": allocator.about(), "monitor": monitor.about()}
 
 
-def _drivers() -> tuple[Allocator, Monitor]:
-    return choose_allocator(purpose=COMMAND, beyond_site=True), choose_monitor(purpose=COMMAND)
+@contextmanager
+def _drivers(what: str) -> Iterator[tuple[Allocator, Monitor]]:
+    """Give the drivers, and let go of what they hold; an error where `what` is to be set and this user may not."""
+    with ExitStack() as exits:
+        allocator = choose_allocator(purpose=COMMAND, beyond_site=True)
+        exits.callback(allocator.restore)
+        monitor = choose_monitor(purpose=COMMAND)
+        exits.callback(monitor.close)
+        if what and isinstance(allocator, NoAllocator):
+            raise CastmatesError(f"{what} cannot be tried: {'; '.join(allocator.about().values())}")
+        yield allocator, monitor
 
 
 def _alone(programs: Programs, setting: Setting, cache: Cache) -> Found:
@@ -223,10 +231,10 @@ def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
     steps = throttles.steps_of(cache.bandwidth) or [0]  # 0 where there is no throttle: its only step is none
     curves = []
     for cores in throttles.cores_to_try(len(place.setting.cores)):
-        allocator, monitor = _drivers()
-        if isinstance(allocator, NoAllocator):  # there is a throttle only where groups can be made
-            steps = steps[:1]
-        with streams_on_stage(place.setting, cores, allocator, monitor, unthrottled=steps[0]) as streams:
+        with (
+            _drivers("throttles" if cache.bandwidth else "") as (allocator, monitor),
+            streams_on_stage(place.setting, cores, allocator, monitor, unthrottled=steps[0]) as streams,
+        ):
             curves.append(throttles.curve(streams, cores, steps))
     unit = cache.bandwidth.unit if cache.bandwidth else ""
     yield (

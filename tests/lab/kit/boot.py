@@ -41,7 +41,7 @@ class Shape:
 
     @property
     def obeys(self) -> bool:
-        """Whether its caches take time by the model of qemu/cache.c, and each CPU has a time of its own."""
+        """Whether its caches take time by the model of processor/cache.c, and each CPU has a time of its own."""
         return "obey=1" in (self.rdt or "")
 
 

@@ -172,6 +172,7 @@ CacheAccess cache_access(Cache *c, unsigned cpu, uint64_t line, bool write, uint
 
     own = &c->cores[cpu].lines[*near];
     if (own->tag == line + 1) {
+        own->used = ++c->clock;
         own->dirty |= write;
         return done;
     }

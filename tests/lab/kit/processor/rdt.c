@@ -92,7 +92,6 @@ static Seen of_owner[PKGS][NMAX];
 static struct {
     bool modelled;
     uint64_t last;                    /* line that it missed last */
-    int64_t next;                     /* time from which on it may ask for another */
     int64_t waited;                   /* ns, of all time */
     Seen seen;
 } M[CPUS];
@@ -163,10 +162,14 @@ void rdt_access(CPUState *cs, hwaddr at, bool write)
     uint32_t clos = R.cpu[i].clos, rmid = R.cpu[i].rmid, delay;
     RDTPkg *g = &R.pkg[p];
     uint64_t line = at >> 6;
-    int64_t now, start, end;
-    CacheAccess a = cache_access(O[p].cache, i, line, write, g->mask[g->cdp ? 2 * clos : clos], rmid);
+    int64_t now = rr_time(cs), start, end;
+    CacheAccess a;
     Seen *both[] = { &M[i].seen, &of_owner[p][rmid] };
 
+    if (R.device) {
+        devices(p, now);
+    }
+    a = cache_access(O[p].cache, i, line, write, g->mask[g->cdp ? 2 * clos : clos], rmid);
     if (a.where == ACCESS_OWN) {
         return;
     }
@@ -176,21 +179,17 @@ void rdt_access(CPUState *cs, hwaddr at, bool write)
         both[k]->read += a.read;
         both[k]->written += a.written;
     }
-    now = rr_time(cs);
     if (a.where == ACCESS_HIT) {
-        O[p].free += R.line * a.written;
+        O[p].free = MAX(O[p].free, now) + R.line * a.written;
         M[i].waited += R.hit;
         rr_wait(cs, R.hit, false);
         return;
     }
-    if (R.device) {
-        devices(p, now);
-    }
-    start = MAX(MAX(O[p].free, M[i].next), now);
+    start = MAX(O[p].free, now);
     O[p].free = start + R.line * (a.read + a.written);
     delay = delay_of(g, clos);
-    M[i].next = start + R.core * 100 / (100 - MIN(delay, 99));
     end = start + R.line + (line == M[i].last + 1 ? 0 : R.miss);   /* what follows on was begun ahead */
+    end = MAX(end, start + R.core * 100 / (100 - MIN(delay, 99))); /* the core waits, and not the channel */
     M[i].last = line;
     M[i].waited += end - now;
     rr_wait(cs, end - now, true);

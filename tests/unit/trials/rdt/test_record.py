@@ -116,7 +116,7 @@ def test_of_several_caches_the_worst_is_shown():
     caches = [{"llc": n, "isolation": {"verdict": word, "said": "So."}} for n, word in enumerate(
         ("isolated", "not isolated", "undecided"))]  # fmt: skip
     assert together("isolation", caches) == {
-        "verdict": "not isolated", "said": "Of 3 caches 1 are isolated; cache 1: So."
+        "verdict": "not isolated", "said": "Of 3 caches 1 pass; cache 1: So."
     }  # fmt: skip
     assert together("isolation", caches[:1]) == {"verdict": "isolated", "said": "So."}
 

@@ -29,7 +29,7 @@ def tried(monkeypatch, tmp_path):
     def run(name, on, *caches):
         left = list(caches)
         monkeypatch.setattr(trial, "read_topology", lambda: machines.topology(name))
-        monkeypatch.setattr(trial, "_drivers", lambda: (Allocator(), NoMonitor()))
+        monkeypatch.setattr(trial, "_drivers", lambda _: nullcontext((Allocator(), NoMonitor())))
         monkeypatch.setattr(trial, "programs_on_stage", lambda *_: nullcontext(left.pop(0)))
         monkeypatch.setattr(trial, "streams_on_stage", lambda *_, **__: nullcontext(Throttle(SAPPHIRE_RAPIDS)))
         record = trial._try(on, tmp_path, str)
