@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import castmates
 from castmates.english import counted
@@ -29,7 +29,7 @@ from castmates.trials.rdt.programs import Programs, Setting, programs_on_stage, 
 from castmates.workloads import environments
 
 MEMBERS = 3  # with the program that tries an I/O way: each takes a group
-PARTS: Final[tuple[Part, ...]] = ("masks", "isolation", "throttles", "eviction", "traffic")
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 OCCUPANCY, TRAFFIC = "llc_occupancy", "mbm_total_bytes"
 Found = dict[str, Any]
 
