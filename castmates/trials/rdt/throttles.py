@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from castmates.english import counted, listed
-from castmates.study.cache import Bandwidth
+from castmates.study.cache import Bandwidth, rate_words
 from castmates.study.rdt_trial import EQUAL_STEPS, NO_EFFECT, NOT_TRIED, UNDECIDED, WORKS, Throttles, Traffic
 from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, windows
 
@@ -183,12 +183,13 @@ def in_words(curves: Sequence[Curve], unit: str) -> str:
     """Return the result, in one paragraph."""
     verdict = judge(curves)
     said = [SENTENCES[verdict]]
-    joined = [f"{each[-1]} to {each[0]} {unit}" for each in groups(curves) if len(each) > 1]
+    ends = [(rate_words(each[-1], unit), rate_words(each[0], unit)) for each in groups(curves) if len(each) > 1]
+    joined = [f"{low.split()[0]} to {high}" for low, high in ends]
     if joined and verdict != NO_EFFECT:
         said.append(f"The same are {listed(joined)}.")
     if verdict != NOT_TRIED:
         rows = figures(curves[-1])["curve"]
-        shares = ", ".join(f"{row['step']} {unit}: {row['percent']:.0f}" for row in rows[1:])
+        shares = ", ".join(f"{rate_words(row['step'], unit)}: {row['percent']:.0f}" for row in rows[1:])
         said.append(f"Per cent of the unthrottled rate on {counted(curves[-1].cores, 'core')}: {shares}.")
     return " ".join(said)
 
@@ -217,6 +218,16 @@ def _ratios(one: Curve, name: str) -> list[float]:
     """Return them window by window, for those in which it was counted."""
     both = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
     return [value / program for value, program in both if value is not None]
+
+
+def for_a_model(curves: Sequence[Curve], unit: str) -> list[dict[str, Any]]:
+    """Return the points as `throttles` of a modelled machine, which has steps of per cent."""
+    return [
+        {"cores": each.cores, "step": step, "rate": f"{math.exp(each.rates(step).mean()) / 1e9:.5g} GB"}
+        for each in curves
+        for step in each.steps
+        if unit == "%"
+    ]
 
 
 def figures(one: Curve) -> dict[str, Any]:

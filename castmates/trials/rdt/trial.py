@@ -244,6 +244,7 @@ def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
             "unit": unit,
             "steps": [list(pair) for pair in throttles.equal_steps(curves)],
             "curves": [throttles.figures(each) for each in curves],
+            "model": throttles.for_a_model(curves, unit),
         },
     )
     yield "traffic", _part(throttles.agreement(curves), throttles.agreement_in_words(curves))

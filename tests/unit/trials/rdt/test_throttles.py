@@ -120,3 +120,10 @@ def test_every_word_has_a_sentence():
     said = in_words(tried(SAPPHIRE_RAPIDS), "%")
     assert "30 to 100 %" in said
     assert said.endswith(".")
+
+
+def test_eighths_of_a_gb_per_s_are_said_in_gb_per_s():
+    said = in_words(tried({2048: 30.0, 64: 30.0, 8: 1.0}), "1/8 GB/s")
+    assert "The same are 8 to 256 GB/s." in said
+    assert "8 GB/s: 100, 1 GB/s: 3." in said
+    assert "1/8" not in said
