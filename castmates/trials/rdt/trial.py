@@ -25,7 +25,7 @@ from castmates.study.spec import Share
 from castmates.trials.rdt import eviction, isolation, masks, throttles
 from castmates.trials.rdt.isolation import pairs_of_ways, ways_beside_io
 from castmates.trials.rdt.masks import NO_ALLOCATION, SEPARATE, TIED, IoMasks, fewest
-from castmates.trials.rdt.programs import Programs, Setting, programs_on_stage, streams_on_stage
+from castmates.trials.rdt.programs import Programs, Setting, Streams, programs_on_stage, streams_on_stage
 from castmates.workloads import environments
 
 MEMBERS = 3  # with the program that tries an I/O way: each takes a group
@@ -229,13 +229,16 @@ def _held(allocator: Allocator, shares: tuple[Share, ...]) -> str:
 def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
     """Try the steps of the throttle, and what is counted of known traffic."""
     steps = throttles.steps_of(cache.bandwidth) or [0]  # 0 where there is no throttle: its only step is none
-    curves = []
-    for cores in throttles.cores_to_try(len(place.setting.cores)):
+
+    @contextmanager
+    def stage(cores: int) -> Iterator[Streams]:
         with (
             _drivers("throttles" if cache.bandwidth else "") as (allocator, monitor),
             streams_on_stage(place.setting, cores, allocator, monitor, unthrottled=steps[0]) as streams,
         ):
-            curves.append(throttles.curve(streams, cores, steps))
+            yield streams
+
+    curves = throttles.curves_together(stage, throttles.cores_to_try(len(place.setting.cores)), steps)
     unit = cache.bandwidth.unit if cache.bandwidth else ""
     yield (
         "throttles",

@@ -1,14 +1,18 @@
 """What steps of the throttle do, by curves that were measured on real processors (GB/s of eight streams)."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from castmates.study.cache import Bandwidth
 from castmates.study.rdt_trial import WORDS
 from castmates.trials.rdt.throttles import (
     AGREEMENT,
+    RULE,
     SENTENCES,
     agreement,
     curve,
+    curves_together,
     equal_steps,
     figures,
     groups,
@@ -66,6 +70,24 @@ def test_what_the_noise_hides_is_not_called_equal():
     curves = [curve(Throttle(NOTHING, noise=0.3), 8, list(NOTHING))]
     assert judge(curves) == "undecided"
     assert equal_steps(curves) == ()
+
+
+def together(noise, seed):
+    machines = {
+        cores: Throttle(rates, noise, seed=seed + cores) for cores, rates in ((1, SKYLAKE), (8, SAPPHIRE_RAPIDS))
+    }
+    return curves_together(lambda cores: nullcontext(machines[cores]), list(machines), list(SKYLAKE))
+
+
+def test_pairs_that_only_all_curves_together_compare_are_decided_too():
+    """One core tells 90 and 60 % apart, so eight, which stopped without that pair, are asked for it as well."""
+    assert {judge(together(0.01, seed)) for seed in range(60)} == {"some steps are equal"}
+
+
+def test_what_stays_open_has_had_every_look():
+    left = [curves for seed in range(20) if judge(curves := together(0.03, seed)) == "undecided"]
+    assert left
+    assert all(max(len(each.windows[100]) for each in curves) == RULE.looks[-1] for curves in left)
 
 
 def test_intervals_hold_the_truth():
