@@ -8,7 +8,9 @@ from castmates.study.cache import Bandwidth, Cache
 
 COMMAND = "castmates doctor --verify-rdt"
 
-Masks = Literal["no cache allocation here", "no effect on time", "occupancy does not follow", "undecided", "works"]
+Masks = Literal[
+    "no cache allocation here", "no effect on time", "occupancy does not follow", "undecided", "not tried", "works"
+]
 Isolation = Literal[
     "not isolated", "slowed by traffic", "contradictory", "shows nothing", "undecided", "not tried", "isolated"
 ]

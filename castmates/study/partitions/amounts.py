@@ -157,7 +157,8 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
         notes.add(
             key,
             f"{text} left out: this machine throttles bandwidth in units of {bandwidth.unit}, and what per cent are of "
-            "was not measured; write rates such as 2000 MB/s, or run `castmates doctor --memory-peak` first.",
+            "was not measured on all cores around a cache; write rates such as 2000 MB/s, or run "
+            "`castmates doctor --memory-peak` first.",
         )
         return []
     rates = []
