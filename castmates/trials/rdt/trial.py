@@ -20,7 +20,7 @@ from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.rdt.resctrl.mounting import lease, why_not_mounted
 from castmates.runner.cleanup.restore import heal
 from castmates.study.cache import Cache
-from castmates.study.rdt_trial import COMMAND, NOT_TRIED, UNDECIDED, VERIFIED, WORDS, Part, worst
+from castmates.study.rdt_trial import COMMAND, NOT_TRIED, UNDECIDED, VERIFIED, WORDS, Masks, Part, worst
 from castmates.study.spec import Share
 from castmates.trials.rdt import eviction, isolation, masks, throttles
 from castmates.trials.rdt.isolation import pairs_of_ways, ways_beside_io
@@ -150,7 +150,7 @@ def _try_place(place: Place, cache: Cache, say: Say) -> Iterator[tuple[str, Any]
 
 
 def _no_masks(cache: Cache) -> Iterator[tuple[str, Found]]:
-    verdict = NOT_TRIED if _has_masks(cache) else NO_ALLOCATION
+    verdict: Masks = NOT_TRIED if _has_masks(cache) else NO_ALLOCATION
     yield "masks", _part(verdict, masks.SENTENCES[verdict])
     yield "isolation", _part(NOT_TRIED, isolation.SENTENCES[NOT_TRIED])
 
