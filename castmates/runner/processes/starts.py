@@ -101,7 +101,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         command=[*keeper, *command],
         environment=environment,
         ready_within=member.ready_within,
-        kept=member.progress == "runs",
+        kept=member.progress in ("runs", "barriers"),
         kept_command=tuple(command) if keeper else (),
         package=member.package,
         awaited=_awaited(member),
@@ -115,6 +115,8 @@ def _keeper(member: Member, native: Path) -> list[str]:
     """Return who starts the command and reports for it, where it does not report itself."""
     if member.progress == "runs":
         return [str(native / "loop"), "--"]
+    if member.progress == "barriers":
+        return [str(native / "loop"), "--barriers", "--"]
     if member.progress == "output":
         ready = ["--ready", posix(member.ready_line)] if member.ready_line else []
         return [str(native / "lines"), "--step", posix(member.step_line), *ready, "--"]
@@ -126,6 +128,8 @@ def _awaited(member: Member) -> str:
     if member.attach:
         what = f"call of '{member.step_function}'" if member.step_function else "training step of Keras"
         return f"no {what} was seen for long enough"
+    if member.progress == "barriers":
+        return "it made no call of call_barrier"
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"

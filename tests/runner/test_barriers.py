@@ -1,0 +1,97 @@
+"""Programs that were patched for BenchCast: each call of call_barrier is a beat, however they were linked."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.study.model import Workload
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import State
+from castmates.workloads.native.build import SOURCES
+from tests.runner.stage import counter, measured, plan_of
+from tests.waiting import PATIENCE
+
+HERE = Path(__file__).parent
+BY_FILE = "with our file in place of BenchCast's"
+BY_PROGRAM = "BenchCast's functions in the program"
+BY_LIBRARY = "BenchCast's functions in a library"
+WAYS = (BY_FILE, BY_PROGRAM, BY_LIBRARY)
+LONG, RUNS = 7, 3
+
+
+def compiled(compiler: list[str], folder: Path, way: str = BY_PROGRAM) -> Path:
+    program, own = folder / "patched", [str(HERE / "patched.c")]
+    theirs = str(HERE / "foreign_barrier.c")
+    common = [*compiler, "-O1", "-pthread", "-w"]
+    if way == BY_FILE:
+        own += [f"-I{SOURCES}", str(SOURCES / "barriers.c")]
+    elif way == BY_PROGRAM:
+        own += [theirs, "-lrt"]
+    else:
+        library = folder / "libhooks.so"
+        subprocess.run([*common, "-shared", "-fPIC", theirs, "-o", library, "-lrt"], check=True)
+        own += [str(library), f"-Wl,-rpath,{folder}"]
+    subprocess.run([*common, *own, "-o", program], check=True)
+    return program
+
+
+def looped(kernels: Path, folder: Path, *words: object, **variables: str) -> tuple[int, str, heartbeat.Reader]:
+    heartbeat.create(folder / "beats")
+    command = [kernels / "loop", "--barriers", "--units", str(RUNS), "--", *map(str, words)]
+    environment = os.environ | {heartbeat.VARIABLE: str(folder / "beats")} | variables
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, done.stderr, heartbeat.Reader(folder / "beats")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_its_beats_are_its_iterations_over_all_runs(compiler, kernels, tmp_path, way):
+    log = tmp_path / "log"
+    status, said, reader = looped(kernels, tmp_path, compiled(compiler, tmp_path, way), LONG, log)
+    assert (status, reader.state) == (0, State.FINISHED), said
+    records = reader.beats(0).records
+    assert [units for _, units in records] == list(range(1, LONG * RUNS + 1))
+    began = np.array(log.read_text().split(), dtype=int)
+    times = np.array([time for time, _ in records])
+    assert (began <= times).all()
+    assert (times[:-1] <= began[1:]).all()  # each call beats once, and between its neighbours
+
+
+def test_what_the_user_preloads_stays(compiler, kernels, tmp_path):
+    program = compiled(compiler, tmp_path, BY_LIBRARY)
+    status, _, reader = looped(kernels, tmp_path, program, LONG, LD_PRELOAD=str(tmp_path / "libhooks.so"))
+    assert (status, reader.head) == (0, LONG * RUNS)  # ours comes first
+
+
+def test_outside_a_launch_it_runs_freely(compiler, kernels, tmp_path):
+    program = compiled(compiler, tmp_path)
+    command = [kernels / "loop", "--barriers", "--units", "1", "--", program, "3"]
+    assert subprocess.run(command, timeout=PATIENCE, check=False).returncode == 0
+    assert subprocess.run([program, "3"], timeout=PATIENCE, check=False).returncode == 77  # as BenchCast has it
+
+
+def test_a_program_without_the_calls_is_a_sentence(kernels, tmp_path):
+    status, said, reader = looped(kernels, tmp_path, "true")
+    assert (status, reader.head, reader.state) == (2, 0, State.FAILED)
+    assert "true ended without a call of call_barrier; is it patched for BenchCast" in said
+
+
+@pytest.mark.needs("two-cpus")
+@pytest.mark.parametrize("role", ["lead", "antagonist"])
+def test_in_a_launch_each_slice_has_the_iterations_that_the_program_saw(compiler, cache, tmp_path, role):
+    log, launch = tmp_path / "log", tmp_path / "launch"
+    words = [str(compiled(compiler, tmp_path)), "150", str(log)]
+    patched = Workload.model_validate({"command": words, "progress": "barriers", "unit": "iteration"})
+    lead, other = (patched, counter()) if role == "lead" else (counter(), patched)
+    record = measured(plan_of({"lead": lead, "other": other}, ["other"], cache), launch, cache)
+    assert record["status"] == "measured", record["reason"]
+    began = np.array(log.read_text().split(), dtype=int)
+    slices = pd.read_parquet(launch / "slices.parquet").query("role == @role and beats > 0")
+    own = slices[slices["member"].str.startswith("lead@" if role == "lead" else "other@")]
+    seen = [((began >= open_ns) & (began <= close_ns)).sum() for open_ns, close_ns in own[["open_ns", "close_ns"]].values]
+    assert len(own) > 3
+    assert np.abs(own["beats"].to_numpy() - seen).max() <= 1  # a call just at an edge
+    assert len(began) > 150  # it was run again
