@@ -78,7 +78,9 @@ class Workload(Written):
         default="",
         description="with 'progress: output': ready at the first line that it matches; at the first step if left out",
     )
-    unit: str = Field(default="", description="what one unit of progress is called; 'run', 'step' or 'iteration' if left out")
+    unit: str = Field(
+        default="", description="what one unit of progress is called; 'run', 'step' or 'iteration' if left out"
+    )
     phases: bool = Field(
         default=False,
         description="it reports the phases of its steps (castmates help phases); a Model Garden job then marks "

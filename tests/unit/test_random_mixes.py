@@ -155,10 +155,8 @@ def test_copies_fill_the_machine_and_leave_the_draw_as_it_is(study):
     one, three = study(random(6, copies=1)), study(random(6, copies=3), cores=8)
     assert three.drawn == one.drawn
     assert sorted(names_of(three)) == sorted(three.sets[0].mixes)
-    tripled = {mix.lead: [] for mix in three.drawn.mixes}
-    for mix in three.drawn.mixes:
-        tripled[mix.lead].append("+".join([mix.lead, *sorted(mix.antagonists * 3)]))
-    assert sorted(sum(tripled.values(), [])) == sorted(names_of(three))
+    tripled = ["+".join([mix.lead, *sorted(mix.antagonists * 3)]) for mix in three.drawn.mixes]
+    assert sorted(tripled) == sorted(names_of(three))
     small = study(random(6, copies=3), cores=6)
     assert {len(mix.antagonists) for mix in small.mixes} == {3}, "seven do not fit"
     assert {len(each.antagonists) for each in small.left_out} == {6}

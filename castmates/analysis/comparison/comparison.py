@@ -255,7 +255,9 @@ def _rates(side: Side) -> pd.DataFrame:
     table = launches.merge(asked.loc[wanted, ["mix", "member"]], left_on="row", right_index=True)
     workloads = table["member"].str.partition("#")[0]
     services = {workload_of(one.name) for cohort in side.plan.cohorts for one in cohort.members if one.requests}
-    table = table.assign(workload=workloads, unit=workloads.map(units(side.windows)), place=table["mix"] + "/" + table["member"])
+    table = table.assign(
+        workload=workloads, unit=workloads.map(units(side.windows)), place=table["mix"] + "/" + table["member"]
+    )
     return table[~workloads.isin(services)][
         ["mix", "member", "place", "workload", "unit", "platform", *LAUNCH, "session", "scene"]
     ]

@@ -56,9 +56,7 @@ class Job(Protocol):
 def variables(step: Step) -> dict[str, str]:
     """What a step finds in its environment: the suite's variables over ours, except those that are the runner's."""
     kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in NOT_FOR_IT or (step.beats and name == VARIABLE)
+        name: value for name, value in os.environ.items() if name not in NOT_FOR_IT or (step.beats and name == VARIABLE)
     }
     return kept | {name: value for name, value in step.environment.items() if name not in (*OURS, *NOT_FOR_IT)}
 
