@@ -108,8 +108,8 @@ _OTHER_MODES = re.compile(r".+(?::(?=[ukhpPGHSDIWeb]+$)|/)[ukh]*[^ukh/:][^/:]*")
 _MODES = "no other letters behind an event than u, k and h (user mode, the kernel's part, the hypervisor's)"
 _NAME = re.compile(r"[/,]name=([^,/]+)")
 _WHAT = (
-    "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, or in PAPI's or Intel's "
-    "(PAPI_L3_TCM, MEM_LOAD_RETIRED.L3_MISS), one to an entry"
+    "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, or in PAPI's or "
+    "Intel's (PAPI_L3_TCM, MEM_LOAD_RETIRED.L3_MISS), one to an entry"
 )
 
 

@@ -4,8 +4,8 @@ import re
 
 BETWEEN = "|"  # between the names that perf has for one thing on several processors; the first that it lists is counted
 
-# PAPI's presets that are one event wherever PAPI has them (its src/papi_events.csv; of Intel since Skylake, of AMD since
-# Zen). What PAPI derives from several events is not here, nor what is another thing on another processor.
+# PAPI's presets that are one event wherever PAPI has them (its src/papi_events.csv; of Intel since Skylake, of AMD
+# since Zen). What PAPI derives from several events is not here, nor what is another thing on another processor.
 PRESETS = {
     "PAPI_TOT_CYC": "cycles",
     "PAPI_TOT_INS": "instructions",

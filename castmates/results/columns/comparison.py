@@ -71,8 +71,8 @@ COMPARISON_MEANS = Table(
 
 COMPARISON_THROUGHPUT = Table(
     "comparison_throughput",
-    "throughput.csv and .parquet: work per second beside others, without a partition. A row per study and workload, and "
-    "one for the whole list; the baseline first. A place is a member of a mix; a workload has one or several.",
+    "throughput.csv and .parquet: work per second beside others, without a partition. A row per study and workload, "
+    "and one for the whole list; the baseline first. A place is a member of a mix; a workload has one or several.",
     col("letter", str, "A is the baseline"),
     col("workload", str, 'lead or antagonist; "" is the whole list'),
     col("unit", str, 'of progress; "" of the whole list'),
