@@ -8,14 +8,6 @@ from castmates.errors import CastmatesError
 from castmates.linux.event_names import IN_KERNEL, TABLE
 from castmates.linux.perf_event import EXCLUDE_KERNEL, EXCLUDE_USER, PERF_DEVICES, RAW, Attr
 
-PRESETS = {
-    "instructions": "PAPI_TOT_INS",
-    "cycles": "PAPI_TOT_CYC",
-    "branches": "PAPI_BR_INS",
-    "branch-misses": "PAPI_BR_MSP",
-}
-_OF_PAPI = {preset: name for name, preset in PRESETS.items()}
-
 
 class Event(NamedTuple):
     """What perf_event_open is asked for."""
@@ -59,7 +51,7 @@ Config = tuple[int, int, int, int]  # type, config, config1, config2
 
 
 def _named(word: str) -> Config | None:
-    attr = TABLE.get(_OF_PAPI.get(word, word))
+    attr = TABLE.get(word)
     return attr and (attr.kind, attr.config, attr.config1, attr.config2)
 
 

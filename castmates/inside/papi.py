@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.inside.events import PRESETS, event_of
+from castmates.inside.events import event_of
 from castmates.inside.readings import Reading, Refusal, for_every_thread, own_threads
 from castmates.linux.perf_event import SOFTWARE, paranoid
 
@@ -22,6 +22,12 @@ _OPTION = 256  # words, more than any option has
 _USER, _KERNEL = 1, 2  # domains
 _NO_RIGHT = -15  # PAPI_EPERM
 MOST_PARANOID = 2  # kernel.perf_event_paranoid; PAPI takes 3 for a kernel without counters
+_PRESETS = {
+    "instructions": "PAPI_TOT_INS",
+    "cycles": "PAPI_TOT_CYC",
+    "branches": "PAPI_BR_INS",
+    "branch-misses": "PAPI_BR_MSP",
+}
 ONE_THREAD = (
     "only the thread that opened them is counted: PAPI, which tries with the event instructions whether it can attach "
     "to threads and inherit, cannot here"
@@ -183,8 +189,8 @@ def _disabled(papi: ctypes.CDLL) -> str:
 
 def _name_of(event: str) -> bytes:
     """PAPI's name of an event: a preset, or the kernel's own; what is not perf's is taken as it is."""
-    if event in PRESETS:
-        return PRESETS[event].encode()
+    if event in _PRESETS:
+        return _PRESETS[event].encode()
     try:
         known = event_of(event)
     except CastmatesError:

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.runner.processes.starts import member_start
 from castmates.study.model import Catalogue, Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
-from castmates.workloads.native.build import SOURCES
+from castmates.workloads.native.build import BARRIERS, BARRIERS_VARIABLE, SOURCES
 from castmates.workloads.suites.expand import expanded
 from tests.runner.stage import counter, measured, plan_of
 from tests.unit.suites import trees
@@ -43,9 +44,11 @@ def compiled(compiler: list[str], folder: Path, way: str = BY_PROGRAM) -> Path:
 
 
 def looped(kernels: Path, folder: Path, *words: object, **variables: str) -> tuple[int, str, heartbeat.Reader]:
+    """Run a command again and again as a launch does."""
     heartbeat.create(folder / "beats")
-    command = [kernels / "loop", "--barriers", "--units", str(RUNS), "--", *map(str, words)]
-    environment = os.environ | {heartbeat.VARIABLE: str(folder / "beats")} | variables
+    command = [kernels / "loop", "--units", str(RUNS), "--", *map(str, words)]
+    ours = {BARRIERS_VARIABLE: str(folder / "beats"), "LD_PRELOAD": str(kernels / f"{BARRIERS}.so")}
+    environment = os.environ | ours | variables
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stderr, heartbeat.Reader(folder / "beats")
 
@@ -54,7 +57,7 @@ def looped(kernels: Path, folder: Path, *words: object, **variables: str) -> tup
 def test_its_beats_are_its_iterations_over_all_runs(compiler, kernels, tmp_path, way):
     log = tmp_path / "log"
     status, said, reader = looped(kernels, tmp_path, compiled(compiler, tmp_path, way), LONG, log)
-    assert (status, reader.state) == (0, State.FINISHED), said
+    assert (status, reader.state) == (0, State.READY), said
     records = reader.beats(0).records
     assert [units for _, units in records] == list(range(1, LONG * RUNS + 1))
     began = np.array(log.read_text().split(), dtype=int)
@@ -63,23 +66,33 @@ def test_its_beats_are_its_iterations_over_all_runs(compiler, kernels, tmp_path,
     assert (times[:-1] <= began[1:]).all()  # each call beats once, and between its neighbours
 
 
-def test_what_the_user_preloads_stays(compiler, kernels, tmp_path):
-    program = compiled(compiler, tmp_path, BY_LIBRARY)
-    status, _, reader = looped(kernels, tmp_path, program, LONG, LD_PRELOAD=str(tmp_path / "libhooks.so"))
-    assert (status, reader.head) == (0, LONG * RUNS)  # ours comes first
+def test_a_static_program_takes_our_file(compiler, kernels, tmp_path):
+    program = compiled([*compiler, "-static"], tmp_path, BY_FILE)
+    status, said, reader = looped(kernels, tmp_path, program, LONG)
+    assert (status, reader.head) == (0, LONG * RUNS), said
 
 
 def test_outside_a_launch_it_runs_freely(compiler, kernels, tmp_path):
     program = compiled(compiler, tmp_path)
-    command = [kernels / "loop", "--barriers", "--units", "1", "--", program, "3"]
-    assert subprocess.run(command, timeout=PATIENCE, check=False).returncode == 0
+    status, said, reader = looped(kernels, tmp_path, program, LONG, **{BARRIERS_VARIABLE: ""})
+    assert (status, reader.head) == (0, 0), said
     assert subprocess.run([program, "3"], timeout=PATIENCE, check=False).returncode == 77  # as BenchCast has it
 
 
-def test_a_program_without_the_calls_is_a_sentence(kernels, tmp_path):
-    status, said, reader = looped(kernels, tmp_path, "true")
-    assert (status, reader.head, reader.state) == (2, 0, State.FAILED)
-    assert "true ended without a call of call_barrier; is it patched for BenchCast" in said
+def test_in_a_launch_ours_is_preloaded_before_the_users(cache, tmp_path):
+    keys = {"command": "true", "progress": "barriers", "unit": "iteration", "variables": {"LD_PRELOAD": "/of/mine.so"}}
+    plan = plan_of({"lead": Workload.model_validate(keys), "other": counter()}, ["other"], cache)
+    lead = plan.cohorts[0].lead
+    start = member_start(lead, Path("/native"), tmp_path, cache)
+    assert start.environment["LD_PRELOAD"] == "/native/barriers.so:/of/mine.so"
+    assert (start.channel, start.kept, start.command) == (BARRIERS_VARIABLE, True, ["/native/loop", "--", "true"])
+
+
+@pytest.mark.needs("two-cpus")
+def test_a_program_without_the_calls_is_a_sentence(cache, tmp_path):
+    keys = {"command": "sleep 9", "progress": "barriers", "unit": "iteration", "ready_within": 0.5}
+    plan = plan_of({"lead": Workload.model_validate(keys), "other": counter()}, ["other"], cache)
+    assert "was not ready within 0.5 s: it made no call of call_barrier" in str(measured(plan, tmp_path, cache))
 
 
 @pytest.mark.needs("two-cpus")
@@ -102,7 +115,7 @@ def test_in_a_launch_each_slice_has_the_iterations_that_the_program_saw(compiler
 
 
 def test_a_patched_suite_beats_in_each_iteration_of_its_private_copy(compiler, cache, kernels, tmp_path):
-    root, beats = tmp_path / "npb", tmp_path / "beats"
+    root = tmp_path / "npb"
     trees.npb_program(root)
     (root / "bin" / "cg.S.x").rename(root / "bin" / "verdict")
     program = compiled(compiler, tmp_path)
@@ -110,16 +123,7 @@ def test_a_patched_suite_beats_in_each_iteration_of_its_private_copy(compiler, c
     suite = expanded(Catalogue.model_validate({"npb": {"root": str(root), "progress": "barriers"}}), "c.yaml")
     workload = suite.workloads["npb.cg"]
     assert (workload.progress, workload.unit) == ("barriers", "iteration")
-    heartbeat.create(beats)
     words = [word.replace("{python}", sys.executable) for word in workload.words]
-    keeper = [kernels / "loop", "--barriers", "--units", "1", "--", *words, "--units", str(RUNS)]
-    environment = os.environ | {heartbeat.VARIABLE: str(beats), "PYTHONPATH": str(HERE.parents[1])}
-    done = subprocess.run(keeper, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (done.returncode, heartbeat.Reader(beats).head) == (0, LONG * RUNS), done.stderr
-
-
-def test_a_suite_that_is_not_patched_is_a_sentence(tmp_path):
-    trees.npb_program(tmp_path / "npb")
-    ended = trees.run("npb", "--root", tmp_path / "npb", "--at", "bin/cg.S.x", "--barriers", place=tmp_path)
-    assert (ended.status, ended.beats) == (1, [])
-    assert "a run made no call of call_barrier; is the suite patched for BenchCast" in ended.said
+    imports = {"PYTHONPATH": str(HERE.parents[1])}
+    done, said, reader = looped(kernels, tmp_path, *words, "--units", "1", **imports)
+    assert (done, reader.head) == (0, LONG * RUNS), said

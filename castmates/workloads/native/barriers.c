@@ -2,11 +2,12 @@
 
    A program that was patched for BenchCast calls initialize_barrier before the loop of its region of interest and
    call_barrier in each iteration (Fortran: the same with a `_`). It takes part in one of two ways:
-   - as it was built: `loop --barriers` preloads this file as a library. BenchCast's own functions open shared memory by
-     a fixed name and wait at the barrier in it; the memory that they are given here has a mark in place of the barrier.
+   - as it was built, with this file preloaded as a library. BenchCast's own functions open shared memory by a fixed name
+     and wait at the barrier in it; the memory that they are given here has a mark in place of the barrier.
    - compiled with this file in place of barrier_cast.c, where nothing can be preloaded (a static program).
 
-   A call comes at the beginning of an iteration: between two of them lies the work of one. */
+   A call comes at the beginning of an iteration: between two of them lies the work of one. The heartbeat has a variable of
+   its own: the keeper that runs the program again and again has none, and the count goes on over all runs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT, memfd_create */
 #endif
@@ -17,6 +18,22 @@ int initialize_barrier_(void);
 void call_barrier(void);
 void call_barrier_(void);
 
+#define CM_BARRIERS_VARIABLE "CASTMATES_BARRIERS"
+
+static cm_heartbeat *opened(void)
+{
+    static cm_heartbeat handle;
+    const char *path = getenv(CM_BARRIERS_VARIABLE);
+    handle.file = path == NULL || *path == '\0' ? NULL : cm_heartbeat_map(path);
+    if (handle.file == NULL)
+        return NULL;
+    handle.last_slot = handle.file->capacity - 1;
+    handle.head = handle.file->head;
+    handle.units = handle.head == 0 ? 0 : handle.file->records[(handle.head - 1) & handle.last_slot].units;
+    __atomic_store_n(&handle.file->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+    return &handle;
+}
+
 /* The first one also says that the program is ready. Threads that come together take turns. */
 static void beat(void)
 {
@@ -26,7 +43,7 @@ static void beat(void)
         continue;
     if (!known) {
         known = 1;
-        hb = cm_heartbeat_open();
+        hb = opened();
         cm_ready(hb);
     }
     cm_beat(hb, 1);

@@ -19,7 +19,9 @@ TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 KEEPERS = ("loop", "lines")  # of programs without a heartbeat
 CONTROLS = ("tax", "taxed")  # a pair with a known loss
 SERVICES = ("openloop",)  # load generators, which start servers of other people
-LIBRARIES = ("barriers",)  # that are preloaded
+BARRIERS = "barriers"  # of programs that were patched for BenchCast
+BARRIERS_VARIABLE = "CASTMATES_BARRIERS"  # names their heartbeat
+LIBRARIES = (BARRIERS,)  # that are preloaded
 # A C file is a program; these are what a workload's command may begin with.
 KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES, CONTROLS, LIBRARIES)))
 OF_WORKLOADS = (*KERNELS, *SERVICES, *CONTROLS)

@@ -13,23 +13,21 @@
 #include "program.h"
 
 #define RESTARTS_VARIABLE "CASTMATES_RESTARTS"
-#define BARRIERS "/barriers.so" /* beside this program */
 #define PREPARE_AFTER_NS 10000000u /* from a switch on, so that the new run's first steps have the CPU for themselves */
 #define SHORT_RUN_NS 2000000u /* after a run that took less, the next one is started plainly: nothing would be won */
 
 static const char help[] =
-    "usage: loop [--units N] [--ahead exec|fork|no] [--barriers] [--] COMMAND [ARGUMENT...]\n"
+    "usage: loop [--units N] [--ahead exec|fork|no] [--] COMMAND [ARGUMENT...]\n"
     "\n"
     "Runs COMMAND again and again, until SIGTERM or until it fails; SIGTERM kills the run in progress.\n"
     "\n"
     "  --units N      stop after N units\n"
     "  --ahead HOW    while one run of 2 ms or more lasts, prepare the next: 'exec' up to its first instruction\n"
     "                 (needs ptrace), 'fork' up to its exec, 'no' not at all; by default exec, or fork without ptrace\n"
-    "  --barriers     COMMAND was patched for BenchCast: each call of its call_barrier is a unit, and no run; N are runs\n"
     "  --help         show this and stop\n"
     "\n"
     "K, M and G stand for 1024, 1024^2 and 1024^3. A unit is one completed run that ended with status 0.\n"
-    "COMMAND is killed when loop is, and sees CASTMATES_HEARTBEAT with --barriers alone.\n"
+    "COMMAND does not see CASTMATES_HEARTBEAT, and is killed when loop is.\n"
     "Exit status: 0 done, 2 bad arguments, 126 or 127 COMMAND cannot be run, 128+N it was killed by signal N,\n"
     "else the status with which COMMAND failed.\n";
 
@@ -53,7 +51,6 @@ struct keeper {
     char **command;
     enum ahead ahead;
     uint64_t units; /* 0: for ever */
-    char *preload;  /* what LD_PRELOAD is for a command that beats by itself; NULL: this program beats for it */
     cm_heartbeat *hb;
     struct cm_file *restarts; /* NULL: not wanted */
     sigset_t before, waited;
@@ -73,29 +70,12 @@ static enum ahead parse_ahead(const char *text)
     exit(2);
 }
 
-/* What has the functions of a patched program beat, before what is preloaded anyway. */
-static char *preload_or_exit(void)
-{
-    static char preload[8192];
-    const char *also = getenv("LD_PRELOAD");
-    ssize_t length = readlink("/proc/self/exe", preload, sizeof preload);
-    char *slash = length > 0 && length < (ssize_t)sizeof preload ? memrchr(preload, '/', (size_t)length) : NULL;
-    size_t place = slash == NULL ? 0 : (size_t)(slash - preload), room = sizeof preload - place;
-    int written = snprintf(preload + place, room, BARRIERS "%s%s", also ? ":" : "", also ? also : "");
-    if (slash == NULL || written < 0 || (size_t)written >= room) {
-        fputs("loop: the path of " BARRIERS " is too long\n", stderr);
-        exit(2);
-    }
-    return preload;
-}
-
 /* Parse the options of loop itself; what follows them is the command. */
 static void parse(struct keeper *keeper, int argc, char **argv)
 {
     static const struct option options[] = {{"help", no_argument, NULL, 'h'},
                                             {"units", required_argument, NULL, 'u'},
                                             {"ahead", required_argument, NULL, 'a'},
-                                            {"barriers", no_argument, NULL, 'b'},
                                             {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -106,8 +86,6 @@ static void parse(struct keeper *keeper, int argc, char **argv)
             keeper->units = cm_number_or_exit("loop", "units", optarg, 1);
         } else if (option == 'a') {
             keeper->ahead = parse_ahead(optarg);
-        } else if (option == 'b') {
-            keeper->preload = preload_or_exit();
         } else {
             exit(2); /* getopt_long has printed why */
         }
@@ -186,10 +164,7 @@ static void become_command(const struct keeper *keeper, pid_t parent, int gate, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127); /* the keeper died before the line above took effect */
-    if (keeper->preload == NULL)
-        unsetenv(CM_HEARTBEAT_VARIABLE);
-    else if (setenv("LD_PRELOAD", keeper->preload, 1) < 0)
-        refuse(report);
+    unsetenv(CM_HEARTBEAT_VARIABLE);
     unsetenv(RESTARTS_VARIABLE);
     while (gate >= 0 && read(gate, &opened, sizeof opened) < 0)
         if (errno != EINTR)
@@ -361,7 +336,7 @@ static int keep(struct keeper *keeper)
         switch_runs(keeper);
         if (keeper->ahead != NOT_AHEAD && !last && took >= SHORT_RUN_NS)
             keeper->prepare_ns = began + (took / 2 < PREPARE_AFTER_NS ? took / 2 : PREPARE_AFTER_NS);
-        if (done == 0 && keeper->preload == NULL)
+        if (done == 0)
             cm_ready(keeper->hb);
         if (!await(keeper, running))
             return 0;
@@ -369,13 +344,7 @@ static int keep(struct keeper *keeper)
             return blame(keeper->command[0], running, "");
         if (!last)
             open_gap(keeper->restarts, running->ended_ns);
-        if (keeper->preload == NULL) {
-            cm_beat(keeper->hb, 1);
-        } else if (keeper->hb != NULL && keeper->hb->file->head == 0) {
-            fprintf(stderr, "castmates loop: %s ended without a call of call_barrier; is it patched for BenchCast, and "
-                            "not linked statically?\n", keeper->command[0]);
-            return 2;
-        }
+        cm_beat(keeper->hb, 1);
         took = running->ended_ns - began;
         forget(running);
     }

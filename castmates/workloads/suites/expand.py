@@ -197,7 +197,7 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     barriers = keys.progress == "barriers"
     return Workload(
         title=benchmark.title,
-        command=[*command, *["--barriers"] * barriers, "--check", check, "--digest", benchmark.job.digest()],
+        command=[*command, "--check", check, "--digest", benchmark.job.digest()],
         progress="barriers" if barriers else "heartbeat",
         unit="iteration" if barriers else "run",
         cores=keys.cores,

@@ -31,7 +31,6 @@ class Step:
     output: Path
     environment: dict[str, str] = field(default_factory=dict)
     may_fail: bool = False  # the commands after it are run whatever its status is
-    beats: bool = False  # it reports its steps itself
 
 
 class Job(Protocol):
@@ -55,9 +54,7 @@ class Job(Protocol):
 
 def variables(step: Step) -> dict[str, str]:
     """What a step finds in its environment: the suite's variables over ours, except those that are the runner's."""
-    kept = {
-        name: value for name, value in os.environ.items() if name not in NOT_FOR_IT or (step.beats and name == VARIABLE)
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT}
     return kept | {name: value for name, value in step.environment.items() if name not in (*OURS, *NOT_FOR_IT)}
 
 

@@ -6,16 +6,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from castmates.workloads import child
-from castmates.workloads.heartbeat import VARIABLE, HeartbeatError, Reader, Writer
+from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.suites import npb, parsec, spec2017
 from castmates.workloads.suites.job import Job, SuiteError, last_words, run
 
-# Runs a benchmark again and again, one beat for each whole run whose result is right; or, with --barriers, those beats
-# that the programs make themselves (native/barriers.c).
+# Runs a benchmark again and again, one beat for each whole run whose result is right.
 
 WRONG_RESULT = 3
 
@@ -23,8 +21,8 @@ WRONG_RESULT = 3
 class Keeper:
     """Keeps one benchmark running."""
 
-    def __init__(self, job: Job, check: str, heartbeat: Writer, barriers: bool = False) -> None:
-        self._job, self._check, self._heartbeat, self._barriers = job, check, heartbeat, barriers
+    def __init__(self, job: Job, check: str, heartbeat: Writer) -> None:
+        self._job, self._check, self._heartbeat = job, check, heartbeat
 
     def keep(self, units: int = 0) -> int:
         """Run until SIGTERM, or so many times; the exit status."""
@@ -40,8 +38,7 @@ class Keeper:
         return 0
 
     def _cycle(self, units: int) -> None:
-        if not self._barriers:
-            self._heartbeat.ready()
+        self._heartbeat.ready()
         done = 0
         while units == 0 or done < units:
             if done:
@@ -49,18 +46,15 @@ class Keeper:
             self._run()
             if self._check == "every" or (self._check == "first" and done == 0):
                 self._judge()
-            if not self._barriers:
-                self._heartbeat.beat()
+            self._heartbeat.beat()
             done += 1
 
     def _run(self) -> None:
         for step in self._job.steps():
-            status = run(replace(step, beats=self._barriers))
+            status = run(step)
             if status != 0 and not step.may_fail:
                 how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
                 raise SuiteError(f"`{step.shown}` {how}{last_words(step.output)}")
-        if self._barriers and (file := os.environ.get(VARIABLE)) and not Reader(file).head:
-            raise SuiteError("a run made no call of call_barrier; is the suite patched for BenchCast, and not static?")
 
     def _judge(self) -> None:
         if wrong := self._job.wrong():
@@ -89,7 +83,6 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", default="", help="parsec: the input")
     parser.add_argument("--check", choices=CHECKS, default="every", help="which runs have their results compared")
     parser.add_argument("--digest", default="", help="of the programs, as it was when this was planned")
-    parser.add_argument("--barriers", action="store_true", help="the programs were patched for BenchCast, and beat")
     parser.add_argument("--units", type=int, default=0, help="stop after so many runs")
     return parser.parse_args(words)
 
@@ -113,7 +106,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.digest and job.digest() != given.digest:
             raise SuiteError(f"{given.root / given.at}: programs or commands changed since it was planned; plan again")
         job.prepare(place)
-        return Keeper(job, given.check, heartbeat, given.barriers).keep(given.units)
+        return Keeper(job, given.check, heartbeat).keep(given.units)
     except SuiteError as problem:
         if heartbeat is not None:
             heartbeat.failed()

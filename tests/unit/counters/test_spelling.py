@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.events.resolving import names_in, resolve
-from castmates.inside.events import event_of
 from castmates.study.counter_keys import CounterKeys, described
 from castmates.study.event_spelling import PRESETS, as_perf_spells, names_of
 from tests.unit.counters.processors import processor
@@ -91,8 +90,3 @@ def test_on_a_processor_the_name_that_its_perf_lists_is_counted_and_another_make
 
 def test_a_choice_is_told_in_words():
     assert "branches, a or b)" in described(CounterKeys(events=["mine"], sets={"mine": ["PAPI_BR_INS", "a|b"]}))
-
-
-def test_from_inside_the_presets_that_are_the_kernels_own_events_are_taken():
-    assert event_of("PAPI_TOT_INS").attr == event_of("instructions").attr
-    assert event_of("PAPI_TOT_CYC:u").attr == event_of("cycles:u").attr
