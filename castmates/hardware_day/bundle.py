@@ -18,7 +18,7 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.files import bytes_of, mapping_in, replace
 from castmates.linux.ownership import user_name
-from castmates.machine.capture.contents import DISTRIBUTIONS
+from castmates.machine.capture.contents import DISTRIBUTIONS, release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,8 @@ MOST = 20_000_000  # bytes of the archive
 HOST, USER, PATH, ADDRESS = "(host)", "(user)", "(path)", "(address)"
 # They tell nobody whose machine it is, and stand in texts of ours.
 OF_NOBODY = {"root", "nobody", "user", "admin", "localhost", "host", "server", "node", "machine", *DISTRIBUTIONS}
-FIELD = re.compile(r"[a-z][a-z0-9_-]*")  # what our own records call a thing
+KERNEL = "kernel"  # its version, in which who builds it may put any word; a capture has it without these
+FIELD = re.compile(r"[a-z]+(_[a-z]+)*")  # what our own records call a thing, even where somebody is called that
 PLACES = re.compile(r"/(?:home|root|Users|mnt|media|srv|data|scratch)/[^\s\"'<>,;:()\[\]{}`]+")
 ADDRESSES = re.compile(
     r"\b(?:\d{1,3}\.){3}\d{1,3}\b"  # IPv4
@@ -70,9 +71,13 @@ class Names:
             case str():
                 return self._text(value)
             case Mapping():
+                own = {
+                    key: release(one).strip() if key == KERNEL and isinstance(one, str) else one
+                    for key, one in value.items()
+                }
                 return {
                     key if FIELD.fullmatch(str(key)) else self._text(str(key)): self.without(one)
-                    for key, one in value.items()
+                    for key, one in own.items()
                 }
             case list() | tuple():
                 return [self.without(one) for one in value]

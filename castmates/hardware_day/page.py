@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from castmates.english import counted, duration, number
+from castmates.errors import CastmatesError
 from castmates.files import mapping_if_there, replace_text
 from castmates.hardware_day import sweep
 from castmates.hardware_day.steps import DONE, Diary, Place, Step
@@ -156,7 +157,12 @@ def lacking(steps: Sequence[Step], diary: Diary) -> Iterator[str]:
 
 def write(place: Place, steps: Sequence[Step], diary: Diary) -> list[str]:
     """Write the page; return what it says first, for the terminal."""
-    facts, found, swept = facts_of(place), list(verdicts(place)), sweep.results(place)
+    facts, found, lacks = facts_of(place), list(verdicts(place)), list(lacking(steps, diary))
+    try:
+        swept = sweep.results(place)
+    except CastmatesError as problem:
+        swept = None
+        lacks.append(str(problem))
     platform = platform_of(facts)
     advice = recommendation.sentences(swept.recommendations, swept.effects, CONFIRM) if swept else []
     context = {
@@ -171,7 +177,7 @@ def write(place: Place, steps: Sequence[Step], diary: Diary) -> list[str]:
         "described": machine.described(facts),
         "quirks": [f"{quirk.title}: {quirk.happens}" for quirk in machine.quirks(facts)],
         "steps": [_row(step, diary) for step in steps],
-        "lacking": [*lacking(steps, diary), *machine.lacks(facts, bool(swept and swept.partitioned))],
+        "lacking": [*lacks, *machine.lacks(facts, bool(swept and swept.partitioned))],
         "tables": [asdict(table) for table in ([losses(swept)] if swept else []) + list(tables(place))],
         "restored": diary.restored,
     }

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import yaml
 from castmates import shipped
 from castmates.english import counted, duration
 from castmates.errors import CastmatesError
-from castmates.files import mapping_in, replace, replace_text
+from castmates.files import mapping_in, replace_text
 from castmates.hardware_day.steps import Place, bounded
 from castmates.protocols import Say
 from castmates.report.machine_facts import MachineFacts
@@ -21,6 +20,7 @@ from castmates.results.records import read_json
 from castmates.results.tables import write_table
 
 NAME, FILE, MACHINE = "hardware-day", "study.yaml", "sweep-machine"
+TRIED = "tried.yaml"  # a size of the study that is only planned
 SIZES = (12, 10, 8, 6, 5, 4, 3)  # launches of each lead; an interval takes three
 PARTS = (1, 2, 4)  # every partition, every second one, every fourth one
 CLOSING_S = 120.0  # what tables, figures and page take at most, after the last launch
@@ -46,7 +46,7 @@ class Sized:
 
 def shortest(place: Place) -> float:
     """How long the sweep takes at least, by its plan."""
-    return _planned(place, SIZES[-1], _thinned(place, PARTS[-1])).seconds + CLOSING_S
+    return _planned(place, SIZES[-1], _kept_split(place) or _thinned(place, PARTS[-1])).seconds + CLOSING_S
 
 
 def run(place: Place, seconds: float, say: Say) -> str:
@@ -55,7 +55,7 @@ def run(place: Place, seconds: float, say: Say) -> str:
     if sized is None:
         return f"no size of its study fits into the {duration(seconds)} that are left."
     say(f"    {sized}, {duration(sized.seconds)} at most")
-    _write(place, sized.launches, sized.split)
+    _write(place, FILE, sized.launches, sized.split)
     log, why = place.log_file("sweep"), ""
     ended = bounded(["sweep", FILE], log, seconds - CLOSING_S, say, place.project)
     if ended.code is None:
@@ -63,7 +63,7 @@ def run(place: Place, seconds: float, say: Say) -> str:
         of = f"{whole} of {counted(sized.launches, 'launch')}"
         why = f"its time was over after {of}; the same command measures the rest."
         if whole:
-            _write(place, whole, sized.split)
+            _write(place, FILE, whole, sized.split)
             ended = bounded(["sweep", FILE], place.log_file("sweep-tables"), CLOSING_S, say, place.project)
     keep(place)
     return why or ended.why
@@ -76,23 +76,20 @@ def results_folder(place: Place) -> StudyFolder:
 
 def results(place: Place) -> Results | None:
     """What the sweep found; None where it has no tables."""
-    with suppress(CastmatesError, OSError):
-        return read_results(results_folder(place).path, place.project / FILE)
-    return None
+    folder = results_folder(place)
+    return read_results(folder.path, place.project / FILE) if folder.tables.is_dir() else None
 
 
 def keep(place: Place) -> None:
-    """Copy tables, windows and facts of the machine into the day's folder, without names."""
+    """Copy the tables and the facts of the machine into the day's folder, without names."""
     found = results(place)
     if found is None:
         return
     folder = place.folder / "tables"
     for name in sorted(file.stem for file in found.folder.tables.glob("*.parquet")):
         write_table(place.names.table(getattr(found, name)), folder / name)
-    windows = place.names.table(found.launch_table("windows"))
-    replace(folder / "windows.parquet", lambda file: windows.to_parquet(file, index=False, compression="zstd"))
     facts = MachineFacts.model_validate(read_json(found.folder.machine_file))
-    place.keep(MACHINE, facts.model_dump(mode="json", exclude={"hostname", "doctor"}))
+    place.keep(MACHINE, facts.model_dump(mode="json", exclude={"hostname", "distribution", "doctor"}))
 
 
 def _sizes(place: Place) -> Iterator[Sized]:
@@ -125,18 +122,18 @@ def _planned(place: Place, launches: int, split: str | list[int]) -> Sized:
 
 def _outline(place: Place, launches: int, split: str | list[int]) -> dict[str, Any]:
     """What `castmates plan` says of the study in this size."""
-    _write(place, launches, split)
-    words = ["plan", FILE, "--format", "json"]
+    _write(place, TRIED, launches, split)
+    words = ["plan", TRIED, "--format", "json"]
     ended = bounded(words, place.log_file("plan"), PLAN_S, lambda _: None, place.project, aloud=False)
     if ended.why:
         raise CastmatesError(ended.why)
     return mapping_in(ended.printed.encode())
 
 
-def _write(place: Place, launches: int, split: str | list[int]) -> None:
+def _write(place: Place, name: str, launches: int, split: str | list[int]) -> None:
     study = _study((shipped.studies() / f"{NAME}.yaml").read_text(encoding="utf-8"))
     study["budget"]["launches"], study["cache"]["sweeps"][0]["split"] = launches, split
-    replace_text(place.project / FILE, yaml.safe_dump(study, sort_keys=False))
+    replace_text(place.project / name, yaml.safe_dump(study, sort_keys=False))
 
 
 def _study(text: str) -> dict[str, Any]:
