@@ -136,7 +136,7 @@ def _figure(value: float | None) -> str:
 def losses(found: Results) -> Table:
     """What each lead of the sweep loses without a partition, and under each."""
     effects = found.effects[(found.effects["role"] == "lead") & (found.effects["baseline"] == "alone")]
-    heads = ["Lead", "Beside", "Partition", "Loss", "95 % interval", "Verdict"]
+    heads = ["Lead", "Beside", "Partition", "Loss (%)", "95 % interval", "Verdict"]
     rows = []
     for row in records(effects):
         loss = words.effect(row)
