@@ -39,6 +39,15 @@ ADDRESSES = re.compile(
 )
 
 
+ALONE, NO_MORE = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+# What stands before and after a name: of a host its domain goes too, of a folder what is in it.
+AROUND = {
+    HOST: (ALONE, rf"(?:\.[\w-]+)*{NO_MORE}"),
+    USER: (ALONE, NO_MORE),
+    PATH: ("", r"(?!\w)[^\s\"'<>,;:()\[\]{}`]*"),
+}
+
+
 @dataclass(frozen=True)
 class Names:
     """The names of this machine, its users and their folders, each with the word that takes its place."""
@@ -98,8 +107,7 @@ class Names:
     def _text(self, text: str) -> str:
         for name, word in self.words.items():
             if name.lower() in text.lower():
-                begin = r"(?<![\w.-])" if word != PATH else ""
-                end = r"(?![\w-])" if word != PATH else r"(?![\w])[^\s\"'<>,;:()\[\]{}`]*"
+                begin, end = AROUND[word]
                 text = re.sub(f"{begin}{re.escape(name)}{end}", word, text, flags=re.IGNORECASE * (word == HOST))
         return ADDRESSES.sub(ADDRESS, PLACES.sub(PATH, text))
 

@@ -149,9 +149,9 @@ def follow(step: Step, diary: Diary, left: float, say: Say) -> None:
     at, begun = datetime.now().astimezone().isoformat(timespec="seconds"), time.monotonic()
 
     def note(status: Status, reason: str = "") -> None:
-        reason = diary.place.names.without(printable(reason))
-        diary.note(step.name, Outcome(status, reason, at, round(time.monotonic() - begun, 1)))
-        took = f" ({duration(diary.outcomes[step.name].seconds)})" if status in (DONE, FAILED) else ""
+        seconds, reason = round(time.monotonic() - begun, 1), printable(reason)
+        diary.note(step.name, Outcome(status, diary.place.names.without(reason), at, seconds))
+        took = f" ({duration(seconds)})" if status in (DONE, FAILED) else ""
         say(f"{step.name}: {status}{took}{f': {reason}' if reason else ''}")
 
     if step.cannot:

@@ -21,7 +21,7 @@ from castmates.results.tables import write_table
 
 NAME, FILE, MACHINE = "hardware-day", "study.yaml", "sweep-machine"
 TRIED = "tried.yaml"  # a size of the study that is only planned
-SIZES = (12, 10, 8, 6, 5, 4, 3)  # launches of each lead; an interval takes three
+SIZES = (20, 16, 12, 10, 8, 6, 5, 4, 3)  # launches of each lead; an interval takes three
 PARTS = (1, 2, 4)  # every partition, every second one, every fourth one
 CLOSING_S = 120.0  # what tables, figures and page take at most, after the last launch
 PLAN_S = 120.0

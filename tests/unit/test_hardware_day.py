@@ -172,7 +172,7 @@ def planner(place, monkeypatch):
 @pytest.mark.parametrize(
     ("seconds", "launches", "split"),
     [
-        (10_000, 12, "all"),
+        (10_000, 20, "all"),
         (900, 8, "all"),
         (330, 3, "all"),
         (329, 6, [2, 4, 6, 8, 10]),  # launches are dropped before partitions
@@ -212,7 +212,7 @@ def test_a_sweep_that_has_begun_keeps_its_partitions(place, planner):
     (folder / "launch.json").write_text("{}")
     assert sweep.shortest(place) == 60 + sweep.CLOSING_S
     sweep.run(place, sweep.CLOSING_S + 9000, print)
-    assert asked[-1] == ("sweep", 12, [2, 6])
+    assert asked[-1] == ("sweep", 20, [2, 6])
 
 
 # What is sent.
@@ -337,6 +337,11 @@ def test_names_that_are_nobodys_and_fields_of_ours_stay(tmp_path):
     names = Names.of(["ubuntu", "localhost"], ["root", "masks", "max"], ["/", "/tmp"])
     assert names.words == {"masks": "(user)", "max": "(user)"}
     assert names.without({"masks": ["as root", "maximal, by max"]}) == {"masks": ["as root", "maximal, by (user)"]}
+    parts = {
+        f"ssh {USER}@x.{HOST}.example.org.": "ssh (user)@x.(host).",
+        f"run-{USER}_1, {USER}s": f"run-(user)_1, {USER}s",
+    }
+    assert {text: NAMES.without(text) for text in parts} == parts
     file = tmp_path / "index.html"
     file.write_text("<style>p { max-width: 1em }</style><p>Verdict</p>")
     assert pack(tmp_path / "x.tar.gz", {"index.html": file}, Names.of([], ["Verdict"], [])) == []
