@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MOST = 20_000_000  # bytes of the archive
 HOST, USER, PATH, ADDRESS = "(host)", "(user)", "(path)", "(address)"
 # They tell nobody whose machine it is, and stand in texts of ours.
-OF_NOBODY = {"root", "nobody", "user", "admin", "localhost", "host", "server", "node", "machine", *DISTRIBUTIONS}
+OF_NOBODY = {"root", "nobody", "user", "admin", "localhost", "host", "server", "node", "worker", "machine"}
+OF_NOBODY |= {"vm", "guest", "linux", "test", *DISTRIBUTIONS}
 KERNEL = "kernel"  # its version, in which who builds it may put any word; a capture has it without these
 FIELD = re.compile(r"[a-z]+(_[a-z]+)*")  # what our own records call a thing, even where somebody is called that
 PLACES = re.compile(r"/(?:home|root|Users|mnt|media|srv|data|scratch)/[^\s\"'<>,;:()\[\]{}`]+")
