@@ -1,5 +1,6 @@
 """What leaves the machine: no name of it, of its users and of their folders; and one archive of what is left."""
 
+import html
 import io
 import json
 import os
@@ -9,7 +10,6 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,7 @@ def _texts(name: str, content: bytes) -> Iterator[str]:
         yield from _strings(mapping_in(content))
     elif name.endswith(".html"):
         own = _vocabulary()
-        yield from (text for text in _Read.of(content.decode()) if not own >= {*re.findall(r"[\w-]+", text)})
+        yield from (text for text in _read(content.decode()) if not own >= {*re.findall(r"[\w-]+", text)})
     elif not name.endswith(".gz"):  # a capture: each of its texts is of a form that has no room for a name
         yield from content.decode().splitlines()[1:] if name.endswith(".csv") else content.decode().splitlines()
 
@@ -141,30 +141,11 @@ def _strings(value: object) -> Iterator[str]:
                 yield from _strings(one)
 
 
-class _Read(HTMLParser):
+def _read(page: str) -> list[str]:
     """What somebody reads of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self._inside = ""
-
-    @classmethod
-    def of(cls, page: str) -> list[str]:
-        reader = cls()
-        reader.feed(page)
-        return reader.texts
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._inside = tag
-        self.texts += [text for name, text in attrs if text and name in ("href", "title", "aria-label", "alt")]
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 (its parent calls it)
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside not in ("style", "script") and data.strip():
-            self.texts.append(data)
+    body = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    read = re.findall(r">([^<>]+)", body) + re.findall(r'(?:href|title|aria-label)="([^"]*)"', body)
+    return [html.unescape(text) for text in read]
 
 
 def _vocabulary() -> set[str]:
