@@ -27,7 +27,7 @@ MOST = 20_000_000  # bytes of the archive
 HOST, USER, PATH, ADDRESS = "(host)", "(user)", "(path)", "(address)"
 # They tell nobody whose machine it is, and stand in texts of ours.
 OF_NOBODY = {"root", "nobody", "user", "admin", "localhost", "host", "server", "node", "worker", "machine"}
-OF_NOBODY |= {"vm", "guest", "linux", "test", *DISTRIBUTIONS}
+OF_NOBODY |= {"vm", "guest", "linux", "test", "castmates", *DISTRIBUTIONS}
 KERNEL = "kernel"  # its version, in which who builds it may put any word; a capture has it without these
 FIELD = re.compile(r"[a-z]+(_[a-z]+)*")  # what our own records call a thing, even where somebody is called that
 PLACES = re.compile(r"/(?:home|root|Users|mnt|media|srv|data|scratch)/[^\s\"'<>,;:()\[\]{}`]+")
@@ -81,17 +81,18 @@ class Names:
             case str():
                 return self._text(value)
             case Mapping():
-                own = {
-                    key: release(one).strip() if key == KERNEL and isinstance(one, str) else one
-                    for key, one in value.items()
-                }
                 return {
-                    key if FIELD.fullmatch(str(key)) else self._text(str(key)): self.without(one)
-                    for key, one in own.items()
+                    key if FIELD.fullmatch(str(key)) else self._text(str(key)): self._entry(key, one)
+                    for key, one in value.items()
                 }
             case list() | tuple():
                 return [self.without(one) for one in value]
         return value
+
+    def _entry(self, key: object, value: Any) -> Any:  # noqa: ANN401 (what JSON has)
+        if key == KERNEL and isinstance(value, str):
+            return (release(value) or "").strip()
+        return self.without(value)
 
     def table(self, table: "pd.DataFrame") -> "pd.DataFrame":
         """A table without names: all of its texts are looked at."""
