@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import castmates
 from castmates.errors import CastmatesError
-from castmates.files import bytes_of, mapping_in, replace
+from castmates.files import bytes_of, mapping_in, replace, writing
 from castmates.linux.ownership import user_name
 from castmates.machine.capture.contents import DISTRIBUTIONS, release
 
@@ -178,7 +178,8 @@ def pack(file: Path, members: Mapping[str, Path], names: Names, optional: str = 
         largest = max(spare, key=lambda name: len(contents[name]))
         del contents[largest]
         out.append(f"{largest} is not in the bundle, which would be larger than {MOST // 1_000_000} MB.")
-    replace(file, lambda temporary: temporary.write_bytes(packed))
+    with writing(file):
+        replace(file, lambda temporary: temporary.write_bytes(packed))
     return out
 
 

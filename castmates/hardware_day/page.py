@@ -7,7 +7,7 @@ from typing import Any
 
 from castmates.english import counted, duration, number
 from castmates.errors import CastmatesError
-from castmates.files import mapping_if_there, replace_text
+from castmates.files import mapping_if_there, replace_text, writing
 from castmates.hardware_day import sweep
 from castmates.hardware_day.steps import DONE, Diary, Place, Step
 from castmates.machine.capture.capture import opened
@@ -182,7 +182,8 @@ def write(place: Place, steps: Sequence[Step], diary: Diary) -> list[str]:
         "restored": diary.restored,
     }
     context = place.names.without(context)
-    replace_text(place.page_file, rendered(TEMPLATE, context))
+    with writing(place.page_file):
+        replace_text(place.page_file, rendered(TEMPLATE, context))
     lines = [f"{context['line']} ({platform})", *(f"{one.what}: {one.word}" for one in found), *context["advice"]]
     return [*lines, *context["lacking"]]
 

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Literal
 import castmates
 from castmates.english import duration, printable
 from castmates.errors import CastmatesError
-from castmates.files import make_folder, mapping_if_there, mapping_in, replace_text
+from castmates.files import make_folder, mapping_if_there, mapping_in, replace_text, writing
 from castmates.hardware_day.bundle import Names, as_text
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.machine.trial_records import MEMORY_PEAK, RDT, TrialRecords
@@ -76,7 +76,8 @@ class Place:
 
     def keep(self, name: str, record: object) -> None:
         """Write such a record."""
-        replace_text(self.record_file(name), as_text(self.names.without(record)))
+        with writing(file := self.record_file(name)):
+            replace_text(file, as_text(self.names.without(record)))
 
     def log_file(self, name: str) -> Path:
         """What a step printed; it stays here."""
@@ -136,8 +137,14 @@ class Diary:
     def write(self) -> None:
         """Put it on disk."""
         steps = {name: asdict(one) for name, one in self.outcomes.items()}
-        content = {"command": COMMAND, "castmates": castmates.__version__, "machine": self.machine, "steps": steps}
-        replace_text(self.place.steps_file, as_text(self.place.names.without(content | {"restored": self.restored})))
+        content = {
+            "castmates": castmates.__version__,
+            "machine": self.machine,
+            "steps": steps,
+            "restored": self.restored,
+        }
+        with writing(file := self.place.steps_file):
+            replace_text(file, as_text({"command": COMMAND} | self.place.names.without(content)))
 
     def is_settled(self, step: Step) -> bool:
         """Whether a step is over and done with."""
