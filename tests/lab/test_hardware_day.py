@@ -63,7 +63,8 @@ def bounded(words, log, seconds, say, folder=None, aloud=True):
         return Ended(None, "", "its time was over.")
     from castmates.cli.main import app
 
-    with contextlib.chdir(folder or "."), contextlib.redirect_stdout(out := log.open("w+")):
+    out = log.open("w+")
+    with contextlib.chdir(folder or "."), contextlib.redirect_stdout(out):
         try:
             app(words, standalone_mode=False)
         except Exception as problem:
