@@ -111,10 +111,6 @@ def test_masks_that_hold_are_found_and_what_could_not_be_done_ends_no_day(spent)
     assert (parts["masks"]["verdict"], parts["isolation"]["verdict"]) == ("works", "isolated"), parts
 
 
-def test_the_sweep_is_planned_with_the_partitions_of_the_mounted_resctrl(spent):
-    assert "3 launches of each program, 11 partitions" in (spent / "said").read_text()
-
-
 def test_page_and_bundle_say_that_it_is_no_hardware(spent):
     assert 'stamp other">emulated, not hardware' in (spent / "day/index.html").read_text()
     with tarfile.open(spent / "day/bundle.tar.gz") as archive:
