@@ -285,8 +285,8 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
 
 
-def on_captured_machine(project: Project, file: Path) -> Project:
-    """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
+def on_captured_machine(project: Project, named: Path | str) -> Project:
+    """The project as it would be on another machine: one that was captured into this file, or ships by this name."""
     if project.modelled:
         raise CastmatesError(
             f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
@@ -297,7 +297,7 @@ def on_captured_machine(project: Project, file: Path) -> Project:
             f"{project.study_file}: this study names its machines ({', '.join(project.study.machines)}) and is planned "
             "for them, so --machine would change nothing; leave it out."
         )
-    return replace(project, elsewhere=captured_machine(file))
+    return replace(project, elsewhere=captured_machine(shipped.machine(named)))
 
 
 def _on_class(project: Project, name: str) -> Project:

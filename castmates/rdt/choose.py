@@ -9,6 +9,7 @@ from typing import cast
 from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.linux.host import memory_bytes, processor
+from castmates.linux.kernel_files import read_text
 from castmates.linux.msr import read_msr
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
@@ -268,11 +269,13 @@ class Elsewhere:
     memory_bytes: int | None
     has_counters: bool  # of the processor
     facts: NodeFacts  # by which a node is recognised
+    origin: str = ""  # what it was made of, where it was not captured
 
 
 def captured_machine(file: Path) -> Elsewhere:
     """Read the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
+    from castmates.machine.capture.contents import ORIGIN
     from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     with opened(file) as root:
@@ -285,6 +288,7 @@ def captured_machine(file: Path) -> Elsewhere:
             memory_bytes=usable_memory(root),
             has_counters=has_counters(root),
             facts=node_facts(root, topology, cache),
+            origin=read_text(root / ORIGIN) or "",
         )
 
 

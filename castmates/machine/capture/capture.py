@@ -5,12 +5,14 @@ read up to a limit, and refused whole where it holds anything that we would not 
 """
 
 import gzip
+import io
 import json
 import stat
+import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from castmates.errors import CastmatesError
@@ -18,10 +20,12 @@ from castmates.files import memory_folder, replace
 from castmates.linux.kernel_files import read_kernel
 from castmates.machine.capture.contents import captured_files, keeper_of
 from castmates.machine.topology import Topology, read_topology
+from castmates.shipped import BUNDLE
 
 FORMAT = 1
 MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
 COMMAND = "castmates doctor --capture"
+IN_BUNDLE = "machine.json.gz"
 BEGIN = b'{\n"castmates capture":'  # of every capture, of this format or another
 
 
@@ -95,14 +99,13 @@ def opened(file: Path) -> Iterator[Path]:
 def read_files(file: Path) -> dict[str, str]:
     """Return the names and texts of a capture; what is no capture is an error in one sentence."""
     try:
-        with gzip.open(file) as packed:
-            text = packed.read(MOST + 1)
+        text = _unpacked(file)
         if len(text) > MOST:
             raise CastmatesError(f"{file}: this is no capture of a machine: it unpacks to more than {MOST >> 20} MiB.")
         content = json.loads(text)
     except FileNotFoundError:
         raise CastmatesError(f"{file}: there is no such file; `{COMMAND} {file}` makes one.") from None
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as problem:
+    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, RecursionError) as problem:
         raise CastmatesError(f"{file}: this is no capture of a machine: {_first_line(problem)}.") from None
     files = content.get("files") if isinstance(content, dict) else None
     if not isinstance(files, dict) or content.get("castmates capture") != FORMAT:
@@ -114,6 +117,33 @@ def read_files(file: Path) -> dict[str, str]:
                 "not write."
             )
     return files
+
+
+def _unpacked(file: Path) -> bytes:
+    """Return the text of a capture, or of the one in a bundle, no more than a byte beyond the limit."""
+    if not file.name.endswith(BUNDLE):
+        with gzip.open(file) as packed:
+            return packed.read(MOST + 1)
+    inside = in_bundle(file, IN_BUNDLE)
+    if inside is None:
+        raise ValueError(f"there is no {IN_BUNDLE} in this bundle")
+    with gzip.open(io.BytesIO(inside)) as packed:
+        return packed.read(MOST + 1)
+
+
+def in_bundle(file: Path, name: str) -> bytes | None:
+    """Return a file of a bundle, at its top or in its one folder; None where it has none.
+
+    A bundle is an archive of a capture and of what was measured on the machine.
+    """
+    with tarfile.open(file, "r:gz") as bundle:
+        for member in bundle:
+            if member.offset > MOST:
+                raise ValueError(f"it unpacks to more than {MOST >> 20} MiB")
+            path = PurePosixPath(member.name)
+            if path.name == name and len(path.parts) <= 2 and (found := bundle.extractfile(member)):
+                return found.read(MOST + 1)
+    return None
 
 
 def read_captured_topology(file: Path) -> Topology:
