@@ -37,6 +37,7 @@ from castmates.study.partitions import partitions
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.rdt_trial import Tried, with_measured_steps
 from castmates.study.reading import line_of, read_keys
+from castmates.study.rehearsing import machine_of
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.rounds import checked_launches, with_launches
 from castmates.study.scenes import Room
@@ -89,13 +90,25 @@ class Project:
 
     def plan(self, found: Found | None = None) -> Plan:
         """What the study consists of, measured launches included: those `found`, or what lies there now."""
-        plan, made = self._whole_plan((found or self.found()).measured), self.made
+        measured, made = (found or self.found()).measured, self.made
+        self._refuse_mixed(measured)
+        plan = self._whole_plan(measured)
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
         changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.launches)]
         notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
+
+    def _refuse_mixed(self, measured: Sequence[Launch]) -> None:
+        """Refuse to go on with a rehearsal as a measurement, or the reverse."""
+        now = self.rehearsed
+        if before := {machine_of(launch.design.driver) for launch in measured} - {now}:
+            had, has = (f"rehearsed on '{each}'" if each else "measured" for each in (before.pop(), now))
+            raise CastmatesError(
+                f"{self.study_file}: the launches in {self.results} were {had}, and the study is now {has}: give it "
+                "another name."
+            )
 
     def _whole_plan(self, measured: Sequence[Launch]) -> Plan:
         if not self.study.machines:
@@ -138,6 +151,11 @@ class Project:
         return planning.extend(study, cast, titles, native_key, measured, room, decided)
 
     @property
+    def rehearsed(self) -> str:
+        """The machine that is rehearsed here, with no effect on programs; "" where nothing is."""
+        return machine_of(self.study.cache.driver)
+
+    @property
     def modelled(self) -> bool:
         """Whether nothing is started, and rates come from a model."""
         return self.study.platform == "modelled"
@@ -177,7 +195,7 @@ class Project:
 
     def ways_of_others(self) -> dict[str, int]:
         """Which ways groups of other programs have on this machine now, by their names."""
-        return {} if self.modelled or self.elsewhere else ways_of_others()
+        return {} if self.modelled or self.elsewhere or self.rehearsed else ways_of_others()
 
     def _topology(self) -> Topology:
         return self.elsewhere.topology if self.elsewhere else read_topology()
@@ -270,7 +288,7 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     asked = asked_launches(folder) if launches is None else checked_launches(launches, study, str(path))
     study = with_launches(study, asked)
     if study.cache.driver not in OURS:
-        driver(study.cache.driver)
+        _check_driver(study, path)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
     workloads = catalogue.gather_catalogue(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
     study, workloads = with_variants(study, workloads, str(path))
@@ -285,12 +303,25 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
 
 
+def _check_driver(study: Study, path: Path) -> None:
+    """Refuse a driver that there is not, and a rehearsal of what does not run on this machine."""
+    if machine_of(study.cache.driver) and (study.platform == "modelled" or study.machines):
+        what = "is of a modelled machine" if study.platform == "modelled" else "names its machines"
+        raise CastmatesError(f"{path}: this study {what}, and a rehearsal runs on the machine at hand; leave one out.")
+    driver(study.cache.driver)
+
+
 def on_captured_machine(project: Project, named: Path | str) -> Project:
     """The project as it would be on another machine: one that was captured into this file, or ships by this name."""
     if project.modelled:
         raise CastmatesError(
             f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
             "it out."
+        )
+    if project.rehearsed:
+        raise CastmatesError(
+            f"{project.study_file}: this study rehearses '{project.rehearsed}' on the machine at hand, so --machine "
+            "would change nothing; leave it out."
         )
     if project.study.machines:
         raise CastmatesError(

@@ -9,6 +9,7 @@ from castmates import project
 from castmates.files import cache_folder, replace_text
 from castmates.machine.shown_facts import facts_here
 from castmates.pipeline.describe import text_of
+from castmates.rdt import rehearsal
 from castmates.runner.modelled.launch import facts_of_classes, modelled_facts
 from castmates.study.model import Study
 
@@ -21,6 +22,8 @@ def main() -> None:
     arguments = parser.parse_args()
     study = project.load(arguments.study) if arguments.study else None
     facts = _of_model(study.study) if study and study.modelled else facts_here(cache_folder())
+    if study and study.rehearsed:
+        facts |= rehearsal.facts(study.rehearsed)
     replace_text(arguments.output, text_of(facts))
 
 

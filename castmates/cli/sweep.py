@@ -64,6 +64,7 @@ class _Sweep(Runner):
     "castmates sweep study.yaml --sessions 4 --over 6h",
     "castmates sweep study.yaml --confirm --limit 3%",
     "castmates sweep --replay first-look/paper",
+    "castmates sweep study.yaml --rehearse genoa",
     "castmates sweep study.yaml -- --rerun-incomplete",
     group=BEGIN,
     order=5,
@@ -126,6 +127,15 @@ def sweep(
             under=INSTEAD,
         ),
     ] = False,
+    rehearse: Annotated[
+        str,
+        option(
+            metavar="MACHINE",
+            help="Run the study's programs here, and share the cache out in memory only, as on another machine "
+            "(castmates plan --help): the whole way, before that machine is booked. Masks change nothing.",
+            under=INSTEAD,
+        ),
+    ] = "",
     limit: Annotated[str, option(metavar="PERCENT", show_default=False, help=LIMIT, under=CONFIRM)] = "",
     mix: Annotated[
         str, option(metavar="MIX", help="Only this mix; all with an advice if left out.", under=CONFIRM)
@@ -147,7 +157,9 @@ def sweep(
     only_write: Annotated[
         bool,
         option(
-            "--only-write", help="Write the study files and measure nothing.", under=only_with("--confirm", "--replay")
+            "--only-write",
+            help="Write the study files and measure nothing.",
+            under=only_with("--confirm", "--replay", "--rehearse"),
         ),
     ] = False,
 ) -> None:
@@ -163,6 +175,15 @@ def sweep(
         raise CastmatesError("--sessions only measures what is missing: not with --retry, --confirm or another.")
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
+    if rehearse:
+        if confirm or replay:
+            raise CastmatesError("--rehearse writes a study of its own: not with --confirm or --replay.")
+        from castmates.pipeline.rehearse import write_rehearsal
+
+        study = write_rehearsal(study, rehearse)
+        typer.echo(f"written: {study}")
+        if only_write:
+            return
     if confirm:
         confirm_partitions(study, limit, (mix, partition), launches, cores, options, only_write)
     elif replay:

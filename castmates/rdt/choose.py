@@ -30,11 +30,13 @@ from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list
 from castmates.study.machine_keys import LastLevel, NodeFacts
+from castmates.study.rehearsing import machine_of
 from castmates.study.spec import Share
 
 # Allocators that plug-ins add: a study names one by `cache.driver`, as it names resctrl or pqos.
 
 OURS = ("resctrl", "pqos")
+NO_SHARES = "none: the study does not partition the cache"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Driver:
 
 def driver(name: str) -> Driver:
     """The driver of this name; an unknown name is an error in one sentence."""
+    if rehearsed := machine_of(name):
+        from castmates.rdt import rehearsal  # few studies have one
+
+        return rehearsal.driver(rehearsed)
     found = plugins.added("allocators", _wrong, taken=OURS)
     if name not in found:
         from castmates.study.reading import did_you_mean  # yaml: every launch loads this module, and none comes here
@@ -92,17 +98,18 @@ def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator,
         session = open_session(request.purpose, say)
         monitor = PqosMonitor(session, request.rate) if request.rate else silent
         return PqosAllocator(session, KernelTasks(), say, request.beyond_site), monitor
-    if request.driver not in OURS and request.shares:
-        return _of_a_plugin(driver(request.driver), request.rate, request.purpose, say)
+    if machine_of(request.driver) or (request.driver not in OURS and request.shares):
+        return _of_a_plugin(driver(request.driver), request, say)
     allocator = choose_allocator(request.shares, request.cdp, request.purpose, say, request.beyond_site)
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
-def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[Allocator, Monitor]:
-    if not rate:
-        return chosen.allocator(say), NoMonitor("none: the study asks for no readings of the cache")
-    monitor = chosen.monitor(rate, say) if chosen.monitor else choose_monitor(rate, purpose, say)
-    return chosen.allocator(say), monitor
+def _of_a_plugin(chosen: Driver, request: CacheRequest, say: Say) -> tuple[Allocator, Monitor]:
+    allocator = chosen.allocator(say) if request.shares else NoAllocator(NO_SHARES)
+    if not request.rate:
+        return allocator, NoMonitor("none: the study asks for no readings of the cache")
+    monitor = chosen.monitor(request.rate, say) if chosen.monitor else None
+    return allocator, monitor or choose_monitor(request.rate, request.purpose, say)
 
 
 def choose_allocator(
@@ -114,7 +121,7 @@ def choose_allocator(
 ) -> Allocator:
     """Take resctrl where the study gives out shares and the machine lets us; without shares it is left untouched."""
     if not shares:
-        return NoAllocator("none: the study does not partition the cache")
+        return NoAllocator(NO_SHARES)
     try:
         held = lease(cdp, purpose)
     except CastmatesError as error:
