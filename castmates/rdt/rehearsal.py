@@ -104,16 +104,16 @@ class MirroredTasks:
 
     def threads(self, held: Collection[Held]) -> Mapping[int, list[int]]:
         """List the threads of each process; new ones are where the process is, as the kernel has it."""
-        found = self._real.threads(held)
-        for pid, tids in found.items():
-            if pid not in self._known:
-                self._kernel.processes.fork(pid=pid)
-            known = self._known.setdefault(pid, set())
+        found, processes = self._real.threads(held), self._kernel.processes
+        for pid, tids in found.items():  # who has ended first: a number may be another's by now
+            known = self._known.get(pid, set())
             for tid in known - set(tids):
-                self._kernel.processes.exit(tid)
-            for tid in set(tids) - known - {pid}:
-                self._kernel.processes.clone(pid, tid)
-            self._known[pid] = set(tids) - {pid}
+                processes.exit(tid)
+            self._known[pid] = known & set(tids)
+        for pid, tids in found.items():
+            for tid in sorted({pid, *tids} - self._known[pid], key=lambda tid: tid != pid):
+                processes.fork(pid=tid) if tid == pid else processes.clone(pid, tid)
+            self._known[pid] = {*tids}
         return found
 
     def place(self, tid: int) -> Place | None:
