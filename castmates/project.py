@@ -14,6 +14,7 @@ from castmates.machine import trial_records
 from castmates.machine.knobs import refusal
 from castmates.machine.probes import no_quota, usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.machine.topology import layout_of as layout_of
 from castmates.rdt.choose import OURS, Elsewhere, captured_machine, driver
 from castmates.rdt.pqos.classes import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
@@ -24,7 +25,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.looks import decided_rounds
 from castmates.results.named import default_study
 from castmates.results.plans import remembered_cache, remembered_draw, with_rounds_of_pilot
-from castmates.study import catalogue, mixes, modelled, node_classes, planning, scenes
+from castmates.study import catalogue, mixes, modelled, node_classes, planning, rehearsing, scenes
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
 from castmates.study.machine_keys import difference
@@ -34,10 +35,9 @@ from castmates.study.memory_peak import Peak, at_peak, with_peak
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import partitions
-from castmates.study.placement.layout import Cpu, Layout
+from castmates.study.placement.layout import Layout
 from castmates.study.rdt_trial import Tried, with_measured_steps
 from castmates.study.reading import line_of, read_keys
-from castmates.study.rehearsing import machine_of
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.rounds import checked_launches, with_launches
 from castmates.study.scenes import Room
@@ -91,7 +91,8 @@ class Project:
     def plan(self, found: Found | None = None) -> Plan:
         """What the study consists of, measured launches included: those `found`, or what lies there now."""
         measured, made = (found or self.found()).measured, self.made
-        self._refuse_mixed(measured)
+        if why := rehearsing.mixed(self.rehearsed, measured):
+            raise CastmatesError(f"{self.study_file}: {why.format(self.results)}")
         plan = self._whole_plan(measured)
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
@@ -99,16 +100,6 @@ class Project:
         notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
-
-    def _refuse_mixed(self, measured: Sequence[Launch]) -> None:
-        """Refuse to go on with a rehearsal as a measurement, or the reverse."""
-        now = self.rehearsed
-        if before := {machine_of(launch.design.driver) for launch in measured} - {now}:
-            had, has = (f"rehearsed on '{each}'" if each else "measured" for each in (before.pop(), now))
-            raise CastmatesError(
-                f"{self.study_file}: the launches in {self.results} were {had}, and the study is now {has}: give it "
-                "another name."
-            )
 
     def _whole_plan(self, measured: Sequence[Launch]) -> Plan:
         if not self.study.machines:
@@ -152,8 +143,8 @@ class Project:
 
     @property
     def rehearsed(self) -> str:
-        """The machine that is rehearsed here, with no effect on programs; "" where nothing is."""
-        return machine_of(self.study.cache.driver)
+        """The machine that is rehearsed here; "" where nothing is."""
+        return rehearsing.machine_of(self.study.cache.driver)
 
     @property
     def modelled(self) -> bool:
@@ -288,7 +279,9 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     asked = asked_launches(folder) if launches is None else checked_launches(launches, study, str(path))
     study = with_launches(study, asked)
     if study.cache.driver not in OURS:
-        _check_driver(study, path)
+        if why := rehearsing.refusal(study):
+            raise CastmatesError(f"{path}: {why}")
+        driver(study.cache.driver)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
     workloads = catalogue.gather_catalogue(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
     study, workloads = with_variants(study, workloads, str(path))
@@ -303,30 +296,16 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
 
 
-def _check_driver(study: Study, path: Path) -> None:
-    """Refuse a driver that there is not, and a rehearsal of what does not run on this machine."""
-    if machine_of(study.cache.driver) and (study.platform == "modelled" or study.machines):
-        what = "is of a modelled machine" if study.platform == "modelled" else "names its machines"
-        raise CastmatesError(f"{path}: this study {what}, and a rehearsal runs on the machine at hand; leave one out.")
-    driver(study.cache.driver)
-
-
 def on_captured_machine(project: Project, named: Path | str) -> Project:
     """The project as it would be on another machine: one that was captured into this file, or ships by this name."""
-    if project.modelled:
-        raise CastmatesError(
-            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
-            "it out."
-        )
+    what = "measures a modelled machine" if project.modelled else ""
     if project.rehearsed:
+        what = f"rehearses '{project.rehearsed}' on the machine at hand"
+    if project.study.machines and not what:
+        what = f"names its machines ({', '.join(project.study.machines)}) and is planned for them"
+    if what:
         raise CastmatesError(
-            f"{project.study_file}: this study rehearses '{project.rehearsed}' on the machine at hand, so --machine "
-            "would change nothing; leave it out."
-        )
-    if project.study.machines:
-        raise CastmatesError(
-            f"{project.study_file}: this study names its machines ({', '.join(project.study.machines)}) and is planned "
-            "for them, so --machine would change nothing; leave it out."
+            f"{project.study_file}: this study {what}, so --machine would change nothing; leave it out."
         )
     return replace(project, elsewhere=captured_machine(shipped.machine(named)))
 
@@ -397,31 +376,3 @@ def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
         (str(file), expanded(read_keys(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
-
-
-def layout_of(topology: Topology) -> Layout:
-    """The machine as placement sees it."""
-    cpus = [
-        Cpu(
-            id=cpu.id,
-            core=cpu.id if cpu.core is None else cpu.core,  # unknown: a core by itself
-            llc=cpu.llc,
-            node=cpu.node,
-            package=cpu.package,
-            kind=cpu.kind,
-            online=cpu.online,
-            allowed=cpu.id in topology.allowed,
-            isolated=cpu.id in topology.isolated,
-            tickless=cpu.id in topology.tickless,
-            cluster=cpu.cluster,
-        )
-        for cpu in topology.cpus
-    ]
-    distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
-    return Layout(
-        tuple(cpus),
-        topology.memory,
-        distances,
-        llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
-        llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
-    )

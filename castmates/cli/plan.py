@@ -132,10 +132,10 @@ def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances
     from castmates.terminal.preview import duration
     from castmates.terminal.preview import screen as details
     from castmates.terminal.preview.outline import outline
-    from castmates.terminal.preview.screen import chances_table, elsewhere_words, places, screen
+    from castmates.terminal.preview.screen import chances_table, places, screen
 
     if project.elsewhere:
-        show(*map(Text, elsewhere_words(project.elsewhere)), "")
+        show(*map(Text, project.elsewhere.words()), "")
     planned = project.plan()
     plan, found = duration.expected(project, planned), outline(project, planned)
     show(screen(found))

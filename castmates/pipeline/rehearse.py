@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, written_text
-from castmates.rdt import rehearsal
 from castmates.results.folder import StudyFolder
 from castmates.study.confirmation import LONGEST_NAME, at_defaults
 from castmates.study.model import Study
@@ -20,7 +20,7 @@ def write_rehearsal(study_file: Path, machine: str) -> Path:
     study = read_keys(Study, written_text(study_file, "the study"), str(study_file))
     if rehearsed := machine_of(study.cache.driver):
         raise CastmatesError(f"{study_file}: this study rehearses '{rehearsed}'; sweep it without --rehearse.")
-    rehearsal.machine(machine)  # refuses what is none
+    shipped.machine(machine)  # a name that is none is refused before anything is written
     new = rehearsing(study, machine)
     file = StudyFolder.of(new.name).rehearsal_study_file
     texts = {file: new.text(HEAD)} | {

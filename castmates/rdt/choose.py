@@ -1,7 +1,7 @@
 """Which allocator and which monitor this machine allows."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -11,12 +11,14 @@ from castmates.errors import CastmatesError
 from castmates.linux.host import memory_bytes, processor
 from castmates.linux.kernel_files import read_text
 from castmates.linux.msr import read_msr
+from castmates.machine.capture.contents import FROM_CPUID, ORIGIN
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.probes import usable_memory
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import Topology, read_topology
 from castmates.protocols import Allocator, Held, Monitor, Sample, Say
+from castmates.rdt.driver import Driver as Driver
 from castmates.rdt.pqos.monitor import PqosMonitor
 from castmates.rdt.pqos.session import PqosAllocator, open_session
 from castmates.rdt.resctrl import groups
@@ -27,6 +29,7 @@ from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
 from castmates.rdt.resctrl.mounting import Lease, Mounted, hopeless, lease
 from castmates.rdt.resctrl.tree import KernelTree
+from castmates.shipped import MACHINES
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list
 from castmates.study.machine_keys import LastLevel, NodeFacts
@@ -37,16 +40,6 @@ from castmates.study.spec import Share
 
 OURS = ("resctrl", "pqos")
 NO_SHARES = "none: the study does not partition the cache"
-
-
-@dataclass(frozen=True)
-class Driver:
-    """What a plug-in gives: how the cache can be shared out on this machine, and by what."""
-
-    shareable: Callable[[], Cache | None]  # what partitions are planned for; None where nothing can be shared out
-    refusal: Callable[[], str]  # why it could not give out anything here and now; "" where it could
-    allocator: Callable[[Say], Allocator]  # for one launch
-    monitor: Callable[[float, Say], Monitor] | None = None  # of so many readings a second; resctrl's if left out
 
 
 def driver(name: str) -> Driver:
@@ -264,6 +257,11 @@ class NoMonitor:
 
 # A machine that was captured into a file, as planning and the check of a node see it.
 
+ORIGINS = {
+    FROM_CPUID: "Made of real CPUID: name, caches, cores, ways, classes, ids and throttles are those of its registers, "
+    "by the kernel's rules; packages, memory and NUMA nodes are assumed. Nothing was measured on it.",
+}
+
 
 @dataclass(frozen=True)
 class Elsewhere:
@@ -278,11 +276,18 @@ class Elsewhere:
     facts: NodeFacts  # by which a node is recognised
     origin: str = ""  # what it was made of, where it was not captured
 
+    def words(self) -> Iterator[str]:
+        """Name the machine, and say what it was made of where it was not captured."""
+        ships = self.file.parent == MACHINES
+        named = self.file.name.partition(".")[0] if ships else f"in {self.file}"
+        yield ": ".join(filter(None, [f"On the machine {named}", self.processor]))
+        if self.origin:
+            yield ORIGINS[self.origin]
+
 
 def captured_machine(file: Path) -> Elsewhere:
     """Read the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.capture.contents import ORIGIN
     from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     with opened(file) as root:
@@ -297,6 +302,13 @@ def captured_machine(file: Path) -> Elsewhere:
             facts=node_facts(root, topology, cache),
             origin=read_text(root / ORIGIN) or "",
         )
+
+
+def rehearsed_facts(file: Path) -> dict[str, object]:
+    """What machine.json has, beside the machine at hand, of the one that is rehearsed on it."""
+    there = captured_machine(file)
+    cache = there.cache.model_dump(mode="json") if there.cache else None
+    return {"rehearsed": {"processor": there.processor, "origin": there.origin, "cache": cache}}
 
 
 def facts_here() -> NodeFacts:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from castmates import shipped
 from castmates.errors import CastmatesError
@@ -18,7 +17,7 @@ from castmates.machine.capture.capture import opened
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import caches_of_level, read_topology
 from castmates.protocols import Allocator, Held, Monitor, Say
-from castmates.rdt.choose import Driver, captured_machine
+from castmates.rdt.driver import Driver
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.layout import FOLDER
 from castmates.rdt.fake.recorded import replay
@@ -57,21 +56,6 @@ def machine(named: str) -> Machine:
             raise CastmatesError(f"{file}: this machine can share nothing out, so there is nothing to rehearse.")
         options, family = options_of(mount), processor(root).get("family", 0)
         return Machine(there.shape, there.kernel, tuple(options), family, found.beyond_site.bandwidth)
-
-
-def facts(named: str) -> dict[str, Any]:
-    """What machine.json has of it, beside the machine at hand."""
-    there, found = captured_machine(shipped.machine(named)), machine(named)
-    return {
-        "rehearsed": {
-            "machine": named,
-            "processor": there.processor,
-            "origin": there.origin,
-            "ways": found.shape.ways,
-            "cache_bytes": found.shape.cache_bytes,
-            "groups": there.cache.groups if there.cache else None,
-        }
-    }
 
 
 class SilentResctrl(FakeResctrl):

@@ -194,7 +194,7 @@ def machine_line(file: Path) -> str:
     except (OSError, ValueError):
         return ""
     if there := facts.get("rehearsed"):
-        return tick(MIND, "this machine", f"rehearses {there.get('machine')}: masks and throttles do nothing")
+        return tick(MIND, "this machine", f"rehearses another, {there.get('processor')}: masks do nothing")
     return _modelled(facts) if facts.get("platform") == "modelled" else _real(facts)
 
 

@@ -52,9 +52,9 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
 
 
 def _rehearsed(machine: Mapping[str, Any]) -> str:
-    """genoa (AMD EPYC 9654, real CPUID): its ways and classes were given out in memory, and did nothing."""
+    """AMD EPYC 9654, real CPUID: its ways and classes were given out in memory, and did nothing."""
     what = ", ".join(filter(None, [machine.get("processor"), machine.get("origin")]))
-    return f"{machine.get('machine')} ({what}): its ways and classes were given out in memory, and did nothing"
+    return f"{what}: its ways and classes were given out in memory, and did nothing"
 
 
 def quirks(facts: MachineFacts) -> list[QuirkFacts]:

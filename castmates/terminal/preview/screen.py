@@ -9,12 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from castmates import shipped
 from castmates.english import listed, percent
 from castmates.extras import SWEEP, TRACE, lacking_words
-from castmates.machine.capture.contents import FROM_CPUID
 from castmates.project import Project
-from castmates.rdt.choose import Elsewhere
 from castmates.results.named import study_argument
 from castmates.study import profile_launches
 from castmates.study.counter_keys import described
@@ -256,21 +253,6 @@ NOTHING_NOW = (
     "The last-level cache cannot be partitioned now (resctrl is not mounted, or this user has no groups): the "
     "partitions are those of the last plan. What is measured is kept; `castmates doctor` shows what to change."
 )
-
-
-ORIGINS = {
-    FROM_CPUID: "Made of real CPUID: name, caches, cores, ways, classes, ids and throttles are those of its registers, "
-    "by the kernel's rules; packages, memory and NUMA nodes are assumed. Nothing was measured on it.",
-}
-
-
-def elsewhere_words(machine: Elsewhere) -> Iterator[str]:
-    """For which machine the study is planned, and what that was made of where it is none that was captured."""
-    ships = machine.file.parent == shipped.MACHINES
-    named = machine.file.name.partition(".")[0] if ships else f"in {machine.file}"
-    yield ": ".join(filter(None, [f"On the machine {named}", machine.processor]))
-    if machine.origin:
-        yield ORIGINS[machine.origin]
 
 
 def scenes(project: Project, planned: Plan, outline: Outline) -> Iterator[RenderableType]:
