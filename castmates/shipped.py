@@ -66,7 +66,7 @@ def machines() -> dict[str, Path]:
 def machine(named: Path | str) -> Path:
     """The file of a machine: that of this path, or the one that ships under this name."""
     file, known = Path(named), machines()
-    if file.exists() or "/" in str(named) or file.suffix:
+    if file.is_file() or "/" in str(named) or file.suffix:
         return file
     if found := known.get(str(named)):
         return found

@@ -90,14 +90,14 @@ class MirroredTasks:
         """List the threads of each process; new ones are where the process is, as the kernel has it."""
         found, processes = self._real.threads(held), self._kernel.processes
         for pid, tids in found.items():  # who has ended first: a number may be another's by now
-            known = self._known.get(pid, set())
-            for tid in known - set(tids):
+            ended = self._known.setdefault(pid, set()) - {pid, *tids}
+            for tid in ended:
                 processes.exit(tid)
-            self._known[pid] = known & set(tids)
+            self._known[pid] -= ended
         for pid, tids in found.items():
             for tid in sorted({pid, *tids} - self._known[pid], key=lambda tid: tid != pid):
                 processes.fork(pid=tid) if tid == pid else processes.clone(pid, tid)
-            self._known[pid] = {*tids}
+            self._known[pid] |= {pid, *tids}
         return found
 
     def place(self, tid: int) -> Place | None:

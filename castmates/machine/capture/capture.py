@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import stat
-import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ FORMAT = 1
 MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
 COMMAND = "castmates doctor --capture"
 IN_BUNDLE = "machine.json.gz"
+BLOCK = 512  # bytes of a tar file
 BEGIN = b'{\n"castmates capture":'  # of every capture, of this format or another
 
 
@@ -105,7 +105,7 @@ def read_files(file: Path) -> dict[str, str]:
         content = json.loads(text)
     except FileNotFoundError:
         raise CastmatesError(f"{file}: there is no such file; `{COMMAND} {file}` makes one.") from None
-    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, RecursionError) as problem:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as problem:
         raise CastmatesError(f"{file}: this is no capture of a machine: {_first_line(problem)}.") from None
     files = content.get("files") if isinstance(content, dict) else None
     if not isinstance(files, dict) or content.get("castmates capture") != FORMAT:
@@ -136,13 +136,15 @@ def in_bundle(file: Path, name: str) -> bytes | None:
 
     A bundle is an archive of a capture and of what was measured on the machine.
     """
-    with tarfile.open(file, "r:gz") as bundle:
-        for member in bundle:
-            if member.offset > MOST:
+    with gzip.open(file) as bundle:  # blocks of a tar file: a head, then the content
+        while len(head := bundle.read(BLOCK)) == BLOCK and any(head):
+            path, size = PurePosixPath(head[:100].split(b"\0")[0].decode()), int(head[124:136].strip(b" \0"), 8)
+            whole = -(-size // BLOCK) * BLOCK
+            if bundle.tell() + whole > MOST:
                 raise ValueError(f"it unpacks to more than {MOST >> 20} MiB")
-            path = PurePosixPath(member.name)
-            if path.name == name and len(path.parts) <= 2 and (found := bundle.extractfile(member)):
-                return found.read(MOST + 1)
+            content = bundle.read(whole)[:size]
+            if path.name == name and len(path.parts) <= 2:
+                return content
     return None
 
 

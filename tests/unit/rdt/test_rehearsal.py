@@ -64,6 +64,9 @@ def test_threads_are_in_their_groups_whenever_they_began_and_masks_are_read_back
     threads.of = {100: [100, 101, 102], 200: [200]}
     assert allocator.misplaced() == []
     monitor.attach(HELD)
+    for _ in range(2):
+        threads.of[100] = [101, 102]  # its first thread has ended, and the process goes on
+        assert allocator.misplaced() == []
     allocator.apply(SHARES)
     assert allocator.misplaced() == []
     first, second = (llc.id for llc in HERE.llcs)
