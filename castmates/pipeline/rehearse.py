@@ -1,5 +1,6 @@
 """Writes the study that rehearses another: the same, under the caches of another machine, which do nothing here."""
 
+import re
 from pathlib import Path
 
 from castmates import shipped
@@ -23,9 +24,10 @@ def write_rehearsal(study_file: Path, machine: str) -> Path:
     shipped.machine(machine)  # a name that is none is refused before anything is written
     new = rehearsing(study, machine)
     file = StudyFolder.of(new.name).rehearsal_study_file
+    beside = study_file.parent / WORKLOADS
+    ours = [] if beside.resolve() == shipped.catalogue().resolve() else sorted(beside.glob("*.yaml"))
     texts = {file: new.text(HEAD)} | {
-        file.parent / WORKLOADS / own.name: own.read_text(encoding="utf-8")
-        for own in sorted((study_file.parent / WORKLOADS).glob("*.yaml"))
+        file.parent / WORKLOADS / own.name: written_text(own, "the catalogue") for own in ours
     }
     for place, text in texts.items():
         if not place.is_file() or place.read_text(encoding="utf-8") != text:
@@ -38,7 +40,8 @@ def write_rehearsal(study_file: Path, machine: str) -> Path:
 
 def rehearsing(study: Study, machine: str) -> Study:
     """The same study as a rehearsal, under another name; rules of findings are not tried on it."""
-    tail = f"-rehearsed-{Path(machine).name.partition('.')[0].lower()}"[: LONGEST_NAME // 2]
+    named = re.sub(r"[^a-z0-9_-]", "-", Path(machine).name.partition(".")[0].lower())
+    tail = f"-rehearsed-{named}"[: LONGEST_NAME // 2]
     return study.model_copy(
         update={
             "name": study.name[: LONGEST_NAME - len(tail)] + tail,

@@ -120,7 +120,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_study_of_a_rehearsal_is_the_same_but_for_name_and_driver(folder):
+def test_the_study_of_a_rehearsal_is_the_same_but_for_name_and_driver(folder, monkeypatch):
     own = folder / "workloads/own.yaml"
     own.parent.mkdir()
     own.write_text("workloads: {mine: {command: mine}}\n")
@@ -132,8 +132,9 @@ def test_the_study_of_a_rehearsal_is_the_same_but_for_name_and_driver(folder):
     changes = {"name": first.study.name, "title": first.study.title, "cache": first.study.cache}
     assert project.study.model_copy(update=changes) == first.study
     assert project.workloads["mine"] == first.workloads["mine"]
-    own.unlink()
-    write_rehearsal(first.study_file, "genoa")
+    with monkeypatch.context() as patched:  # the folder is that of the catalogue that ships, as in a clone's config
+        patched.setattr(shipped, "catalogue", lambda: own.parent)
+        write_rehearsal(first.study_file, "genoa")
     assert not list(file.parent.rglob("own.yaml"))
 
 
