@@ -170,8 +170,6 @@ def sweep(
     if retry and dry_run:
         raise CastmatesError("--retry discards launches, so it cannot be tried by --dry-run.")
     if rehearse:
-        if confirm or replay:
-            raise CastmatesError("--rehearse writes a study of its own: not with --confirm or --replay.")
         from castmates.pipeline.rehearse import write_rehearsal
 
         study = write_rehearsal(study, rehearse)
