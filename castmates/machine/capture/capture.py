@@ -19,7 +19,6 @@ from castmates.files import memory_folder, replace
 from castmates.linux.kernel_files import read_kernel
 from castmates.machine.capture.contents import captured_files, keeper_of
 from castmates.machine.topology import Topology, read_topology
-from castmates.shipped import BUNDLE
 
 FORMAT = 1
 MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
@@ -121,8 +120,9 @@ def read_files(file: Path) -> dict[str, str]:
 
 def _unpacked(file: Path) -> bytes:
     """Return the text of a capture, or of the one in a bundle, no more than a byte beyond the limit."""
-    if not file.name.endswith(BUNDLE):
-        with gzip.open(file) as packed:
+    with gzip.open(file) as packed:
+        if packed.read(BLOCK)[257:262] != b"ustar":
+            packed.seek(0)
             return packed.read(MOST + 1)
     inside = in_bundle(file, IN_BUNDLE)
     if inside is None:
