@@ -14,7 +14,6 @@ from typing import NamedTuple
 from castmates.counters.package.collector import GHZ, BusyClock
 from castmates.counters.proc.frequency import DRIVER, Frequency
 from castmates.english import counted
-from castmates.linux import processes
 from castmates.linux.host import cpu_ticks
 from castmates.linux.memory_binding import numa_maps
 from castmates.linux.processes import TICK_S, cpu_ns_of_process, resident_bytes, threads_of
@@ -24,7 +23,7 @@ from castmates.machine.quirks import latency_source
 from castmates.machine.topology import NumaNode
 from castmates.protocols import Sample
 from castmates.runner.processes.launch import Start
-from castmates.runner.tracing import stacks
+from castmates.runner.tracing import recorded, stacks
 from castmates.runner.tracing.recorded import Events, PerfRecorder, Recorded
 from castmates.sampler import Sampler
 from castmates.study.spec import LATENCIES, STACKS, Launch, Tracing
@@ -100,11 +99,11 @@ def _too_many_files(command: Sequence[str], pids: Sequence[int]) -> str:
     """Why perf could not follow these processes, where it would need more open files than it may have."""
     events, cpus = sum(word in ("-e", "--event") for word in command), os.cpu_count() or 1
     threads = sum(len(threads_of(pid)) for pid in pids)
-    needed, most = processes.needed(events, threads, cpus), processes.most()
-    if needed <= most:
+    wanted, most = recorded.files_needed(events, threads, cpus), recorded.most_files()
+    if wanted <= most:
         return ""
     return (
-        f"perf would need {needed:,} open files ({counted(events, 'event')} of {counted(threads, 'thread')} on "
+        f"perf would need {wanted:,} open files ({counted(events, 'event')} of {counted(threads, 'thread')} on "
         f"{counted(cpus, 'CPU')}), and may have {most:,}: record fewer families (`--events`) or members "
         "(`--members`), or raise the limit (`ulimit -Hn`, as root beforehand)"
     )
