@@ -24,7 +24,7 @@ from castmates.study.spec import UNMANAGED
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
-    "emulated": "Emulated: a real kernel, but cache occupancy and counters are invented. This is not a measurement.",
+    "emulated": "Emulated: a real kernel, but its processor is a model, times included. This is not a measurement.",
     "modelled": "Modelled: the numbers come from a model. This is not a measurement.",
 }
 NO_PLATFORM = "No numbers: nothing was measured."
