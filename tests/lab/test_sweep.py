@@ -38,8 +38,15 @@ LEAD, OTHER, LEADS_CPU, OTHERS_CPU = "near@1", "far@2", 1, 2  # the first core i
 ALL_WAYS, ENOUGH = 12, 4  # a huge page fills four ways of each set
 KERNEL = {"environment": "native", "progress": "heartbeat", "memory": "0.1 GB"}
 WORKLOADS = {
-    "near": {"title": "a huge page", "command": "chase", "options": {"bytes": "2M"}, "unit": "load", **KERNEL},
-    "far": {"title": "four times the cache", "command": "stream", "options": {"bytes": "24M"}, "unit": "MiB", **KERNEL},
+    # A beat in 10 ms: the ring of heartbeats is 1 MiB, and who fills it faster is long in filling the cache.
+    "near": {"title": "a huge page", "command": "mix chase:30000:2M", "options": {"huge": True}, "unit": "round", **KERNEL},
+    "far": {
+        "title": "four times the cache",
+        "command": "stream",
+        "options": {"bytes": "24M", "mode": "read"},
+        "unit": "MiB",
+        **KERNEL,
+    },
 }
 WAYS = (2, 3, 4, 5, 6, 8)
 STUDY = {
@@ -51,7 +58,7 @@ STUDY = {
         "launches": 3,
         "rounds": 1,
         "spare_rounds": 1,
-        "window": 0.2,
+        "window": 0.3,
         "settle": 0.05,
         "longest_window": 1.0,
         "longest_settle": 0,
