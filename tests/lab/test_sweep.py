@@ -68,10 +68,9 @@ STUDY = {
 }
 PARTITIONS = {"unmanaged": (ALL_WAYS, ALL_WAYS), "lead-2": (2, ALL_WAYS)}
 PARTITIONS |= {f"split-{ways}": (ways, ALL_WAYS - ways) for ways in WAYS}
-# By driver and seed; the first at each landing.
-SWEEPS = [("resctrl", 1), *((driver, seed) for seed in (1, 2, 3) for driver in ("resctrl", "pqos"))][
-    : None if os.environ.get("CASTMATES_LAB") == "all" else 1
-]
+# By driver and seed; at landings the first.
+SWEEPS = [(driver, seed) for driver in ("resctrl", "pqos") for seed in (1, 2, 3)]
+SWEEPS = SWEEPS if os.environ.get("CASTMATES_LAB") == "all" else SWEEPS[:1]
 
 # In the guest's memory: the folder that it shares with the host is slow and has no mmap. Folders above the
 # project and Python may be closed to others: what is opened inside goes with the guest.
