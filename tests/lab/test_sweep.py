@@ -1,5 +1,6 @@
-"""A study with a mask sweep, under Snakemake, on an emulated processor whose cache obeys masks; what is found is compared
-with what the emulator says happened.
+"""A study with a mask sweep, under Snakemake, on an emulated processor whose cache obeys masks.
+
+What is found is compared with what the emulator says happened.
 
 The guest measures. Programs come compiled, and the tables are made of its launches here: inside, each takes minutes.
 """
@@ -11,7 +12,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,13 @@ ALL_WAYS, ENOUGH = 12, 4  # a huge page fills four ways of each set
 KERNEL = {"environment": "native", "progress": "heartbeat", "memory": "0.1 GB"}
 WORKLOADS = {
     # A beat in 10 ms: the ring of heartbeats is 1 MiB, and who fills it faster is long in filling the cache.
-    "near": {"title": "a huge page", "command": "mix chase:30000:2M", "options": {"huge": True}, "unit": "round", **KERNEL},
+    "near": {
+        "title": "a huge page",
+        "command": "mix chase:30000:2M",
+        "options": {"huge": True},
+        "unit": "round",
+        **KERNEL,
+    },
     "far": {
         "title": "four times the cache",
         "command": "stream",
