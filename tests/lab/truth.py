@@ -5,23 +5,22 @@ from pathlib import Path
 import pandas as pd
 
 COUNTS = ["asked", "hits", "misses", "read", "written"]
-LINE = 64
+BUSY = 1000  # lines that a program asks the cache for between two rows, at least
 
 
 class Truth:
     """The rows of a file of truth (tests/lab/kit/processor/rdt.c), for two programs that are on one CPU each."""
 
     def __init__(self, file: Path, lead: int, other: int) -> None:
-        self._rows = pd.read_csv(file, on_bad_lines="skip")
-        self.lead, self.other = self._on(lead), self._on(other)
+        self._rows = pd.read_csv(file, on_bad_lines="skip")  # its last line may be cut off
+        self._lead, self._other = self._on(lead), self._on(other)
 
     def _on(self, cpu: int) -> pd.DataFrame:
-        """Return what the program did on its CPU that missed the most, between rows that follow on each other."""
+        """Return what was done on a CPU between two rows of the same class and id, where that was something."""
         rows = self._rows[(self._rows.kind == "cpu") & (self._rows.number == cpu)].sort_values("ns")
         own = rows[["rmid", "class"]]
         spans = rows[COUNTS].diff().assign(ns=rows.ns.diff(), at=rows.ns, rmid=rows.rmid, ways=self._ways(rows))
-        spans = spans[(own == own.shift()).all(axis=1) & (rows.rmid > 0)]
-        return spans[spans.rmid == spans.groupby("rmid").misses.sum().idxmax()]
+        return spans[(own == own.shift()).all(axis=1) & (spans.asked >= BUSY)]
 
     def _ways(self, rows: pd.DataFrame) -> pd.Series:
         """Return how many ways each row's class had, by the last mask that was written before."""
@@ -31,9 +30,8 @@ class Truth:
         return found.map(lambda mask: int(mask).bit_count()).set_axis(rows.index)
 
     def by_ways(self, beside: bool) -> pd.DataFrame:
-        """Return medians of what the lead did in a second, by its ways, while the other ran or did not."""
-        together = self.lead["at"].isin(self.other["at"])
-        spans = self.lead[together == beside]
+        """Return medians of what the lead did in a second and what was held of it, by its ways, with the other or alone."""
+        spans = self._lead[self._lead["at"].isin(self._other["at"]) == beside]
         rates = spans[COUNTS].div(spans.ns / 1e9, axis=0).assign(ways=spans.ways, lines=self._lines(spans))
         return rates.groupby("ways").median().assign(spans=rates.groupby("ways").size())
 
