@@ -132,10 +132,24 @@ def status_of(pid: int | str = "self", root: Path = Path("/")) -> dict[str, str]
 
 def cpu_ns_of_process(pid: int) -> int | None:
     """Return the CPU time of a process, of its ended threads too; None where it has ended."""
-    try:
-        return time.clock_gettime_ns((~pid << 3) | 2)
-    except OSError:
-        return None
+    (used,) = cpu_ns_of_processes([pid])
+    return used
+
+
+def cpu_ns_of_processes(pids: Iterable[int]) -> list[int | None]:
+    """Return the CPU time of each process, of its ended threads too; None where it has ended.
+
+    A loop in Python would take half as long again as the kernel's calls.
+    """
+    found: list[int | None] = []
+    clocks = iter([(~pid << 3) | 2 for pid in pids])
+    while True:
+        try:
+            found.extend(map(time.clock_gettime_ns, clocks))  # which keeps those before one that has ended
+        except OSError:
+            found.append(None)
+        else:
+            return found
 
 
 def resident_bytes(pid: int) -> int | None:

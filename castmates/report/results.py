@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.stamps import Stamp, as_one, masks_stamp, sensitivity, study_verdict
+from castmates.analysis.effects.stamps import MODELLED, Stamp, as_one, masks_stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.files import written_text
 from castmates.report.figure_files import FigureFiles, drawn_figures, restricted, shown_part
@@ -38,6 +38,7 @@ from castmates.study.capabilities import Capability
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.partitions.partitions import masked
+from castmates.study.rdt_trial import Tried
 from castmates.study.reading import read_keys
 from castmates.study.rounds import Decision
 from castmates.study.scenes import service_workloads
@@ -210,6 +211,13 @@ class Results:
     def sensitivity_stamp(self) -> Stamp:
         """Whether it found a loss that must be there."""
         return sensitivity(self.controls)
+
+    @cached_property
+    def tried_rdt(self) -> Tried | None:
+        """What was tried of masks and throttles on the machine that measured; of several none stands for all."""
+        if self.plan.machines or set(self.platforms) == {MODELLED}:
+            return None
+        return Tried.of(self.machine.rdt_trial)
 
     @cached_property
     def masks(self) -> Stamp | None:

@@ -37,6 +37,11 @@ class Bandwidth(Frozen):
         return round(value / self.step) * self.step if self.unit == "%" and value < self.most else value
 
 
+def rate_words(value: int, unit: str) -> str:
+    """A throttle as people write it: `50 %`, `6.25 GB/s`."""
+    return f"{value / 8:g} GB/s" if unit == "1/8 GB/s" else f"{value} {unit}".strip()
+
+
 class Cache(Frozen):
     """How one machine's last-level caches can be shared out; all of them alike."""
 

@@ -51,15 +51,23 @@ class Peak:
         return max(within, default=self.curve[0][1][mode])
 
     def around_one_cache(self, layout: Layout) -> float | None:
-        """What the cores around one last-level cache read together; None where it is not known which these are.
+        """What all cores around one last-level cache read together; None where it is not known, or some were not ours.
 
         Two digits: a second trial of the peak, which differs a little, mostly leaves throttles as they are.
         """
+        together, there = self.cores_of_first_cache(layout)
+        return float(f"{self.reached(together):.2g}") if 0 < there <= together else None
+
+    def cores_of_first_cache(self, layout: Layout) -> tuple[int, int]:
+        """How many cores around the cache of the first CPU were tried first, and how many there are; 0 if not known.
+
+        A cpuset may leave us some of them alone.
+        """
         caches = [cpu and cpu.llc for cpu in map(layout.by_id.get, self.cpus)]
         if not caches or caches[0] is None:
-            return None
+            return 0, 0
         together = next((number for number, llc in enumerate(caches) if llc != caches[0]), len(caches))
-        return float(f"{self.reached(together):.2g}")
+        return together, len({cpu.core for cpu in layout.cpus if cpu.online and cpu.llc == caches[0]})
 
     @property
     def cores(self) -> int:

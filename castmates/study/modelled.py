@@ -141,6 +141,14 @@ class PathModel(Written):
         return float(bytes_of(self.bandwidth))
 
 
+class Throttled(Written):
+    """What cores around one cache read under a step of the throttle, as `castmates doctor --verify-rdt` measures it."""
+
+    cores: int = Field(ge=1, le=128, description="so many of them, at the same time")
+    step: int = Field(ge=1, le=100, description="per cent; 100 is no throttle")
+    rate: Rate = Field(description="in a second, all together")
+
+
 class MachineModel(Written):
     """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
@@ -155,6 +163,11 @@ class MachineModel(Written):
         default="12 GB",
         description="what a throttle of 100 % would leave each core in a second: a throttle limits the rate of cores, "
         "so that many throttled cores may still move all that memory gives",
+    )
+    throttles: tuple[Throttled, ...] = Field(
+        default=(),
+        strict=False,
+        description="in place of core_bandwidth: what so many cores were measured to move under each step",
     )
     path: PathModel | None = Field(
         default=None, description="each last-level cache's own way to memory; without one, misses queue at memory only"
@@ -183,6 +196,16 @@ class MachineModel(Written):
     power: PowerModel | None = Field(
         default=None, description="a limit on average power; without one, the clock is always the full one"
     )
+
+    @field_validator("throttles")
+    @classmethod
+    def _curves_from_100(cls, points: tuple[Throttled, ...]) -> tuple[Throttled, ...]:
+        steps: dict[int, list[int]] = {}
+        for point in points:
+            steps.setdefault(point.cores, []).append(point.step)
+        if any(100 not in each or len(set(each)) < len(each) for each in steps.values()):
+            raise ValueError("one rate of each step for each number of cores, that of 100 included")
+        return points
 
     @field_validator("io_ways")
     @classmethod
@@ -231,6 +254,15 @@ class MachineModel(Written):
     def core_bytes_per_second(self) -> float:
         """What each core of a throttled group may move, before the throttle."""
         return float(bytes_of(self.core_bandwidth))
+
+    @cached_property
+    def throttle_curves(self) -> dict[int, dict[int, float]]:
+        """Bytes a second by number of cores and step, both from the least on; empty where none was measured."""
+        points = sorted(self.throttles, key=lambda point: (point.cores, point.step))
+        curves: dict[int, dict[int, float]] = {}
+        for point in points:
+            curves.setdefault(point.cores, {})[point.step] = float(bytes_of(point.rate))
+        return curves
 
     @cached_property
     def full(self) -> int:

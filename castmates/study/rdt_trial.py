@@ -1,14 +1,16 @@
 """What `castmates doctor --verify-rdt` found on a machine: the words of its verdicts, and how its record is read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from castmates.study.cache import Bandwidth, Cache
 
 COMMAND = "castmates doctor --verify-rdt"
 
-Masks = Literal["no cache allocation here", "no effect on time", "occupancy does not follow", "undecided", "works"]
+Masks = Literal[
+    "no cache allocation here", "no effect on time", "occupancy does not follow", "undecided", "not tried", "works"
+]
 Isolation = Literal[
     "not isolated", "slowed by traffic", "contradictory", "shows nothing", "undecided", "not tried", "isolated"
 ]
@@ -63,6 +65,8 @@ class Tried:
     parts: Mapping[str, Found]
     unit: str = ""  # of throttles
     steps: tuple[tuple[int, int], ...] = ()  # throttles that do the same as a higher one, and that one
+    # Of the first cache, by the number of cores that streamed: bytes a second under each step.
+    rates: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any] | None) -> "Tried | None":
@@ -75,7 +79,14 @@ class Tried:
             }
             equal = (record or {}).get("equal_steps") or {}
             steps = tuple((int(step), int(same)) for step, same in equal.get("steps") or ())
-            return cls(str((record or {})["at"]), parts, str(equal.get("unit") or ""), steps)
+            curves = next(
+                (one["throttles"]["curves"] for one in (record or {}).get("caches") or () if "throttles" in one), ()
+            )
+            rates = {
+                int(each["cores"]): {int(point["step"]): float(point["bytes_per_s"]) for point in each["curve"]}
+                for each in curves
+            }
+            return cls(str((record or {})["at"]), parts, str(equal.get("unit") or ""), steps, rates)
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
 
@@ -97,6 +108,10 @@ class Tried:
         """Return the verdict on a part that was tried, with what it says."""
         found = self.parts[part]
         return f"{part[0].upper()}{part[1:]}: {found.verdict}. {found.said}"
+
+    def left(self, step: int) -> dict[int, float]:
+        """Per cent of the unthrottled rate that a step left, by the number of cores; empty where it was not tried."""
+        return {cores: 100 * own[step] / own[max(own)] for cores, own in self.rates.items() if step in own}
 
     def measured(self, bandwidth: Bandwidth) -> Bandwidth:
         """Return the same throttle with the steps that were measured to do the same, where that was decided."""

@@ -37,7 +37,7 @@ def measure(envs: Path, cache: Path, layout: Layout, say: Say) -> trial_records.
     with machine_lock(COMMAND, say=say), guarded() as warden:
         heal_or_refuse(say)
         curve = list(_curve(cpus, layout, programs, warden, say))
-    record = _record(package, cpus, curve)
+    record = _record(package, cpus, curve, layout)
     file = trial_records.MEMORY_PEAK.write(cache, record)
     say(record["said"])
     say(f"Recorded in {file}.")
@@ -112,7 +112,9 @@ def rate(beats: Sequence[tuple[int, int]]) -> float:
     return median(pieces)
 
 
-def _record(package: int | None, cpus: Sequence[int], curve: list[dict[str, float | int]]) -> trial_records.Record:
+def _record(
+    package: int | None, cpus: Sequence[int], curve: list[dict[str, float | int]], layout: Layout
+) -> trial_records.Record:
     record: dict[str, Any] = {
         "identity": trial_records.MEMORY_PEAK.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -123,7 +125,18 @@ def _record(package: int | None, cpus: Sequence[int], curve: list[dict[str, floa
         "curve": curve,
     }
     peak = Peak.of(record)
-    return record | {"said": in_words(peak)} if peak else record
+    return record | {"said": f"{in_words(peak)}{of_a_part(peak, layout)}"} if peak else record
+
+
+def of_a_part(peak: Peak, layout: Layout) -> str:
+    """Say that a cpuset cuts the cache; "" where it does not."""
+    tried, there = peak.cores_of_first_cache(layout)
+    if tried >= there:
+        return ""
+    return (
+        f" Only {tried} of the {there} cores around a last-level cache may be used here (cpuset), so throttles in per "
+        "cent are not taken from it."
+    )
 
 
 def in_words(peak: Peak) -> str:

@@ -23,7 +23,7 @@ from castmates.counters.proc.procstat import Places, ProcStat, Tree, tree_differ
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks, newest_number
 from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
-from castmates.linux.processes import waits_are_counted
+from castmates.linux.processes import cpu_ns_of_processes, waits_are_counted
 from castmates.protocols import Held
 from castmates.rdt.choose import NoAllocator, NoMonitor
 from castmates.study.spec import Share
@@ -466,8 +466,20 @@ def test_who_slept_through_a_window_is_not_read_and_who_comes_or_wakes_is_named(
     assert min(found[f"{each.pid})"] for each in (newcomer, sleepers[0])) >= 0.15
 
 
+def test_clocks_of_many_are_each_their_own_and_those_of_the_dead_are_none():
+    gone = [somebody("", CPUS[0]) for _ in range(2)]
+    for each in gone:
+        each.communicate()
+    pids = [gone[0].pid, 1, os.getpid(), gone[1].pid, os.getppid(), gone[1].pid]
+    first, one, own, *rest = cpu_ns_of_processes(pids)
+    assert (first, rest[0], rest[2]) == (None, None, None)
+    assert own <= time.process_time_ns()
+    assert own > time.process_time_ns() - 10**9
+    assert None not in (one, rest[1]) or cpu_ns_of_processes([1]) == [None]
+
+
 def test_where_the_kernel_tells_no_clocks_of_others_everybody_is_read(monkeypatch):
-    monkeypatch.setattr(other_programs, "cpu_ns_of_process", lambda _: None)
+    monkeypatch.setattr(other_programs, "cpu_ns_of_processes", lambda pids: [None for _ in pids])
     culprits = Culprits({"all": CPUS}, EVERYBODY)
     sleeper = somebody(f"print('ready', flush=True)\ninput()\n{BURN.format(0.2)}", CPUS[0])
     sleeper.stdout.readline()

@@ -80,11 +80,12 @@ def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
     assert not list(Path(mark).parent.glob("castmates-*"))
 
 
-def test_a_neighbour_is_not_said_to_be_kept_out_by_masks_that_do_nothing(setting, mark):
+def test_a_neighbour_is_not_said_to_be_kept_out_by_masks_that_do_nothing(setting, mark, monkeypatch):
+    monkeypatch.setattr(isolation, "RULE", isolation.Rule(looks=Looks((8,), comparisons=6)))
     taker = Taker()
     with programs_on_stage(setting, taker, NoMonitor()) as programs:
         ways = isolation.pairs_of_ways(CACHE)
-        found = isolation.tried(programs, ways, shortly=True)
+        found = isolation.tried(programs, ways)
         left = [programs.after(passes) for passes in (0, 1)]
     assert isolation.judge(found) != ISOLATED
     assert all(1 < each.ns_per_load < 10_000 for each in (*found.alone, *found.apart, *found.shared))

@@ -19,14 +19,15 @@ from tests.unit.results_maker import MACHINE, make
 TRIED = trial()
 
 
-def swept(folder, rdt_trial=None, platform="measured", partition="split-4"):
+def swept(folder, rdt_trial=None, platform="measured", partition="split-4", bandwidth=None):
     make(folder, platform=platform, machine=MACHINE | {"rdt_trial": rdt_trial})
     file = folder / "tables/effects.parquet"
     effects = pd.read_parquet(file)
     effects.loc[effects.index[-1], "partition"] = partition
     effects.to_parquet(file, index=False)
     results = read_results(folder)
-    tried = Partition(name=partition, shares=(Share(member="a@0", ways=0xF),) if partition != UNMANAGED else ())
+    shares = (Share(member="a@0", ways=0xF, bandwidth=bandwidth),) if partition != UNMANAGED else ()
+    tried = Partition(name=partition, shares=shares)
     mix = Mix(name="a+b", identity="tried", lead="a@0", antagonists=("b@1",), partitions=(tried,))
     return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,)}))
 
@@ -75,3 +76,23 @@ def test_the_tables_have_it_beside_them(tmp_path):
     assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Verified on this machine, at ")
     table = stamps_table("study", results.controls, set(), results.platforms, MACHINE)
     assert table["stamp"].tolist() == ["control", "sensitivity"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "bandwidth", "said"),
+    [
+        ("measured", 30, "They leave streams of their rate: 30 %: 60 % on 1 core and 84 % on 8 cores."),
+        ("measured", None, ""),
+        ("measured", 20, ""),  # a step that was not tried
+        ("modelled", 30, ""),
+    ],
+)
+def test_the_page_says_what_the_throttles_of_the_study_were_measured_to_leave(tmp_path, platform, bandwidth, said):
+    curves = [
+        {"cores": cores, "curve": [{"step": 100, "bytes_per_s": free}, {"step": 30, "bytes_per_s": slowed}]}
+        for cores, free, slowed in [(1, 12e9, 7.2e9), (8, 28.66e9, 23.95e9)]
+    ]
+    record = trial() | {"caches": [{"throttles": {"curves": curves}}], "equal_steps": {"unit": "%", "steps": []}}
+    html = html_of(swept(tmp_path / "study", record, platform=platform, bandwidth=bandwidth))
+    assert ("They leave streams" in html) == bool(said)
+    assert said in html.replace("\N{NO-BREAK SPACE}", " ")

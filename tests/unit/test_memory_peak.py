@@ -6,10 +6,12 @@ from castmates.errors import CastmatesError
 from castmates.machine.facts import machine_facts
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.study.cache import Bandwidth
+from castmates.study.cpus import format_cpu_list
+from castmates.study.cpus import parse as cpu_list
 from castmates.study.memory_peak import Peak, at_peak, free_cores, with_peak
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.trials.memory_peak import cores_of_a_package, in_words, ladder, rate
+from castmates.trials.memory_peak import cores_of_a_package, in_words, ladder, of_a_part, rate
 from tests.unit import sysfs
 from tests.unit.caches import cache
 
@@ -62,7 +64,8 @@ def test_a_record_without_a_curve_is_none(broken):
     [
         ("0-15", {8}, 120e9),  # two complexes of eight cores
         ("0-15", {6, 12}, 60e9),  # six cores were not tried, four were
-        ("1-15", {8}, 60e9),  # the runner's core is not ours
+        ("1-15", {8}, None),  # a cpuset leaves seven of eight, which would be too little
+        ("8-15", {8, 16}, 120e9),
         ("0-63", set(), 300e9),  # one cache for all
         ("", {8}, None),
         ("64-65", {8}, None),  # none of these CPUs is here
@@ -74,6 +77,19 @@ def test_what_the_cores_around_one_cache_reach(cpus, around, wanted):
     here = Layout(tuple(Cpu(cpu, core=cpu, llc=llc[cpu], package=0) for cpu in range(64)))
     assert peak is not None
     assert peak.around_one_cache(here) == wanted
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said"), [("0-7", ""), ("0-5", "Only 6 of the 8 cores"), ("2,4,6", "Only 3 of the 8")]
+)
+def test_the_record_says_that_a_cpuset_cuts_the_cache(cpus, said):
+    allowed = cpu_list(cpus, "cpus")
+    here = Layout(tuple(Cpu(cpu, core=cpu % 8, llc=0, allowed=cpu in allowed) for cpu in range(16)))
+    _, tried = cores_of_a_package(here)
+    peak = Peak.of(record((1, 15), (8, 120)) | {"cpus": format_cpu_list(tried)})
+    assert peak is not None
+    assert of_a_part(peak, here).strip().startswith(said)
+    assert bool(of_a_part(peak, here)) == bool(said) == (peak.around_one_cache(here) is None)
 
 
 def test_only_throttles_in_a_rate_need_a_peak():

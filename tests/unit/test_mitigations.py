@@ -12,6 +12,7 @@ from castmates.report.text.mitigations import amount_of
 from castmates.study.cache import Bandwidth
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, cache_of, layout_of
+from castmates.study.rdt_trial import Tried
 from castmates.study.spec import Mitigation, Partition, Plan, Share
 from tests.unit import windows_maker
 from tests.unit.legible import problems
@@ -189,6 +190,22 @@ def test_a_throttle_is_told_in_the_machines_unit(unit, said):
     cache = cache_of(SERVER).model_copy(update={"bandwidth": bandwidth})
     slowed = Partition(name="antagonists-mb40", shares=(Share(member="x@1", bandwidth=40),))
     assert amount_of({"mitigation": "bandwidth"}, slowed, cache) == said
+
+
+@pytest.mark.parametrize(
+    ("unit", "rates", "said"),
+    [
+        ("%", {1: {100: 12e9, 40: 6e9}, 8: {100: 24e9, 40: 22e9}}, "to 40 % (measured: 50 to 92 %)"),
+        ("%", {8: {100: 24e9, 40: 22e9}}, "to 40 % (measured: 92 %)"),
+        ("%", {8: {100: 24e9, 20: 22e9}}, "to 40 %"),  # a step that was not tried
+        ("MiB/s", {8: {100: 24e9, 40: 22e9}}, "to 40 %"),  # the record of another mount
+    ],
+)
+def test_beside_the_step_stands_what_it_was_measured_to_leave(unit, rates, said):
+    slowed = Partition(name="antagonists-mb40", shares=(Share(member="x@1", bandwidth=40),))
+    cache = cache_of(SERVER).model_copy(update={"bandwidth": Bandwidth(unit="%", least=10, step=10, most=100)})
+    tried = Tried("today", {}, unit=unit, rates=rates)
+    assert amount_of({"mitigation": "bandwidth"}, slowed, cache, tried) == said
 
 
 def test_the_figure_has_the_least_loss_first_and_the_change_in_words():

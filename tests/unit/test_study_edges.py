@@ -51,7 +51,7 @@ def test_mebibytes_are_no_megabytes(text, rate):
 def test_a_rate_above_the_most_is_left_out_and_those_behind_it_stay():
     notes = Notes()
     assert rates_from(["11 GB/s", "1 GB/s", "1 GB/s"], EIGHTHS, "key", notes) == [8]
-    assert list(map(str, notes.remarks)) == ["key: 11 GB/s left out: the most here is 80 1/8 GB/s."]
+    assert list(map(str, notes.remarks)) == ["key: 11 GB/s left out: the most here is 10 GB/s."]
 
 
 def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():

@@ -22,7 +22,7 @@ from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
 from castmates.study import masks
-from castmates.study.cache import Cache
+from castmates.study.cache import Cache, rate_words
 from castmates.study.class_names import named, without_class, workload_of
 from castmates.study.curves import mask_of
 from castmates.study.node_classes import cache_of
@@ -156,7 +156,7 @@ def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], 
             parts.append(f"code {share.code:#x}")
         if share.bandwidth is not None:
             unit = cache.bandwidth.unit if cache and cache.bandwidth else ""
-            parts.append(f"bandwidth {share.bandwidth} {unit}".strip())
+            parts.append(f"bandwidth {rate_words(share.bandwidth, unit)}")
         if share.quota is not None:
             parts.append(f"{share.quota} % of its CPUs' time in each {share.period} ms")
         words[_who(mix, share.member, names)] = " ".join(parts)

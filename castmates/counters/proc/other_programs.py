@@ -13,7 +13,7 @@ from castmates.counters.edges import BetweenEdges
 from castmates.linux.host import newest_number
 from castmates.linux.processes import (
     TICK_S,
-    cpu_ns_of_process,
+    cpu_ns_of_processes,
     numbers,
     parse_stat,
     stat_line,
@@ -72,19 +72,23 @@ class Processes:
         self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
         self._known: Table = {}
         self._numbers: list[int] = []  # the newest one at each of the last two looks
-        self._clocks = cpu_ns_of_process(1) is not None
+        self._clocks = cpu_ns_of_processes([1]) != [None]
 
     def look(self) -> Table:
         """Read those that are new or have run; what they were before stays as it was returned then."""
-        table: Table = {}
-        pids = [*self._known, *self._newcomers()]
-        for pid, used in zip(pids, map(cpu_ns_of_process, pids), strict=True):
-            seen = self._known.get(pid)
-            if used is None and self._clocks:  # it has ended, or is a thread: those have numbers of the same series
-                continue
-            if (seen and used == seen.cpu_ns and self._clocks) or (seen := self._read(pid, used)):
+        table, new = dict(self._known), self._newcomers()
+        pids, before = [*table, *new], [seen.cpu_ns for seen in table.values()] + [None] * len(new)
+        clocks = cpu_ns_of_processes(pids)
+        ran = [(pid, now) for pid, now, then in zip(pids, clocks, before, strict=True) if now != then or now is None]
+        gone = set[int]()
+        for pid, used in ran:
+            # One without a clock has ended, or is a thread: those have numbers of the same series.
+            seen = None if used is None and self._clocks else self._read(pid, used)
+            if seen:
                 table[pid] = seen
-        if gone := self._known.keys() - table.keys():  # another parent takes their children, who may sleep on
+            elif table.pop(pid, None):
+                gone.add(pid)
+        if gone:  # another parent takes their children, who may sleep on
             orphans = [pid for pid, seen in table.items() if seen.parent in gone]
             table |= {pid: seen for pid in orphans if (seen := self._read(pid, table[pid].cpu_ns))}
         self._known = table

@@ -21,6 +21,7 @@ from castmates.machine.doctor.cpu import GRANT, Check, State
 from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, bandwidth_unit, features, why_none
 from castmates.machine.resctrl_state import settings
 from castmates.machine.topology import Topology
+from castmates.study.cache import rate_words
 from castmates.study.last_level import MEMORY_SHARE
 from castmates.study.memory_peak import COMMAND, Peak
 from castmates.study.rdt_trial import COMMAND as RDT_COMMAND
@@ -281,7 +282,7 @@ def default_class(facts: Mapping[str, Any]) -> Check | None:
     unit, most = bandwidth_unit(facts)
     throttle = min((int(value) for (line, _), value in values.items() if line == "MB"), default=most)
     found = [f"{ways.bit_count()} of {every.bit_count()} ways"] if every else []
-    found += [f"{throttle} {unit}"] if throttle < most else []
+    found += [rate_words(throttle, unit)] if throttle < most else []
     if not (values and found):
         return None
     if ways == every and throttle >= most:

@@ -8,6 +8,7 @@ from castmates.machine import probes, quirks
 from castmates.machine.doctor.cpu import GRANT, Check
 from castmates.machine.quirks import ASSIGNED, TRAFFIC, Assignment, assignment
 from castmates.machine.resctrl_state import LARGEST_SHARE, UNTHROTTLED_MIBPS, amd_most
+from castmates.study.cache import rate_words
 
 Info = Mapping[str, Mapping[str, str | None]]
 
@@ -208,9 +209,9 @@ def _mba(info: Info, facts: Mapping[str, Any]) -> Check | None:
     resource = info.get("MB")
     if resource is None:
         return None
-    least, step, (unit, _) = resource.get("min_bandwidth"), resource.get("bandwidth_gran"), bandwidth_unit(facts)
-    finding = f"from {least} {unit} in steps of {step} {unit}"
-    return Check("MBA", "yes", finding)
+    unit, _ = bandwidth_unit(facts)
+    least, step = (rate_words(int(resource.get(name) or 0), unit) for name in ("min_bandwidth", "bandwidth_gran"))
+    return Check("MBA", "yes", f"from {least} in steps of {step}")
 
 
 def _monitoring(info: Info, facts: Mapping[str, Any]) -> dict[str, Check]:

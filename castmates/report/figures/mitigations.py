@@ -22,6 +22,7 @@ from castmates.report.text.words import Quantity, counted, listed, number, plain
 from castmates.study.cache import Cache
 from castmates.study.node_classes import cache_of
 from castmates.study.partitions.partitions import partitions_by_name
+from castmates.study.rdt_trial import Tried
 from castmates.study.spec import Partition
 
 FIGURE = {"title": "What helps, and what it costs", "part": "losses", "place": 10, "needs": "MITIGATIONS"}
@@ -47,6 +48,7 @@ class Panel:
     rows: list[Row]
     cache: Cache | None  # of the machine
     partitions: Mapping[str, Partition]
+    tried: Tried | None  # what throttles were measured to do there
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -62,7 +64,7 @@ class Panel:
 
     def amount(self, row: Row) -> str:
         """How much of it was tried."""
-        return amount_of(row, self.partitions.get(row["partition"]), self.cache)
+        return amount_of(row, self.partitions.get(row["partition"]), self.cache, self.tried)
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -77,10 +79,14 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     rows = [row for panel in _panels(results) for row in panel.rows]
     chosen = " The best mask was chosen on other launches." if any(row["launches_choosing"] for row in rows) else ""
+    amounts = [panel.amount(row) for panel in _panels(results) for row in panel.rows]
+    measured = (
+        " Measured: what a throttle leaves of streams' rates." if any("measured" in each for each in amounts) else ""
+    )
     return (
         "What the lead and its antagonists lose against running alone, in per cent, with 95 % t intervals between "
         f"launches ({units(row['launches'] for row in rows)}), the least loss first. Pale: what is given back. Below "
-        f"each loss: how much faster or slower they are than with nothing done.{chosen} "
+        f"each loss: how much faster or slower they are than with nothing done.{chosen}{measured} "
     )
 
 
@@ -108,7 +114,8 @@ def _panels(results: Results) -> list[Panel]:
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["machine"]), known))
+        cache = cache_of(results.plan, rows[0]["machine"])
+        panels.append(Panel(title, sorted(rows, key=_order), cache, known, results.tried_rdt))
     return panels
 
 

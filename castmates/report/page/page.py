@@ -218,7 +218,7 @@ def _context(
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
-        "memory_words": memory.bandwidth(results),
+        "memory_words": [*memory.bandwidth(results), *memory.throttles(results)],
         "controls": [health.control(row) for row in records(results.controls)],
         "launch_rows": _launches(results),
         "launches": len(results.launches),

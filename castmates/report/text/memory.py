@@ -7,8 +7,10 @@ from typing import Any
 from castmates.analysis.effects.verdicts import NO_LOSS
 from castmates.report.launch_record import LaunchRecord
 from castmates.report.results import Results, records
-from castmates.report.text.words import listed, number, plain
+from castmates.report.text.words import counted, listed, number, plain
+from castmates.study.cache import rate_words
 from castmates.study.memory_peak import COMMAND, Peak
+from castmates.study.partitions.partitions import partitions_by_name
 from castmates.study.spec import UNMANAGED
 
 BUSY = 50.0  # per cent of the peak
@@ -32,6 +34,24 @@ def bandwidth(results: Results) -> list[str]:
             "a busy memory would cost."
         )
     return sentences
+
+
+def throttles(results: Results) -> list[str]:
+    """What the throttles of the study leave of the rate of streams here, where that was measured."""
+    tried, known = results.tried_rdt, partitions_by_name(results.plan)
+    if tried is None:
+        return []
+    shares = [share for name in set(results.effects["partition"]) & set(known) for share in known[name].shares]
+    steps = sorted({share.bandwidth for share in shares if share.bandwidth is not None})
+    parts = [f"{rate_words(step, tried.unit)}: {_left(tried.left(step))}" for step in steps if tried.left(step)]
+    if not parts:
+        return []
+    return [f"Throttles were measured at {tried.at}. They leave streams of their rate: {'; '.join(parts)}."]
+
+
+def _left(percent: Mapping[int, float]) -> str:
+    by_cores = [f"{number(value, 0)} % on {counted(cores, 'core')}" for cores, value in percent.items()]
+    return listed(by_cores)
 
 
 def _pairs(results: Results) -> list[dict[str, Any]]:

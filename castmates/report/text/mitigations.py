@@ -5,10 +5,11 @@ from typing import Any
 
 from castmates.analysis.partitions.attribution_parts import CHOSEN
 from castmates.analysis.partitions.mitigations import NOTHING
-from castmates.study.cache import Cache
+from castmates.study.cache import Cache, rate_words
 from castmates.study.curves import mask_of
 from castmates.study.masks import popcount
 from castmates.study.mix_keys import PERIOD
+from castmates.study.rdt_trial import Tried
 from castmates.study.spec import Partition
 
 Row = Mapping[str, Any]
@@ -30,15 +31,15 @@ def name_of(row: Row) -> str:
     return NAMES[row["mitigation"]]
 
 
-def amount_of(row: Row, partition: Partition | None, cache: Cache | None) -> str:
-    """How much of it on a machine with this cache: "to 50 %"; the mask that was chosen."""
+def amount_of(row: Row, partition: Partition | None, cache: Cache | None, tried: Tried | None = None) -> str:
+    """How much of it on a machine with this cache and trial: "to 50 %"; the mask that was chosen."""
     if partition is None:
         return ""
     if row["mitigation"] == "ways":
         return _ways(partition, cache) + (f", best of {row['candidates']}" if row["how"] == CHOSEN else "")
     for share in partition.shares:
         if share.bandwidth is not None:
-            return _throttle(share.bandwidth, cache)
+            return _throttle(share.bandwidth, cache, tried)
         if share.quota is not None:
             return f"to {share.quota} %" + (f" of each {share.period} ms" if share.period != PERIOD else "")
     return partition.name
@@ -50,8 +51,10 @@ def _ways(partition: Partition, cache: Cache | None) -> str:
     return f"{popcount(own)} of {cache.ways} ways" if partition.curve == SPLIT and own and cache else partition.name
 
 
-def _throttle(value: int, cache: Cache | None) -> str:
+def _throttle(value: int, cache: Cache | None, tried: Tried | None) -> str:
+    """What was asked, and what that left of the rate of streams, by fewer and more cores, where it was measured."""
     if cache is None or cache.bandwidth is None:
         return f"MB {value}"
-    unit = cache.bandwidth.unit
-    return f"to {value / 8:g} GB/s" if unit == "1/8 GB/s" else f"to {value} {unit}"
+    left = sorted(tried.left(value).values()) if tried and tried.unit == cache.bandwidth.unit else []
+    ends = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (left[0], left[-1]))) if left else ""
+    return f"to {rate_words(value, cache.bandwidth.unit)}" + (f" (measured: {ends} %)" if ends else "")

@@ -5,7 +5,8 @@ consistent with the misses and the waiting times that they cause.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -48,8 +49,7 @@ class Actor:
         """Put it on these CPUs."""
         domains = [machine.domain_of(cpu) for cpu in cpus]
         weights = tuple(domains.count(number) / len(domains) for number in range(machine.domains))
-        cores = len({machine.core_of(cpu) for cpu in cpus})
-        most = grant.throttle * cores * machine.core_bytes_per_second if grant.throttle < 1 else math.inf
+        most = _most({machine.core_of(cpu) for cpu in cpus}, machine, grant.throttle)
         return cls(name, model, tuple(cpus), weights, grant, machine.streams_stay, most)
 
     @cached_property
@@ -66,6 +66,15 @@ class Actor:
     def traffic(self) -> tuple[float, ...]:
         """Bytes that a step would move between each memory and its cache, if every access missed."""
         return tuple(self.model.accesses * weight * (1 + self.model.writes) * LINE for weight in self.weights)
+
+
+def _most(cores: Collection[int], machine: MachineModel, throttle: float) -> float:
+    """Return the bytes a second that these cores may move under a throttle; between measured points, on a line."""
+    if not (curves := machine.throttle_curves):
+        return throttle * len(cores) * machine.core_bytes_per_second if throttle < 1 else math.inf
+    rates = [float(np.interp(100 * throttle, list(each), list(each.values()))) for each in curves.values()]
+    around = Counter(map(machine.domain_of, cores))
+    return sum(float(np.interp(number, [0, *curves], [0.0, *rates])) for number in around.values())
 
 
 @dataclass(frozen=True)

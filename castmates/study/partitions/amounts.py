@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from castmates.study import masks
-from castmates.study.cache import Bandwidth, Cache
+from castmates.study.cache import Bandwidth, Cache, rate_words
 from castmates.study.cpus import format_cpu_list
 from castmates.study.remarks import Remark
 from castmates.study.written import bytes_of
@@ -119,19 +119,22 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
         for wanted in _rates(text, bandwidth, key, notes):
             rate = bandwidth.rounded(max(wanted, bandwidth.least))
             if rate > bandwidth.most:
-                notes.add(key, f"{text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
+                notes.add(key, f"{text} left out: the most here is {rate_words(bandwidth.most, bandwidth.unit)}.")
                 continue
             if bandwidth.allowed is not None and rate >= bandwidth.allowed:
-                notes.add(key, f"{text} left out: programs have {bandwidth.allowed} {bandwidth.unit} here anyway.")
+                notes.add(
+                    key, f"{text} left out: programs have {rate_words(bandwidth.allowed, bandwidth.unit)} here anyway."
+                )
                 continue
             if rate != wanted:
-                notes.add(key, f"{text} becomes {rate} {bandwidth.unit}, the next that there is.")
-            held, unit = bandwidth.held(rate), bandwidth.unit
+                notes.add(key, f"{text} becomes {rate_words(rate, bandwidth.unit)}, the next that there is.")
+            held = bandwidth.held(rate)
+            asked, done = (rate_words(each, bandwidth.unit) for each in (rate, held))
             if held == bandwidth.most != rate:
-                notes.add(key, f"{rate} {unit} left out: it was measured to slow nothing down on this machine.")
+                notes.add(key, f"{asked} left out: it was measured to slow nothing down on this machine.")
                 continue
             if held != rate:
-                notes.add(key, f"{rate} {unit} does what {held} {unit} does on this machine.")
+                notes.add(key, f"{asked} does what {done} does on this machine.")
             rates.setdefault(held)
     return list(rates)
 
@@ -153,8 +156,9 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
     if bandwidth.peak is None:
         notes.add(
             key,
-            f"{text} left out: this machine throttles bandwidth in {bandwidth.unit}, and what per cent are of was not "
-            "measured; write rates such as 2000 MB/s, or run `castmates doctor --memory-peak` first.",
+            f"{text} left out: this machine throttles bandwidth in units of {bandwidth.unit}, and what per cent are of "
+            "was not measured on all cores around a cache; write rates such as 2000 MB/s, or run "
+            "`castmates doctor --memory-peak` first.",
         )
         return []
     rates = []
@@ -162,7 +166,7 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
         rates.append(bandwidth.rounded(max(share / 100 * bandwidth.peak / unit, bandwidth.least)))
         notes.add(
             key,
-            f"{share:g}% becomes {rates[-1]} {bandwidth.unit}: the cores around one cache read "
+            f"{share:g}% becomes {rate_words(rates[-1], bandwidth.unit)}: the cores around one cache read "
             f"{bandwidth.peak / 1e9:g} GB/s here.",
         )
     return rates

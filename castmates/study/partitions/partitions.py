@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import masks
-from castmates.study.cache import Cache
+from castmates.study.cache import Cache, rate_words
 from castmates.study.curves import overlap
 from castmates.study.partition_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
@@ -91,7 +91,7 @@ def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file:
     throttle = cache.bandwidth.allowed if cache and cache.bandwidth else None
     if keys.sweeps and cache and (cache.allowed is not None or throttle is not None):
         parts = [f"{masks.popcount(cache.usable)} of {cache.ways} ways ({cache.usable:#x})"] if cache.ways else []
-        parts += [f"{throttle} {cache.bandwidth.unit}"] if throttle is not None and cache.bandwidth else []
+        parts += [rate_words(throttle, cache.bandwidth.unit)] if throttle is not None and cache.bandwidth else []
         notes.add(
             "cache",
             f"programs are found in a class with {listed(parts)}; partitions and everything else stay within "

@@ -105,15 +105,15 @@ def ways_beside_io(cache: Cache) -> Ways | None:
     return Ways(own, masks.io) if own & cache.shareable else None
 
 
-def tried(subject: Subject, ways: Ways, shortly: bool = False, seed: int = SEED) -> Windows:
-    """Measure triples in random order until a look decides; `shortly` up to the first look alone."""
+def tried(subject: Subject, ways: Ways, seed: int = SEED) -> Windows:
+    """Measure triples in random order until a look decides."""
     others = {"alone": None, "apart": ways.other, "shared": ways.own}
 
     def so_far(found: Mapping[str, Sequence[Beside]]) -> Windows:
         return Windows(*(tuple(found[name]) for name in others))
 
     def decided(found: Mapping[str, Sequence[Beside]]) -> bool:
-        return shortly or judge(so_far(found)) != UNDECIDED
+        return judge(so_far(found)) != UNDECIDED
 
     def window(name: str) -> Beside:
         return subject.beside(ways.own, others[name])

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -47,10 +47,15 @@ def windows(
     looks: Looks,
     decided: Callable[[dict[Condition, list[Window]]], bool],
     seed: int = SEED,
+    before: Mapping[Condition, Sequence[Window]] | None = None,
 ) -> dict[Condition, list[Window]]:
-    """Measure rounds of windows, each with all conditions in random order, until a look decides or was the last."""
-    order, found = random.Random(seed), {condition: list[Window]() for condition in conditions}
-    done = 0
+    """Measure rounds of windows, each with all conditions in random order, until a look decides or was the last.
+
+    `before` are the rounds that were measured already.
+    """
+    found = {condition: list(before[condition]) if before else list[Window]() for condition in conditions}
+    done = min(map(len, found.values()))
+    order = random.Random(seed + done)
     for rounds in looks.at:
         while done < rounds:
             for condition in order.sample(list(conditions), len(conditions)):

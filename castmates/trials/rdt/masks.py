@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from castmates.study.cache import Cache
 from castmates.study.masks import runs, union
 from castmates.study.partitions.sweeps import cut_ways
-from castmates.study.rdt_trial import UNDECIDED, WORKS, Masks
+from castmates.study.rdt_trial import NOT_TRIED, UNDECIDED, WORKS, Masks
 from castmates.trials.rdt.looks import SEED, Interval, Looks, logs, windows
 
 NO_EFFECT: Final = "no effect on time"
@@ -94,6 +94,8 @@ SENTENCES: Mapping[Masks, str] = {
     UNDECIDED: "Whether way masks do something was not decided: the times differ too much from window to window; try "
     "again when nothing else runs.",
     NO_ALLOCATION: "There is no cache allocation here, so no mask could be tried.",
+    NOT_TRIED: "That takes two groups, one of the program that is timed and one of what evicts its lines; fewer can be "
+    "made here.",
 }
 
 

@@ -5,14 +5,15 @@ whose rates lie within a few per cent of each other, by their interval, on every
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from castmates.english import counted, listed
-from castmates.study.cache import Bandwidth
+from castmates.study.cache import Bandwidth, rate_words
 from castmates.study.rdt_trial import EQUAL_STEPS, NO_EFFECT, NOT_TRIED, UNDECIDED, WORKS, Throttles, Traffic
 from castmates.trials.rdt.looks import SEED, Looks, Numbers, logs, windows
 
@@ -117,9 +118,43 @@ def curve(streams: Streams, cores: int, steps: Sequence[int], seed: int = SEED) 
     """Measure rounds of all steps in random order until a look decides."""
 
     def decided(found: Mapping[int, Sequence[Moved]]) -> bool:
-        return not _undecided([Curve(cores, found)])
+        return not _open([Curve(cores, found)])
 
     return Curve(cores, windows(list(steps), streams.moved, _looks(len(steps)), decided, seed))
+
+
+def curves_together(
+    stage: Callable[[int], AbstractContextManager[Streams]], cores: Sequence[int], steps: Sequence[int]
+) -> list[Curve]:
+    """Measure a curve on each number of cores, and go on with those that leave pairs open which all together compare.
+
+    What one number of cores tells apart is compared on the others too, which may have stopped without that.
+    """
+    found: list[Curve] = []
+    for number in cores:
+        with stage(number) as streams:
+            found.append(curve(streams, number, steps))
+    while (place := next((place for place in range(len(found)) if _goes_on(found, place)), None)) is not None:
+        found[place] = _further(stage, found, place)
+    return found
+
+
+def _further(stage: Callable[[int], AbstractContextManager[Streams]], curves: Sequence[Curve], place: int) -> Curve:
+    one = curves[place]
+
+    def decided(found: Mapping[int, Sequence[Moved]]) -> bool:
+        return not _goes_on([*curves[:place], Curve(one.cores, found), *curves[place + 1 :]], place)
+
+    with stage(one.cores) as streams:
+        return Curve(one.cores, windows(one.steps, streams.moved, one.looks, decided, before=one.windows))
+
+
+def _goes_on(curves: Sequence[Curve], place: int) -> bool:
+    """Whether more rounds of this curve may decide about a pair of steps that is open."""
+    one = curves[place]
+    if len(one.windows[one.steps[0]]) >= RULE.looks[-1]:
+        return False
+    return any(one.relation(step, other) == UNDECIDED for step, other in _open(curves))
 
 
 def cores_to_try(cores: int) -> list[int]:
@@ -143,9 +178,10 @@ def _relation(curves: Iterable[Curve], step: int, other: int) -> Literal["same",
     return "different" if "different" in relations else UNDECIDED if UNDECIDED in relations else "same"
 
 
-def _undecided(curves: Sequence[Curve]) -> bool:
+def _open(curves: Sequence[Curve]) -> list[tuple[int, int]]:
+    """Return the neighbours of which it is not decided whether they do the same."""
     heads = [each[0] for each in groups(curves)]
-    return any(_relation(curves, head, before) == UNDECIDED for before, head in pairwise(heads))
+    return [(head, before) for before, head in pairwise(heads) if _relation(curves, head, before) == UNDECIDED]
 
 
 def equal_steps(curves: Sequence[Curve]) -> tuple[tuple[int, int], ...]:
@@ -158,7 +194,7 @@ def judge(curves: Sequence[Curve]) -> Throttles:
     same = groups(curves)
     if sum(map(len, same)) < 2:
         return NOT_TRIED
-    if _undecided(curves):
+    if _open(curves):
         return UNDECIDED
     if len(same) == 1:
         return NO_EFFECT
@@ -183,12 +219,13 @@ def in_words(curves: Sequence[Curve], unit: str) -> str:
     """Return the result, in one paragraph."""
     verdict = judge(curves)
     said = [SENTENCES[verdict]]
-    joined = [f"{each[-1]} to {each[0]} {unit}" for each in groups(curves) if len(each) > 1]
+    ends = [(rate_words(each[-1], unit), rate_words(each[0], unit)) for each in groups(curves) if len(each) > 1]
+    joined = [f"{low.split()[0]} to {high}" for low, high in ends]
     if joined and verdict != NO_EFFECT:
         said.append(f"The same are {listed(joined)}.")
     if verdict != NOT_TRIED:
         rows = figures(curves[-1])["curve"]
-        shares = ", ".join(f"{row['step']} {unit}: {row['percent']:.0f}" for row in rows[1:])
+        shares = ", ".join(f"{rate_words(row['step'], unit)}: {row['percent']:.0f}" for row in rows[1:])
         said.append(f"Per cent of the unthrottled rate on {counted(curves[-1].cores, 'core')}: {shares}.")
     return " ".join(said)
 
@@ -217,6 +254,16 @@ def _ratios(one: Curve, name: str) -> list[float]:
     """Return them window by window, for those in which it was counted."""
     both = [(getattr(moved, name), moved.program) for moved in one.windows[one.steps[0]]]
     return [value / program for value, program in both if value is not None]
+
+
+def for_a_model(curves: Sequence[Curve], unit: str) -> list[dict[str, Any]]:
+    """Return the points as `throttles` of a modelled machine, which has steps of per cent."""
+    return [
+        {"cores": each.cores, "step": step, "rate": f"{math.exp(each.rates(step).mean()) / 1e9:.5g} GB"}
+        for each in curves
+        for step in each.steps
+        if unit == "%"
+    ]
 
 
 def figures(one: Curve) -> dict[str, Any]:

@@ -20,15 +20,15 @@ from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.rdt.resctrl.mounting import lease, why_not_mounted
 from castmates.runner.cleanup.restore import heal
 from castmates.study.cache import Cache
-from castmates.study.rdt_trial import COMMAND, NOT_TRIED, UNDECIDED, VERIFIED, WORDS, Part, worst
+from castmates.study.rdt_trial import COMMAND, NOT_TRIED, UNDECIDED, VERIFIED, WORDS, Masks, Part, worst
 from castmates.study.spec import Share
 from castmates.trials.rdt import eviction, isolation, masks, throttles
 from castmates.trials.rdt.isolation import pairs_of_ways, ways_beside_io
 from castmates.trials.rdt.masks import NO_ALLOCATION, SEPARATE, TIED, IoMasks, fewest
-from castmates.trials.rdt.programs import Programs, Setting, programs_on_stage, streams_on_stage
+from castmates.trials.rdt.programs import Programs, Setting, Streams, programs_on_stage, streams_on_stage
 from castmates.workloads import environments
 
-MEMBERS = 3  # with the program that tries an I/O way: each takes a group
+FEWEST, MEMBERS = 2, 3  # programs, each in a group; more where one tries an I/O way
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 OCCUPANCY, TRAFFIC = "llc_occupancy", "mbm_total_bytes"
 Found = dict[str, Any]
@@ -100,7 +100,7 @@ def _try(cache: Cache, kernels: Path, say: Say) -> dict[str, Any]:
     others = sum(not place.thorough for place in every)
     say(
         f"{counted(len(every), 'last-level cache')}: the first of each package takes five minutes or so, longer if it "
-        f"is larger than 100 MiB{f'; {others} others about 20 s each' if others else ''}."
+        f"is larger than 100 MiB{f'; {others} others 20 to 80 s each' if others else ''}."
     )
     caches = [dict(_try_place(place, cache, say)) for place in every]
     return {
@@ -134,7 +134,7 @@ def _try_place(place: Place, cache: Cache, say: Say) -> Iterator[tuple[str, Any]
     yield "package", place.package
     yield "bytes", setting.cache_bytes
     yield "cpus", {"chase": setting.chase_cpu, "evictor": setting.evictor_cpu, "streams": list(setting.cores)}
-    parts = _try_masks(place, cache) if _has_masks(cache) else _no_masks()
+    parts = _try_masks(place, cache) if _has_masks(cache) and cache.groups >= FEWEST else _no_masks(cache)
     for steps in (parts, _try_streams(place, cache) if place.thorough else ()):
         try:
             for name, found in steps:
@@ -149,8 +149,9 @@ def _try_place(place: Place, cache: Cache, say: Say) -> Iterator[tuple[str, Any]
             yield "isolation", _part(NOT_TRIED, str(problem))
 
 
-def _no_masks() -> Iterator[tuple[str, Found]]:
-    yield "masks", _part(NO_ALLOCATION, masks.SENTENCES[NO_ALLOCATION])
+def _no_masks(cache: Cache) -> Iterator[tuple[str, Found]]:
+    verdict: Masks = NOT_TRIED if _has_masks(cache) else NO_ALLOCATION
+    yield "masks", _part(verdict, masks.SENTENCES[verdict])
     yield "isolation", _part(NOT_TRIED, isolation.SENTENCES[NOT_TRIED])
 
 
@@ -198,7 +199,7 @@ def _beside(programs: Programs, place: Place, cache: Cache, tried: IoMasks | Non
     ways = pairs_of_ways(cache)
     if ways is None or place.setting.chase_cpu == place.setting.evictor_cpu:
         return _part(NOT_TRIED, isolation.SENTENCES[NOT_TRIED])
-    found = isolation.figures(isolation.tried(programs, ways, shortly=not place.thorough), ways)
+    found = isolation.figures(isolation.tried(programs, ways), ways)
     cutting = ways_beside_io(cache) if tried is not None else None
     if cutting is not None:
         beside_io = isolation.figures(isolation.tried(programs.probe(), cutting), cutting)
@@ -229,13 +230,16 @@ def _held(allocator: Allocator, shares: tuple[Share, ...]) -> str:
 def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
     """Try the steps of the throttle, and what is counted of known traffic."""
     steps = throttles.steps_of(cache.bandwidth) or [0]  # 0 where there is no throttle: its only step is none
-    curves = []
-    for cores in throttles.cores_to_try(len(place.setting.cores)):
+
+    @contextmanager
+    def stage(cores: int) -> Iterator[Streams]:
         with (
             _drivers("throttles" if cache.bandwidth else "") as (allocator, monitor),
             streams_on_stage(place.setting, cores, allocator, monitor, unthrottled=steps[0]) as streams,
         ):
-            curves.append(throttles.curve(streams, cores, steps))
+            yield streams
+
+    curves = throttles.curves_together(stage, throttles.cores_to_try(len(place.setting.cores)), steps)
     unit = cache.bandwidth.unit if cache.bandwidth else ""
     yield (
         "throttles",
@@ -244,6 +248,7 @@ def _try_streams(place: Place, cache: Cache) -> Iterator[tuple[str, Found]]:
             "unit": unit,
             "steps": [list(pair) for pair in throttles.equal_steps(curves)],
             "curves": [throttles.figures(each) for each in curves],
+            "model": throttles.for_a_model(curves, unit),
         },
     )
     yield "traffic", _part(throttles.agreement(curves), throttles.agreement_in_words(curves))

@@ -1,14 +1,18 @@
 """What steps of the throttle do, by curves that were measured on real processors (GB/s of eight streams)."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from castmates.study.cache import Bandwidth
 from castmates.study.rdt_trial import WORDS
 from castmates.trials.rdt.throttles import (
     AGREEMENT,
+    RULE,
     SENTENCES,
     agreement,
     curve,
+    curves_together,
     equal_steps,
     figures,
     groups,
@@ -68,6 +72,24 @@ def test_what_the_noise_hides_is_not_called_equal():
     assert equal_steps(curves) == ()
 
 
+def together(noise, seed):
+    machines = {
+        cores: Throttle(rates, noise, seed=seed + cores) for cores, rates in ((1, SKYLAKE), (8, SAPPHIRE_RAPIDS))
+    }
+    return curves_together(lambda cores: nullcontext(machines[cores]), list(machines), list(SKYLAKE))
+
+
+def test_pairs_that_only_all_curves_together_compare_are_decided_too():
+    """One core tells 90 and 60 % apart, so eight, which stopped without that pair, are asked for it as well."""
+    assert {judge(together(0.01, seed)) for seed in range(60)} == {"some steps are equal"}
+
+
+def test_what_stays_open_has_had_every_look():
+    left = [curves for seed in range(20) if judge(curves := together(0.03, seed)) == "undecided"]
+    assert left
+    assert all(max(len(each.windows[100]) for each in curves) == RULE.looks[-1] for curves in left)
+
+
 def test_intervals_hold_the_truth():
     """Of all steps, looks and numbers of cores together, and so of one more often than it is said."""
     held = 0
@@ -120,3 +142,10 @@ def test_every_word_has_a_sentence():
     said = in_words(tried(SAPPHIRE_RAPIDS), "%")
     assert "30 to 100 %" in said
     assert said.endswith(".")
+
+
+def test_eighths_of_a_gb_per_s_are_said_in_gb_per_s():
+    said = in_words(tried({2048: 30.0, 64: 30.0, 8: 1.0}), "1/8 GB/s")
+    assert "The same are 8 to 256 GB/s." in said
+    assert "8 GB/s: 100, 1 GB/s: 3." in said
+    assert "1/8" not in said

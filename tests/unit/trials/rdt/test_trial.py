@@ -9,6 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.rdt.choose import NoMonitor
 from castmates.study.rdt_trial import Tried
 from castmates.trials.rdt import trial
+from castmates.trials.rdt.isolation import RULE
 from tests.unit import machines
 from tests.unit.caches import cache
 from tests.unit.trials.rdt.simulated import WAY, Programs, Throttle
@@ -90,4 +91,25 @@ def test_every_cache_of_many_is_tried_and_what_fails_on_one_verifies_none(tried)
     record = tried("synthetic-epyc-ccx", on, *last, Refuses())
     assert record["parts"]["isolation"]["verdict"] == "not tried"
     assert record["parts"]["isolation"]["said"].endswith(f"cache {topology.llcs[-1].id}: no id is left.")
+    assert not Tried.of(record | {"at": "today"}).masks_hold
+
+
+def test_a_cache_that_is_not_decided_at_the_first_look_has_the_next_ones(tried):
+    """Or one noisy cache of many would leave all of them undecided."""
+    topology = machines.topology("synthetic-epyc-ccx")
+    on = cache(16, way_bytes=WAY, shareable=0)
+    *quiet, _ = (Programs(wanted=8.0, seed=n) for n, _ in enumerate(topology.llcs))
+    record = tried("synthetic-epyc-ccx", on, *quiet, Programs(wanted=8.0, noise=0.3))
+    looked = [len(one["isolation"]["windows"]["alone"]) for one in record["caches"]]
+    assert record["parts"]["isolation"]["verdict"] == "isolated"
+    assert looked[-1] > looked[-2] == RULE.looks.at[0]
+
+
+def test_with_one_group_masks_are_not_tried_and_the_rest_is(tried):
+    record = tried("synthetic-xeon-2s", cache(12, way_bytes=WAY, groups=1))
+    verdicts = {part: each["verdict"] for part, each in record["parts"].items()}
+    assert verdicts == {
+        "masks": "not tried", "isolation": "not tried", "throttles": "some steps are equal", "traffic": "agrees",
+    }  # fmt: skip
+    assert "two groups" in record["parts"]["masks"]["said"]
     assert not Tried.of(record | {"at": "today"}).masks_hold
