@@ -30,7 +30,7 @@ from castmates.study.reading import read_keys
 from tests.lab.inside import compiled
 from tests.lab.kit.boot import boot
 from tests.lab.shapes import SHAPES
-from tests.lab.truth import Truth
+from tests.lab.truth import LINE, Truth
 from tests.workflow.sweeps import ROOT, Sweeps
 
 NOBODY = 65534
@@ -212,24 +212,27 @@ def test_every_window_carries_the_masks_that_were_read_back(swept):
     assert set(windows.platform) == {"emulated"}
 
 
-def test_occupancy_series_come_from_the_kernel(plain):
-    windows, samples, slices = plain.windows, table(plain.share, "samples"), table(plain.share, "slices")
-    occupancy = samples[(samples.metric == "llc_occupancy") & (samples.source == "resctrl")]
-    assert {LEAD, OTHER} <= set(occupancy.subject)
-    key = ["launch", "window"]
-    readings = occupancy[occupancy.value.notna()].groupby([*key, "subject"]).size()
-    # What was read in a watched slice that does not count is left out of a window that has slices that do.
-    active = slices[slices.watched & slices.counted].groupby(key).member.unique()
-    assert len(active) > 0
-    assert {(*window, member) for window, members in active.items() for member in members} <= set(readings.index)
-    valid = windows.groupby(key).valid.all()
-    read = set(readings.index.droplevel("subject"))
-    assert read & set(valid.index[valid]) == set(active.index) & set(valid.index[valid])
-    assert readings.median() >= 3
+def test_readings_are_what_the_emulator_counted(swept):
+    """What the lead holds beside the other, what it moves and what it misses in a second."""
+    truth, key = swept.truth.by_ways(beside=True), ["launch", "window"]
+    corun = swept.windows[(swept.windows.kind == "corun") & swept.windows.valid & (swept.windows.member == LEAD)]
+    of_lead = corun[[*key, "partition"]].drop_duplicates()
+    samples = table(swept.share, "samples").query("subject == @LEAD").merge(of_lead, on=key)
+    read = samples.groupby(["partition", "metric"]).value.median()
+    counts = table(swept.share, "counters").query("member == @LEAD").merge(of_lead, on=key)
+    counted = counts.groupby(["partition", "event"]).value.sum()
+    for partition in of_lead.partition.unique():
+        happened = truth.loc[PARTITIONS[partition][0]]
+        misses = 1e9 * counted[partition, "cache-misses"] / counted[partition, "task-clock"]
+        assert misses == pytest.approx(happened.misses, rel=0.1, abs=3000), partition
+        moved, held = LINE * (happened.read + happened.written), LINE * happened.lines
+        assert read[partition, "mbm_total"] == pytest.approx(moved, rel=0.05, abs=2**20), partition  # pqos has MiB
+        if swept.driver == "resctrl":  # pqos gives ids to what is filled from then on
+            assert read[partition, "llc_occupancy"] == pytest.approx(held, rel=0.01, abs=2**16), partition
 
 
 def test_losses_are_those_that_the_emulator_counted(swept):
-    """Under each partition: the lead's rate against its rate alone, and what the caches hold of it."""
+    """The lead's rate under each partition, against its rate alone."""
     beside, alone = swept.truth.by_ways(beside=True), swept.truth.by_ways(beside=False)
     effects = swept.results.effects
     rows = effects[(effects.member == LEAD) & (effects.baseline == "alone") & (effects.antagonists != "")]
@@ -247,6 +250,22 @@ def test_the_ways_that_are_recommended_are_those_that_are_enough(swept):
     assert advice.verdict == "knee"
     assert abs(int(advice.partition.removeprefix("split-")) - enough) <= 1
     assert enough == ENOUGH + 1  # what else the lead touches needs some of a fifth way
+
+
+def test_occupancy_series_come_from_the_kernel(plain):
+    windows, samples, slices = plain.windows, table(plain.share, "samples"), table(plain.share, "slices")
+    occupancy = samples[(samples.metric == "llc_occupancy") & (samples.source == "resctrl")]
+    assert {LEAD, OTHER} <= set(occupancy.subject)
+    key = ["launch", "window"]
+    readings = occupancy[occupancy.value.notna()].groupby([*key, "subject"]).size()
+    # What was read in a watched slice that does not count is left out of a window that has slices that do.
+    active = slices[slices.watched & slices.counted].groupby(key).member.unique()
+    assert len(active) > 0
+    assert {(*window, member) for window, members in active.items() for member in members} <= set(readings.index)
+    valid = windows.groupby(key).valid.all()
+    read = set(readings.index.droplevel("subject"))
+    assert read & set(valid.index[valid]) == set(active.index) & set(valid.index[valid])
+    assert readings.median() >= 3
 
 
 def test_results_are_stamped_emulated(plain):
