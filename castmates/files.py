@@ -225,20 +225,22 @@ def make_folder(path: Path) -> None:
         ) from None
 
 
-def refuse_foreign(folder: Path, mark: str, is_ours: Callable[[str], bool], command: str) -> None:
+def refuse_foreign(
+    folder: Path, mark: str, is_ours: Callable[[str], bool], command: str, option: str = "--output"
+) -> None:
     """Refuse a folder with files in it where `mark`, a file that this command writes, is not there or not its own."""
     if folder.exists() and not folder.is_dir():
-        raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
+        raise CastmatesError(f"{folder} is a file; give {option} the name of a folder.")
     try:
         names = sorted(file.name for file in folder.glob("[!.]*"))  # what is hidden, such as .git, is not our work
         ours = not names or is_ours((folder / mark).read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         ours = False
     except OSError as problem:
-        raise CastmatesError(f"{folder} cannot be read ({problem.strerror}); give another --output.") from None
+        raise CastmatesError(f"{folder} cannot be read ({problem.strerror}); give another {option}.") from None
     if not ours:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         raise CastmatesError(
-            f"{folder} holds files ({', '.join(names[:3])}{more}), and no {mark} that `{command}` wrote; give --output "
+            f"{folder} holds files ({', '.join(names[:3])}{more}), and no {mark} that `{command}` wrote; give {option} "
             "the name of a new or an empty folder."
         )

@@ -115,7 +115,7 @@ def advice(
         bool, option("--only-write", help="Write the study files and measure nothing.", under=BOTH)
     ] = False,
 ) -> None:
-    """Show findings and what to do about them; try an advice, place jobs."""
+    """Show findings and what to do about them; try advice, place jobs."""
     if not (finding or place):
         show_findings(study, everything, form == "json")
         return

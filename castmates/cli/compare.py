@@ -65,8 +65,30 @@ def _print(several: "Several") -> None:
         _print_several(where, several)
     else:
         _print_two(where, several)
+    _print_throughput(where, several)
     _print_details(where, several)
     _print_differences(where, several.studies, [*several.differences, *several.work])
+
+
+def _print_throughput(where: "Console", several: "Several") -> None:
+    """Work per second, a row per workload, a column per study."""
+    from rich.table import Table
+
+    from castmates.report.comparison.several_words import throughput_lines
+
+    lines = throughput_lines(several)
+    if not lines:
+        return
+    where.print("\nWork per second beside others", style="bold", markup=False)
+    table = Table(box=None)
+    for head in ("workload", "unit", "places", *(study.letter for study in several.studies)):
+        table.add_column(head, overflow="fold")
+    for line in lines[:SHOWN]:
+        cells = ["\n".join(filter(None, (rate, ratio and f"× {ratio}"))) for rate, ratio in line.cells]
+        table.add_row(line.workload, line.unit, str(line.places), *cells)
+    if len(lines) > SHOWN:
+        table.caption = f"{len(lines) - SHOWN} more rows are in the throughput.csv of --output FOLDER."
+    where.print(table)
 
 
 def _print_details(where: "Console", several: "Several") -> None:
@@ -94,10 +116,10 @@ def _print_details(where: "Console", several: "Several") -> None:
 
 
 def _print_two(where: "Console", several: "Several") -> None:
-    from castmates.report.comparison.several_words import mean_sentences
+    from castmates.report.comparison.several_words import mean_sentences, throughput_sentences
     from castmates.report.comparison.words import sentences
 
-    for sentence in [*sentences(several.pairs[0]), *mean_sentences(several)]:
+    for sentence in [*sentences(several.pairs[0]), *mean_sentences(several), *throughput_sentences(several)]:
         where.print(f"• {sentence}", markup=False)
     where.print()
     where.print(_table(several.pairs[0]))

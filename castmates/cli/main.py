@@ -29,9 +29,9 @@ class _Castmates(Group):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 (typer does not export the types)
         """The groups with a line for each command."""
-        lines = [QUESTION, "Usage: castmates COMMAND [OPTIONS] …", ""]
+        lines = [QUESTION, "Usage: castmates COMMAND [OPTIONS] …"]
         for group in GROUPS:
-            lines += [group, *(f"  {one.name:<12}{one.about.rstrip('.')}" for one in COMMANDS if one.group == group)]
+            lines += [group, *(f"  {one.name:<13}{one.about.rstrip('.')}" for one in COMMANDS if one.group == group)]
         lines += ["", "castmates COMMAND --help   its options, with examples      castmates --version"]
         formatter.write("\n".join(lines))
 

@@ -126,7 +126,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
         raise CastmatesError(
             f"{origin[name]}: the workload '{name}' has no 'command'; give it one, or 'like: ANOTHER'."
         )
-    unit = whole.unit or ("run" if whole.progress == "runs" else "step")
+    unit = whole.unit or {"runs": "run", "barriers": "iteration"}.get(whole.progress, "step")
     return whole.model_copy(update={"title": keys.get("title") or name, "unit": unit})
 
 

@@ -9,14 +9,13 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from castmates.study.event_spelling import BETWEEN, as_perf_spells, names_of
 from castmates.study.written import Name, Written
 
 # The sets of events that every study may name: the kernel's own names, and those that perf lists for a processor.
 #
 # An event of the second kind is a choice: the names that perf has for one thing on several processors, joined by bars.
 # Where a launch is measured, the first of them that perf lists there is counted, under that name.
-
-BETWEEN = "|"
 
 # The kernel's own names, which every perf knows. What they count differs by vendor (docs/counters.md).
 KERNEL_SETS: Mapping[str, tuple[str, ...]] = {
@@ -84,11 +83,6 @@ SETS: Mapping[str, tuple[str, ...]] = {**KERNEL_SETS, **PROCESSOR_SETS}
 LAST_LEVEL = frozenset(name for name in (*SETS["cache"], *SETS["memory"]) if name.startswith(("LLC-", "node-")))
 
 
-def names_of(words: str) -> tuple[str, ...]:
-    """The names of a choice, in their order; of any other event its words."""
-    return tuple(words.split(BETWEEN))
-
-
 _OWN = {name: group for group, choices in PROCESSOR_SETS.items() for words in choices for name in names_of(words)}
 _MISSED = (
     *("dram", "mem_io", "l3_miss", "miss_rd", "miss_in_l2", "_miss_l2"),
@@ -113,15 +107,19 @@ _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*(/[A-Za-z0-9_.,=:@-]+/[a-zA-Z
 _OTHER_MODES = re.compile(r".+(?::(?=[ukhpPGHSDIWeb]+$)|/)[ukh]*[^ukh/:][^/:]*")
 _MODES = "no other letters behind an event than u, k and h (user mode, the kernel's part, the hypervisor's)"
 _NAME = re.compile(r"[/,]name=([^,/]+)")
-_WHAT = "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, one to an entry"
+_WHAT = (
+    "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, or in PAPI's or "
+    "Intel's (PAPI_L3_TCM, MEM_LOAD_RETIRED.L3_MISS), one to an entry"
+)
 
 
 def _event(text: str) -> str:
-    if not _EVENT.fullmatch(text):
+    words = as_perf_spells(text)
+    if not all(_EVENT.fullmatch(name) for name in names_of(words)):
         raise ValueError(_WHAT)
-    if _OTHER_MODES.fullmatch(text):
+    if any(_OTHER_MODES.fullmatch(name) for name in names_of(words)):
         raise ValueError(_MODES)
-    return text
+    return words
 
 
 EventText = Annotated[str, AfterValidator(_event), Field(description=_WHAT)]
@@ -216,7 +214,7 @@ def described(keys: CounterKeys) -> str:
     parts = [
         f"{name} (as perf lists them for the processor)"
         if name in PROCESSOR_SETS
-        else f"{name} ({', '.join(event_name(event) for event in events)})"
+        else f"{name} ({', '.join(event_name(event).replace(BETWEEN, ' or ') for event in events)})"
         for name, events in keys.chosen
     ]
     if keys.topdown:

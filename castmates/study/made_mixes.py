@@ -44,7 +44,8 @@ def make_mixes(study: Study, workloads: Workloads, before: Drawn | None, study_f
         _refuse(keys.random, terms, before, study_file, plan_file)
         drawn = drawn_on(terms, before.mixes if before else (), keys.random.count)
         before = Drawn(seed=keys.random.seed, mixes=tuple(drawn))
-        chosen = parts["random"] = [mix for mix in drawn if terms.allow(mix)][: keys.random.count]
+        chosen = [mix for mix in drawn if terms.allow(mix)][: keys.random.count]
+        parts["random"] = [DrawnMix(lead=mix.lead, antagonists=mix.antagonists * keys.random.copies) for mix in chosen]
         of_random, notes = terms, tuple(Remark(about=MIXES, text=text) for text in _notes(drawn, chosen, terms))
     if keys.pairs:
         parts["pairs"] = _pairs(pool.own * (2 if keys.pairs == "all" else 1))
@@ -174,7 +175,7 @@ def _pairs(names: Sequence[str]) -> list[DrawnMix]:
 
 
 def _rules(name: SetName, mixes: Sequence[DrawnMix], keys: RandomMixes | None) -> Iterator[MadeMix]:
-    fewest = keys.antagonists[0] if keys and name == "random" else 1
+    fewest = keys.antagonists[0] * keys.copies if keys and name == "random" else 1
     for mix in mixes:
         insists = len(mix.antagonists) == fewest
         yield MadeMix(lead=mix.lead, antagonists=list(mix.antagonists), made_by=name, insists=insists)

@@ -213,6 +213,12 @@ class RandomMixes(Written):
         description="how many run beside the lead, such as 2; of a range such as [1, 3] each number is drawn about "
         "equally often",
     )
+    copies: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_BESIDE,
+        description="instances of each of them; they fill a large machine with few different workloads",
+    )
     seed: int = Field(default=1, ge=0, description="of the draw; it stays as it is once mixes are drawn")
     pool: list[Name] = Field(
         default=[],

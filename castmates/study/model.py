@@ -63,10 +63,11 @@ class Workload(Written):
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
-    progress: Literal["heartbeat", "runs", "output"] = Field(
+    progress: Literal["heartbeat", "runs", "output", "barriers"] = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit; 'output': its lines of output show its steps",
+        "each completed run is one unit; 'output': its lines of output show its steps; 'barriers': it was patched for "
+        "BenchCast, and each iteration of its region of interest is a step",
     )
     step_line: Line = Field(
         default="",
@@ -77,7 +78,9 @@ class Workload(Written):
         default="",
         description="with 'progress: output': ready at the first line that it matches; at the first step if left out",
     )
-    unit: str = Field(default="", description="what one unit of progress is called; 'run' or 'step' if left out")
+    unit: str = Field(
+        default="", description="what one unit of progress is called; 'run', 'step' or 'iteration' if left out"
+    )
     phases: bool = Field(
         default=False,
         description="it reports the phases of its steps (castmates help phases); a Model Garden job then marks "

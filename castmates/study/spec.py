@@ -62,7 +62,7 @@ class Member(Frozen):
     environment: str | None
     environment_key: str | None  # where the environment is built
     content: str  # digest of what runs there: the lock, the sources
-    progress: Literal["heartbeat", "runs", "output"]
+    progress: Literal["heartbeat", "runs", "output", "barriers"]
     unit: str
     variables: dict[str, str]
     ready_within: float

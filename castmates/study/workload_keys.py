@@ -74,6 +74,13 @@ Check = Annotated[
     Literal["first", "every", "never"],
     Field(description="which runs have their results compared with the suite's; comparing takes CPU time too"),
 ]
+Progress = Annotated[
+    Literal["runs", "barriers"],
+    Field(
+        description="what is a step: a whole run, or, where the suite was patched for BenchCast, each iteration of a "
+        "region of interest (castmates help benchcast)"
+    ),
+]
 FITS = "a run must fit a window (budget.longest_window) to be measured well"
 
 
@@ -85,6 +92,7 @@ class Spec2017(Written):
     tune: Literal["base", "peak"] = Field(default="base", description="which build")
     label: str | None = Field(default=None, description="label of the build, where there are several")
     benchmarks: Benchmarks
+    progress: Progress = "runs"
     check: Check = "first"
     cores: Cores = 1
     memory: Memory = "2 GB"
@@ -99,6 +107,7 @@ class Parsec(Written):
     )
     build: str | None = Field(default=None, description="a folder of inst, such as amd64-linux.gcc")
     benchmarks: Benchmarks
+    progress: Progress = "runs"
     check: Check = "first"
     cores: Cores = 1
     memory: Memory = "2 GB"
@@ -110,6 +119,7 @@ class Npb(Written):
     root: Root
     size: Literal["S", "W", "A", "B", "C", "D", "E", "F"] = Field(default="S", description=f"the class; {FITS}")
     benchmarks: Benchmarks
+    progress: Progress = "runs"
     cores: Cores = 1
     memory: Memory = "2 GB"
 

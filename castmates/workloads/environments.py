@@ -21,7 +21,8 @@ from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
 COMPILER = "compiler"
-KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
+# Who reports for programs without a heartbeat, the keeper first, and with what.
+KEEPERS = {"runs": ("loop",), "output": ("lines",), "barriers": ("loop", *native_build.LIBRARIES)}
 PACKAGE = Path(__file__).resolve().parents[1]
 FRAMEWORKS_OWN = ("castmates", "dev", "docs", "kubernetes", "slurm", COMPILER)  # locks that no workload names
 
@@ -49,7 +50,7 @@ def content(
 
     What a command of the user's reads besides (its own script, its data) is not seen.
     """
-    parts = [native_build.content(KEEPERS[progress])] if progress in KEEPERS else []
+    parts = [native_build.content(part) for part in KEEPERS.get(progress, ())]
     if name == NATIVE and command[0] in native_build.OF_WORKLOADS:
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:

@@ -31,6 +31,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "pipeline": {"project", "runner", "timeline", "analysis", "results", COLUMNS}
     | {"workloads", "linux", "machine", "study"}
     | {"report", *(f"report/{part}" for part in ("answer", "export", "figures", "page"))},
+    "hardware_day": {"trials", "pipeline", "runner", "rdt", "machine", "linux", "results", "study"}
+    | {"report", "report/text", "report/page"},
     "terminal": {"pipeline", "project", "runner", "analysis", "results", "workloads", "machine", "study"},
     "report": {"results", "timeline", COLUMNS, "analysis", "study"},
     "report/text": {"report", "timeline", "analysis", "results", COLUMNS, "study"},

@@ -138,10 +138,12 @@ def test_the_intervals_hold_the_truth(few, many):
         share = covers(own["low"], own["high"], truth)
         assert 0.925 <= share <= 0.975
         assert_told("comparison_means", "slowdown_low", share)
+        assert_told("comparison_throughput", "rate_low", share)  # the same sums of logarithms, of rates
     ratio = difference_of_means(ours, theirs, ["study"])
     share = covers(ratio["low"], ratio["high"], 0.0)
     assert 0.925 <= share <= 0.975
     assert_told("comparison_means", "ratio_low", share)
+    assert_told("comparison_throughput", "ratio_low", share)
     assert 0.03 <= float((ratio["p_value"] < 0.05).mean()) <= 0.07
 
 

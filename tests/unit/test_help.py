@@ -24,7 +24,7 @@ def test_the_list_of_commands_fits_on_a_screen_in_the_order_of_work():
     assert max(map(len, lines)) <= 80
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert " ".join(listed) == (
-        "init doctor workloads plan sweep measure profile show open compare trace advice paper demo help"
+        "init doctor hardware-day workloads plan sweep measure profile show open compare trace advice paper demo help"
     )
     assert set(listed) == {one.name.partition(" ")[0] for one in main.COMMANDS} - {"internals"}
 

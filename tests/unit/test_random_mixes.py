@@ -151,6 +151,17 @@ def test_a_machine_without_a_place_leaves_out_what_has_more_antagonists(study):
         study(random(12), cores=1)
 
 
+def test_copies_fill_the_machine_and_leave_the_draw_as_it_is(study):
+    one, three = study(random(6, copies=1)), study(random(6, copies=3), cores=8)
+    assert three.drawn == one.drawn
+    assert sorted(names_of(three)) == sorted(three.sets[0].mixes)
+    tripled = ["+".join([mix.lead, *sorted(mix.antagonists * 3)]) for mix in three.drawn.mixes]
+    assert sorted(tripled) == sorted(names_of(three))
+    small = study(random(6, copies=3), cores=6)
+    assert {len(mix.antagonists) for mix in small.mixes} == {3}, "seven do not fit"
+    assert {len(each.antagonists) for each in small.left_out} == {6}
+
+
 def test_leads_are_those_of_the_study_where_it_has_some(study):
     plan = study(random(6, names=["odd"]), leads=["w0"])
     assert set(names_of(plan)) == set(plan.sets[0].mixes), "leads alone are crossed with nobody"

@@ -258,6 +258,7 @@ def test_a_drawing_of_ours_is(tmp_path):
 # The code: what would run what it reads.
 
 RUNS = {"pickle", "_pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "tarfile", "zipfile"}
+WRITES = {"castmates/hardware_day/bundle.py": {"tarfile"}}  # and reads none
 CALLS = {"eval", "exec", "system", "popen", "unpack_archive", "extractall", "unsafe_load", "full_load", "read_pickle"}
 
 
@@ -268,6 +269,9 @@ def modules():
 def test_no_module_runs_what_it_reads():
     """No pickles, no archives that are unpacked, no text that is evaluated, no shell."""
     for file in modules():
+        text = file.read_text(encoding="utf-8")
+        writes = WRITES.get(str(file.relative_to(ROOT)), set())
+        assert not writes or not re.search(r"extract|getmember|mode=\"r|unpack", text), file
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names = {alias.name.split(".")[0] for alias in node.names}
@@ -281,7 +285,7 @@ def test_no_module_runs_what_it_reads():
                 continue
             else:
                 continue
-            assert not names & RUNS, f"{file}:{node.lineno} imports {names & RUNS}"
+            assert not names & RUNS - writes, f"{file}:{node.lineno} imports {names & RUNS}"
 
 
 def test_no_python_of_ours_takes_a_module_from_the_folder_it_runs_in():

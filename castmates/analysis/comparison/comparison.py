@@ -28,8 +28,9 @@ from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
 from castmates.analysis.statistics.welch import cohort_means, one_sample, summed, welch
-from castmates.results.columns.comparison import COMPARISON, COMPARISON_MEANS
+from castmates.results.columns.comparison import COMPARISON, COMPARISON_MEANS, COMPARISON_THROUGHPUT
 from castmates.results.columns.study import frame
+from castmates.study.class_names import workload_of
 from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
@@ -181,13 +182,15 @@ def _losses(side: Side) -> pd.DataFrame:
     return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "session", "loss"]]
 
 
-def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:
-    """Each other study's mean minus the baseline's, by letter."""
+def _differences(
+    parts: pd.DataFrame, first: str, others: Sequence[str], by: Sequence[str] = ("letter",)
+) -> pd.DataFrame:
+    """Each other study's mean minus the baseline's, by letter and what else parts are kept apart by."""
     by_letter = parts.reset_index()
     ours = by_letter[by_letter["letter"] == first]
-    repeated = pd.concat([ours.assign(letter=letter) for letter in others])
+    repeated = pd.concat([ours.iloc[:0], *(ours.assign(letter=letter) for letter in others)])
     theirs = by_letter[by_letter["letter"].isin(others)]
-    return difference_of_means(repeated, theirs, ["letter"])
+    return difference_of_means(repeated, theirs, list(by))
 
 
 def _means_judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -205,3 +208,56 @@ def _means_judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float)
     words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
     table["verdict"] = words.where(table.index > 0, "baseline")
     return declared(table, COMPARISON_MEANS)
+
+
+# Work per second of machine A against B over one list of mixes: how much everybody gets done beside the others. Losses
+# are ratios within a study; this is what machines are bought by. Rates of different units are compared, never added up.
+
+LIST = ""  # the workload of the rows that stand for all of them
+
+
+def throughput(studies: Mapping[str, Side]) -> pd.DataFrame:
+    """A row per study and workload beside others, and one for the whole list: rates, and their ratio to the baseline's.
+
+    Each place in a mix that all studies have weighs the same. Empty where they have none in common.
+    """
+    rates = pd.concat({letter: _rates(side) for letter, side in studies.items()}, names=["letter"]).reset_index()
+    known = rates.groupby(["mix", "member"])[["letter", "unit"]].nunique()
+    places = known.index[(known["letter"] == len(studies)) & (known["unit"] == 1)]
+    rates = rates[pd.MultiIndex.from_frame(rates[["mix", "member"]]).isin(places)]
+    if rates.empty:
+        return frame([], COMPARISON_THROUGHPUT)
+    rates = pd.concat([rates.assign(workload=LIST, unit=""), rates], ignore_index=True)
+    by = ["workload", "letter"]
+    counts = rates.groupby("workload", sort=False).agg(
+        unit=("unit", "first"), mixes=("mix", "nunique"), places=("place", "nunique")
+    )
+    platforms = rates.groupby("letter")["platform"].unique().map(lambda names: names[0] if len(names) == 1 else "")
+    whole = rates[rates["letter"].map(platforms) != ""]
+    parts = cohort_means(whole.assign(mix=whole["place"], loss=whole["scene"]), by)
+    first = next(iter(studies))
+    same = [letter for letter in studies if platforms[letter] == platforms[first] != ""]
+    table = pd.DataFrame([(name, letter) for name in counts.index for letter in studies], columns=by)
+    table = table.join(counts, on="workload").assign(platform=table["letter"].map(platforms))
+    key = pd.MultiIndex.from_frame(table[by])
+    own = summed(parts, by).reindex(key).reset_index(drop=True)
+    own.loc[table["workload"] == LIST, ["mean", "low", "high"]] = np.nan
+    table = table.assign(launches=own["launches"].fillna(0), **columns_of(own, "rate", ratio))
+    against_first = _differences(parts, first, same[1:], by).reindex(key).reset_index(drop=True)
+    return declared(table.assign(**columns_of(against_first, "ratio", ratio)), COMPARISON_THROUGHPUT)
+
+
+def _rates(side: Side) -> pd.DataFrame:
+    """What each launch shows of each member's rate beside the others, without a partition."""
+    asked = questions(side.plan)
+    wanted = (asked["baseline"] == "alone") & (asked["partition"] == UNMANAGED) & (asked["antagonists"] != "")
+    launches = launch_means(side.plan, side.windows).reset_index()
+    table = launches.merge(asked.loc[wanted, ["mix", "member"]], left_on="row", right_index=True)
+    workloads = table["member"].str.partition("#")[0]
+    services = {workload_of(one.name) for cohort in side.plan.cohorts for one in cohort.members if one.requests}
+    table = table.assign(
+        workload=workloads, unit=workloads.map(units(side.windows)), place=table["mix"] + "/" + table["member"]
+    )
+    return table[~workloads.isin(services)][
+        ["mix", "member", "place", "workload", "unit", "platform", *LAUNCH, "session", "scene"]
+    ]

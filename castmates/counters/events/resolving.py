@@ -11,7 +11,8 @@ from castmates.linux import event_names
 from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_IDLE, EXCLUDE_KERNEL, EXCLUDE_USER, SOFTWARE, Attr
 from castmates.protocols import Refusal
-from castmates.study.counter_keys import PROCESSOR_SETS, event_name, names_of
+from castmates.study.counter_keys import PROCESSOR_SETS, event_name
+from castmates.study.event_spelling import BETWEEN, names_of
 
 PATIENCE_S = 20.0
 
@@ -38,25 +39,29 @@ Sets = list[tuple[str, list[str]]]
 def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[Sets, dict[str, Refusal]]:
     """The sets with one name in place of each choice, without those that nothing is listed of; and which lack all.
 
-    perf is asked only where there is something to choose.
+    perf is asked only where there is something to choose. A choice of the user's of which it lists nothing keeps its
+    last name, for which perf gives the reason.
     """
-    if not any(group in PROCESSOR_SETS for group, _ in sets):
+    if not any(group in PROCESSOR_SETS or any(BETWEEN in words for words in events) for group, events in sets):
         return [(group, list(events)) for group, events in sets], {}
     here = listed()
     chosen: Sets = []
     lacking: dict[str, Refusal] = {}
     for group, events in sets:
         own = group in PROCESSOR_SETS
-        found = [name for words in events if (name := _choosing_first(words, here or frozenset()) if own else words)]
+        found = [name for words in events if (name := _chosen(words, here or frozenset(), own))]
         chosen.append((group, found))
         if not found:
             lacking[group] = Refusal("not supported", NO_PERF if here is None else NONE_LISTED)
     return chosen, lacking
 
 
-def _choosing_first(words: str, here: frozenset[str]) -> str:
-    """The first of these names that is listed here; "" where none is."""
-    return next((name for name in names_of(words) if name in here), "")
+def _chosen(words: str, here: frozenset[str], own: bool) -> str:
+    """The first of these names that is listed here; where none is, "" of our own sets."""
+    names = names_of(words)
+    if len(names) == 1 and not own:
+        return words
+    return next((name for name in names if name.partition(":")[0] in here), "" if own else names[-1])
 
 
 def list_names() -> frozenset[str] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.comparison.comparison import Side, against, geometric_means
+from castmates.analysis.comparison.comparison import Side, against, geometric_means, throughput
 from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, matches, shared_launches
 from castmates.analysis.core import LAUNCHES, SESSIONS, sessions_of
 from castmates.analysis.effects.stamps import origin_word
@@ -119,6 +119,7 @@ class Several:
 
     pairs: Sequence[Compared]  # the baseline, always A, with each of the others
     means: pd.DataFrame  # geometric means over the pairs that all have
+    throughput: pd.DataFrame  # work per second beside others, by workload and of the whole list
     differences: Sequence[Difference]  # of all studies, in the order of `studies`
     work: Sequence[Difference]
     antagonists: Sequence[str] = ()  # of all studies, the baseline's first: their order gives each its colour
@@ -252,6 +253,7 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
     return Several(
         pairs=pairs,
         means=geometric_means(sides, chosen),
+        throughput=throughput(sides),
         differences=differences(list(set_ups.values())),
         work=other_work([study.plan for study in studies.values()]),
         antagonists=beside,

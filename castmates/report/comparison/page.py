@@ -37,6 +37,7 @@ def page(several: Several, drawings: dict[str, Markup]) -> str:
         "first": first_words(several.origin),
         "drawings": drawings,
         "studies": several.studies,
+        "throughput": several_words.throughput_lines(several),
         "details": sections(several, ON_PAGE),
         "detail_notes": several.details.notes,
     }
@@ -47,7 +48,11 @@ def page(several: Several, drawings: dict[str, Markup]) -> str:
 
 def _of_two(several: Several) -> dict[str, Any]:
     compared = several.pairs[0]
-    sentences = [*words.sentences(compared), *several_words.mean_sentences(several)]
+    sentences = [
+        *words.sentences(compared),
+        *several_words.mean_sentences(several),
+        *several_words.throughput_sentences(several),
+    ]
     return {
         "compared": compared,
         "title": f"{compared.a.name} against {compared.b.name}",
@@ -105,8 +110,9 @@ def may_write(folder: Path) -> None:
 
 def write(several: Several, folder: Path) -> list[Path]:
     """Write tables, figures and page; of two studies the figure that has both beside each other."""
-    for name, table in (("comparison", several.table), ("means", several.means), ("history", several.history)):
-        write_table(table, folder / name)
+    for name in ("means", "throughput", "history"):
+        write_table(getattr(several, name), folder / name)
+    write_table(several.table, folder / "comparison")
     for kind in KINDS:
         stem = folder / detail_file(kind.name).removesuffix(".csv")
         if kind.name in several.details.tables:

@@ -34,6 +34,7 @@ def sentences(several: Several) -> list[str]:
     return [
         *(_against(pair) for pair in several.pairs),
         *mean_sentences(several),
+        *throughput_sentences(several),
         *hours(several.pairs),
         *_without_baseline(several),
         *_adjusted(several),
@@ -60,6 +61,47 @@ def _ratio(row: Row) -> str:
     if math.isnan(row["ratio"]):
         return ""
     return f" ({Quantity.of(row, 'ratio', digits=3)} times A's: {verdict_in(row['verdict'], row['letter'])})"
+
+
+def throughput_sentences(several: Several) -> Iterator[str]:
+    """How much work per second each machine does of the whole list, as a multiple of the baseline's."""
+    whole = [row for row in records(several.throughput) if not row["workload"] and not math.isnan(row["ratio"])]
+    if whole:
+        values = [f"{Quantity.of(row, 'ratio', digits=3)} times A's in {row['letter']}" for row in whole]
+        yield (
+            f"Work per second beside others, geometric mean over {counted(whole[0]['places'], 'place')} in "
+            f"{counted(whole[0]['mixes'], 'mix')}: {'; '.join(values)}."
+        )
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """A workload, or the whole list, and each study's work per second."""
+
+    workload: str
+    unit: str
+    places: int
+    cells: tuple[tuple[str, str], ...]  # of each study: its rate, and the ratio to the baseline's
+
+
+def throughput_lines(several: Several) -> list[Throughput]:
+    """A line for the whole list and one for each workload; none where no number is known."""
+    found: dict[str, list[Row]] = {}
+    for row in records(several.throughput):
+        found.setdefault(row["workload"], []).append(row)
+    return [
+        Throughput(
+            name or "the whole list",
+            rows[0]["unit"],
+            int(rows[0]["places"]),
+            tuple(tuple(_known(row, what) for what in ("rate", "ratio")) for row in rows),  # type: ignore[misc]
+        )
+        for name, rows in found.items()
+    ]
+
+
+def _known(row: Row, name: str) -> str:
+    return "" if math.isnan(row[name]) else str(Quantity.of(row, name, digits=3))
 
 
 def verdict_in(verdict: str, letter: str) -> str:
@@ -335,6 +377,7 @@ def as_data(several: Several) -> dict[str, Any]:
         "sentences": sentences(several),
         "rows": _rows(several.table),
         "means": _rows(several.means),
+        "throughput": _rows(several.throughput),
         "history": _rows(several.history),
         **{kind.name: _rows(several.details.table(kind.name)) for kind in KINDS},
         "notes": list(several.details.notes),

@@ -36,7 +36,7 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
         ("Packages", topology.packages),
         ("Last-level caches", "; ".join(map(_cache, topology.llcs))),
         ("Memory", size(memory) if memory is not None else None),
-        ("Virtualisation", _virtualisation(facts)),
+        ("Virtualisation", virtualisation(facts)),
         ("Kernel", facts.kernel),
         ("Distribution", facts.distribution),
         ("Frequency governors", "; ".join(f"{name} on {cpus}" for name, cpus in governors.items())),
@@ -79,7 +79,7 @@ def in_a_line(facts: MachineFacts) -> str:
     parts = [
         facts.cpu_model,
         counted(allowed, "CPU") if allowed else None,
-        "virtual" if _virtualisation(facts) else None,
+        "virtual" if virtualisation(facts) else None,
         f"Linux {facts.kernel.split('-')[0]}" if facts.kernel else None,
     ]
     return ", ".join(filter(None, parts))
@@ -100,7 +100,7 @@ def lacks(facts: MachineFacts, partitioned: bool = False) -> list[str]:
         sentences.append(
             "No view of the frequency governor: a change of frequency cannot be distinguished from other causes."
         )
-    if _virtualisation(facts):
+    if virtualisation(facts):
         sentences.append(
             "The machine is virtual or a container: neighbours outside it can disturb what is measured here."
         )
@@ -179,7 +179,8 @@ def _cache(cache: CacheFacts) -> str:
     return f"{', '.join(parts)} (CPUs {cache.cpus})"
 
 
-def _virtualisation(facts: MachineFacts) -> str:
+def virtualisation(facts: MachineFacts) -> str:
+    """Return by what the machine is virtual, or a container; "" where it is neither."""
     names = [f"{kind}: {name}" for kind, name in facts.virtualisation.items() if name and name != "none"]
     if not names and facts.hypervisor_flag:
         names = ["a hypervisor, by the processor's flags"]

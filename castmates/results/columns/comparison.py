@@ -69,6 +69,27 @@ COMPARISON_MEANS = Table(
     col("verdict", str, "baseline; else as in comparison.csv"),
 )
 
+COMPARISON_THROUGHPUT = Table(
+    "comparison_throughput",
+    "throughput.csv and .parquet: work per second beside others, without a partition. A row per study and workload, "
+    "and one for the whole list; the baseline first. A place is a member of a mix; a workload has one or several.",
+    col("letter", str, "A is the baseline"),
+    col("workload", str, 'lead or antagonist; "" is the whole list'),
+    col("unit", str, 'of progress; "" of the whole list'),
+    col("platform", str, '"" where a study has numbers of several: it has no mean'),
+    col("mixes", int, "that all studies have"),
+    col("places", int, "in these mixes, whose units are the same in all studies; open-loop services are left out"),
+    col("launches", int, "launches in which all places of their cohort were measured"),
+    *interval(
+        "rate",
+        "units per second, geometric mean over the places; NaN of the whole list, whose units differ",
+        "95 % between launches, or sessions, of these places; NaN below three of a cohort",
+    ),
+    *interval(
+        "ratio", "to the baseline's; none across platforms", "95 %, Welch's t over the launches or sessions of both"
+    ),
+)
+
 COMPARISON_HISTORY = Table(
     "comparison_history",
     "history.csv and .parquet: a row per study and pair, in the order of time. Leads against alone, without a "

@@ -45,6 +45,7 @@ class Start:
     ready_within: float
     kept: bool = False  # run again and again: its restarts are recorded, and of its endless output the errors alone
     kept_command: tuple[str, ...] = ()  # that its keeper runs, where it has one
+    channel: str = heartbeat.VARIABLE  # which variable names the file of its heartbeat
     package: str | None = None  # that has this program
     awaited: str = ""  # why it is not ready yet, where that is known
     phases: bool = False  # it reports the phases of its steps
@@ -145,7 +146,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     heartbeat.create(beats)
     restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
     phases = _phase_log(start, scratch) if start.phases else None
-    channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
+    channels = {start.channel: str(beats)} | (restarts.variables if restarts else {})
     requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None
     channels |= phases.variables if phases else {}
     channels |= requests.variables if requests else {}

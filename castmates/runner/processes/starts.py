@@ -12,7 +12,8 @@ from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.spec import Cohort, Member
 from castmates.study.written import posix
 from castmates.workloads import environments, inputs
-from castmates.workloads.native.build import CONTROLS, KEEPERS, KERNELS
+from castmates.workloads.heartbeat import VARIABLE
+from castmates.workloads.native.build import BARRIERS, BARRIERS_VARIABLE, CONTROLS, KEEPERS, KERNELS
 
 # A process that fills one part of a last-level cache, so that nothing of anybody else is left there.
 
@@ -92,6 +93,9 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
     command, variables, ours = filled(member, scratch, cache)
     keeper = _keeper(member, native)
     environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
+    if member.progress == "barriers":
+        also = environment.get("LD_PRELOAD", "")
+        environment["LD_PRELOAD"] = ":".join(filter(None, (str(native / f"{BARRIERS}.so"), also)))
     if member.attach:
         environment |= environments.variables(environment, member.step_function, cache)
     return Start(
@@ -101,8 +105,9 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         command=[*keeper, *command],
         environment=environment,
         ready_within=member.ready_within,
-        kept=member.progress == "runs",
+        kept=member.progress in ("runs", "barriers"),
         kept_command=tuple(command) if keeper else (),
+        channel=BARRIERS_VARIABLE if member.progress == "barriers" else VARIABLE,
         package=member.package,
         awaited=_awaited(member),
         phases=member.phases,
@@ -113,7 +118,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
 
 def _keeper(member: Member, native: Path) -> list[str]:
     """Return who starts the command and reports for it, where it does not report itself."""
-    if member.progress == "runs":
+    if member.progress in ("runs", "barriers"):
         return [str(native / "loop"), "--"]
     if member.progress == "output":
         ready = ["--ready", posix(member.ready_line)] if member.ready_line else []
@@ -126,6 +131,8 @@ def _awaited(member: Member) -> str:
     if member.attach:
         what = f"call of '{member.step_function}'" if member.step_function else "training step of Keras"
         return f"no {what} was seen for long enough"
+    if member.progress == "barriers":
+        return "it made no call of call_barrier"
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"

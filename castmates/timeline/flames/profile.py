@@ -21,7 +21,7 @@ IN_USER_SPACE = ":u"  # ends the name of an event on perf's command line
 def is_run_again(about: Mapping[str, Any], member: str) -> bool:
     """Whether a member is a command that is started anew whenever it has ended, by the record of the trace."""
     command = ((about.get("members") or {}).get(member) or {}).get("command") or [""]
-    return Path(str(command[0])).name == KEEPERS["runs"]
+    return Path(str(command[0])).name == KEEPERS["runs"][0]
 
 
 def unsampled(

@@ -19,14 +19,18 @@ TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 KEEPERS = ("loop", "lines")  # of programs without a heartbeat
 CONTROLS = ("tax", "taxed")  # a pair with a known loss
 SERVICES = ("openloop",)  # load generators, which start servers of other people
+BARRIERS = "barriers"  # of programs that were patched for BenchCast
+BARRIERS_VARIABLE = "CASTMATES_BARRIERS"  # names their heartbeat
+LIBRARIES = (BARRIERS,)  # that are preloaded
 # A C file is a program; these are what a workload's command may begin with.
-KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES, CONTROLS)))
+KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES, CONTROLS, LIBRARIES)))
 OF_WORKLOADS = (*KERNELS, *SERVICES, *CONTROLS)
 AT_ONCE = 2  # compilers
 
 # pipe2 and the clocks need the GNU dialect; a multiplication and an addition stay two instructions unless a kernel asks
 # for a fused one; `zig cc` would add the undefined-behaviour sanitizer by itself.
 FLAGS = ("-std=gnu11", "-O3", "-pthread", "-ffp-contract=off", "-fno-sanitize=undefined")
+OF_LIBRARIES = ("-shared", "-fPIC", "-DCM_PRELOADED")
 NATIVE_FLAGS = ("-march=native", "-mcpu=native")  # not every compiler knows the first on every machine
 
 _COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*|/\*.*?\*/""", re.DOTALL)
@@ -92,12 +96,16 @@ def _digest(parts: Iterable[str]) -> str:
 def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = ()) -> None:
     """Compile these programs, or all, into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
-    programs = programs or (*OF_WORKLOADS, *TRIALS)
+    programs = programs or (*OF_WORKLOADS, *TRIALS, *LIBRARIES)
     flags = compile_flags(compiler)
     print(f"Compiling {len(programs)} programs with {shlex.join(compiler)}", file=sys.stderr)
     with ThreadPoolExecutor(AT_ONCE) as at_once:
         jobs = [
             at_once.submit(compile_program, SOURCES / f"{kernel}.c", bin_dir / kernel, compiler, flags)
+            if kernel not in LIBRARIES
+            else at_once.submit(
+                compile_program, SOURCES / f"{kernel}.c", bin_dir / f"{kernel}.so", compiler, (*flags, *OF_LIBRARIES)
+            )
             for kernel in programs
         ]
         try:
@@ -116,7 +124,7 @@ def compile_flags(compiler: Sequence[str]) -> tuple[str, ...]:
 
 def compile_program(source: Path, program: Path, compiler: Sequence[str], flags: Sequence[str]) -> None:
     """Compile one C file that may include the headers of this directory."""
-    command = [*compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(program), "-lm"]
+    command = [*compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(program), "-lm", "-ldl"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:

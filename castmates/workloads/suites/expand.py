@@ -194,11 +194,12 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
     command = ["{python}", "-P", "-m", "castmates.workloads.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
+    barriers = keys.progress == "barriers"
     return Workload(
         title=benchmark.title,
         command=[*command, "--check", check, "--digest", benchmark.job.digest()],
-        progress="heartbeat",
-        unit="run",
+        progress="barriers" if barriers else "heartbeat",
+        unit="iteration" if barriers else "run",
         cores=keys.cores,
         memory=keys.memory,
         ready_within=READY_WITHIN,

@@ -17,8 +17,8 @@ from castmates.study.counter_keys import (
     children,
     is_miss,
     is_stall,
-    names_of,
 )
+from castmates.study.event_spelling import names_of
 from tests.unit.counters.processors import NAMES, processor
 from tests.unit.snapshots import assert_as_before
 
