@@ -14,6 +14,7 @@ from castmates.machine import trial_records
 from castmates.machine.knobs import refusal
 from castmates.machine.probes import no_quota, usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.machine.topology import layout_of as layout_of
 from castmates.rdt.choose import OURS, Elsewhere, captured_machine, driver
 from castmates.rdt.pqos.classes import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
@@ -24,7 +25,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.looks import decided_rounds
 from castmates.results.named import default_study
 from castmates.results.plans import remembered_cache, remembered_draw, with_rounds_of_pilot
-from castmates.study import catalogue, mixes, modelled, node_classes, planning, scenes
+from castmates.study import catalogue, mixes, modelled, node_classes, planning, rehearsing, scenes
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
 from castmates.study.machine_keys import difference
@@ -34,7 +35,7 @@ from castmates.study.memory_peak import Peak, at_peak, with_peak
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import partitions
-from castmates.study.placement.layout import Cpu, Layout
+from castmates.study.placement.layout import Layout
 from castmates.study.rdt_trial import Tried, with_measured_steps
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
@@ -89,7 +90,10 @@ class Project:
 
     def plan(self, found: Found | None = None) -> Plan:
         """What the study consists of, measured launches included: those `found`, or what lies there now."""
-        plan, made = self._whole_plan((found or self.found()).measured), self.made
+        measured, made = (found or self.found()).measured, self.made
+        if why := rehearsing.mixed(self.rehearsed, measured):
+            raise CastmatesError(f"{self.study_file}: {why.format(self.results)}")
+        plan = self._whole_plan(measured)
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
         changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.launches)]
@@ -138,6 +142,11 @@ class Project:
         return planning.extend(study, cast, titles, native_key, measured, room, decided)
 
     @property
+    def rehearsed(self) -> str:
+        """The machine that is rehearsed here; "" where nothing is."""
+        return rehearsing.machine_of(self.study.cache.driver)
+
+    @property
     def modelled(self) -> bool:
         """Whether nothing is started, and rates come from a model."""
         return self.study.platform == "modelled"
@@ -177,7 +186,7 @@ class Project:
 
     def ways_of_others(self) -> dict[str, int]:
         """Which ways groups of other programs have on this machine now, by their names."""
-        return {} if self.modelled or self.elsewhere else ways_of_others()
+        return {} if self.modelled or self.elsewhere or self.rehearsed else ways_of_others()
 
     def _topology(self) -> Topology:
         return self.elsewhere.topology if self.elsewhere else read_topology()
@@ -270,6 +279,8 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     asked = asked_launches(folder) if launches is None else checked_launches(launches, study, str(path))
     study = with_launches(study, asked)
     if study.cache.driver not in OURS:
+        if why := rehearsing.refusal(study):
+            raise CastmatesError(f"{path}: {why}")
         driver(study.cache.driver)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
     workloads = catalogue.gather_catalogue(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
@@ -285,19 +296,18 @@ def load(study_file: Path | str | None = None, launches: object = None) -> Proje
     return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
 
 
-def on_captured_machine(project: Project, file: Path) -> Project:
-    """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
-    if project.modelled:
+def on_captured_machine(project: Project, named: Path | str) -> Project:
+    """The project as it would be on another machine: one that was captured into this file, or ships by this name."""
+    what = "measures a modelled machine" if project.modelled else ""
+    if project.rehearsed:
+        what = f"rehearses '{project.rehearsed}' on the machine at hand"
+    if project.study.machines and not what:
+        what = f"names its machines ({', '.join(project.study.machines)}) and is planned for them"
+    if what:
         raise CastmatesError(
-            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
-            "it out."
+            f"{project.study_file}: this study {what}, so --machine would change nothing; leave it out."
         )
-    if project.study.machines:
-        raise CastmatesError(
-            f"{project.study_file}: this study names its machines ({', '.join(project.study.machines)}) and is planned "
-            "for them, so --machine would change nothing; leave it out."
-        )
-    return replace(project, elsewhere=captured_machine(file))
+    return replace(project, elsewhere=captured_machine(shipped.machine(named)))
 
 
 def _on_class(project: Project, name: str) -> Project:
@@ -366,31 +376,3 @@ def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
         (str(file), expanded(read_keys(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
-
-
-def layout_of(topology: Topology) -> Layout:
-    """The machine as placement sees it."""
-    cpus = [
-        Cpu(
-            id=cpu.id,
-            core=cpu.id if cpu.core is None else cpu.core,  # unknown: a core by itself
-            llc=cpu.llc,
-            node=cpu.node,
-            package=cpu.package,
-            kind=cpu.kind,
-            online=cpu.online,
-            allowed=cpu.id in topology.allowed,
-            isolated=cpu.id in topology.isolated,
-            tickless=cpu.id in topology.tickless,
-            cluster=cpu.cluster,
-        )
-        for cpu in topology.cpus
-    ]
-    distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
-    return Layout(
-        tuple(cpus),
-        topology.memory,
-        distances,
-        llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
-        llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
-    )

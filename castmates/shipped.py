@@ -6,10 +6,14 @@ clone, whatever package is installed, the clone's are used; elsewhere those of t
 
 from pathlib import Path
 
+from castmates.errors import CastmatesError
+
 PACKAGE = Path(__file__).resolve().parent
 IN_A_WHEEL = PACKAGE / "_clone"
 MARK = Path("workflow/rules/common.smk")  # what no other project has
 SCHEMAS = ("study", "catalogue")
+MACHINES = PACKAGE / "machines"  # captures, and bundles of what was measured there
+CAPTURE, BUNDLE = ".json.gz", ".tar.gz"
 
 
 def home() -> Path:
@@ -51,6 +55,22 @@ def pages() -> dict[str, Path]:
 def schema(name: str) -> Path:
     """The JSON Schema of a `study`, a `catalogue` or a `findings` file, for editors."""
     return home() / "config" / "schemas" / f"{name}.schema.json"
+
+
+def machines() -> dict[str, Path]:
+    """The machines that studies can be planned for, by name; a bundle takes the place of a capture."""
+    files = ((kind, file) for kind in (CAPTURE, BUNDLE) for file in sorted(MACHINES.glob(f"*{kind}")))
+    return {file.name.removesuffix(kind): file for kind, file in files}
+
+
+def machine(named: Path | str) -> Path:
+    """The file of a machine: that of this path, or the one that ships under this name."""
+    file, known = Path(named), machines()
+    if file.is_file() or "/" in str(named) or file.suffix:
+        return file
+    if found := known.get(str(named)):
+        return found
+    raise CastmatesError(f"'{named}' is neither a file nor a machine that ships with Castmates: {', '.join(known)}.")
 
 
 def include() -> Path:

@@ -21,6 +21,7 @@ from castmates.cli.command import (
 )
 from castmates.cli.screen import rows_of, show, show_json
 from castmates.errors import CastmatesError
+from castmates.shipped import machines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +53,13 @@ def plan(
     form: Format = "text",
     launches: Launches = None,
     machine: Annotated[
-        Path | None,
-        option(metavar="FILE", help="Plan for the machine that `castmates doctor --capture` wrote into this file."),
-    ] = None,
+        str,
+        option(
+            metavar="MACHINE",
+            help="Plan for another machine: a file of `castmates doctor --capture`, or the name of one that ships: "
+            f"{', '.join(machines())}.",
+        ),
+    ] = "",
     pilot: Annotated[
         bool,
         option(
@@ -100,7 +105,7 @@ def plan(
     from castmates.project import load, on_captured_machine
 
     project = load(study, launches)
-    if machine is not None:
+    if machine:
         project = on_captured_machine(project, machine)
     if form == "json":
         from castmates.terminal.preview.outline import outline
@@ -130,8 +135,7 @@ def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances
     from castmates.terminal.preview.screen import chances_table, places, screen
 
     if project.elsewhere:
-        words = filter(None, [f"On the machine in {project.elsewhere.file}", project.elsewhere.processor])
-        show(Text(": ".join(words)), "")
+        show(*map(Text, project.elsewhere.words()), "")
     planned = project.plan()
     plan, found = duration.expected(project, planned), outline(project, planned)
     show(screen(found))

@@ -11,7 +11,8 @@ from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.nvml import memory_nodes
 from castmates.linux.processes import status_of
-from castmates.study.placement.layout import clusters_of
+from castmates.study.placement.layout import Cpu as Seat
+from castmates.study.placement.layout import Layout, clusters_of
 
 HIGHEST_CPU = 65535
 HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}
@@ -339,3 +340,31 @@ def _kinds(root: Path, ids: list[int]) -> dict[int, str]:
         if len(set(known.values())) > 1:
             return known
     return {}
+
+
+def layout_of(topology: Topology) -> Layout:
+    """The machine as placement sees it."""
+    cpus = [
+        Seat(
+            id=cpu.id,
+            core=cpu.id if cpu.core is None else cpu.core,  # unknown: a core by itself
+            llc=cpu.llc,
+            node=cpu.node,
+            package=cpu.package,
+            kind=cpu.kind,
+            online=cpu.online,
+            allowed=cpu.id in topology.allowed,
+            isolated=cpu.id in topology.isolated,
+            tickless=cpu.id in topology.tickless,
+            cluster=cpu.cluster,
+        )
+        for cpu in topology.cpus
+    ]
+    distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
+    return Layout(
+        tuple(cpus),
+        topology.memory,
+        distances,
+        llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
+        llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
+    )

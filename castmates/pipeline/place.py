@@ -55,7 +55,7 @@ class Request:
 
     @property
     def platforms(self) -> list[str]:
-        """Those that the losses are known of: measured, emulated, modelled."""
+        """Those that the losses are known of: measured, emulated, modelled, rehearsed."""
         return sorted({*self.effects["platform"]} - {""})
 
 

@@ -1,7 +1,7 @@
 """Which allocator and which monitor this machine allows."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -9,13 +9,16 @@ from typing import cast
 from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.linux.host import memory_bytes, processor
+from castmates.linux.kernel_files import read_text
 from castmates.linux.msr import read_msr
+from castmates.machine.capture.contents import FROM_CPUID, ORIGIN
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.probes import usable_memory
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import Topology, read_topology
 from castmates.protocols import Allocator, Held, Monitor, Sample, Say
+from castmates.rdt.driver import Driver as Driver
 from castmates.rdt.pqos.monitor import PqosMonitor
 from castmates.rdt.pqos.session import PqosAllocator, open_session
 from castmates.rdt.resctrl import groups
@@ -26,28 +29,25 @@ from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
 from castmates.rdt.resctrl.mounting import Lease, Mounted, hopeless, lease
 from castmates.rdt.resctrl.tree import KernelTree
+from castmates.shipped import MACHINES
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list
 from castmates.study.machine_keys import LastLevel, NodeFacts
+from castmates.study.rehearsing import machine_of
 from castmates.study.spec import Share
 
 # Allocators that plug-ins add: a study names one by `cache.driver`, as it names resctrl or pqos.
 
 OURS = ("resctrl", "pqos")
-
-
-@dataclass(frozen=True)
-class Driver:
-    """What a plug-in gives: how the cache can be shared out on this machine, and by what."""
-
-    shareable: Callable[[], Cache | None]  # what partitions are planned for; None where nothing can be shared out
-    refusal: Callable[[], str]  # why it could not give out anything here and now; "" where it could
-    allocator: Callable[[Say], Allocator]  # for one launch
-    monitor: Callable[[float, Say], Monitor] | None = None  # of so many readings a second; resctrl's if left out
+NO_SHARES = "none: the study does not partition the cache"
 
 
 def driver(name: str) -> Driver:
     """The driver of this name; an unknown name is an error in one sentence."""
+    if rehearsed := machine_of(name):
+        from castmates.rdt import rehearsal  # few studies have one
+
+        return rehearsal.driver(rehearsed)
     found = plugins.added("allocators", _wrong, taken=OURS)
     if name not in found:
         from castmates.study.reading import did_you_mean  # yaml: every launch loads this module, and none comes here
@@ -91,17 +91,18 @@ def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator,
         session = open_session(request.purpose, say)
         monitor = PqosMonitor(session, request.rate) if request.rate else silent
         return PqosAllocator(session, KernelTasks(), say, request.beyond_site), monitor
-    if request.driver not in OURS and request.shares:
-        return _of_a_plugin(driver(request.driver), request.rate, request.purpose, say)
+    if machine_of(request.driver) or (request.driver not in OURS and request.shares):
+        return _of_a_plugin(driver(request.driver), request, say)
     allocator = choose_allocator(request.shares, request.cdp, request.purpose, say, request.beyond_site)
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
-def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[Allocator, Monitor]:
-    if not rate:
-        return chosen.allocator(say), NoMonitor("none: the study asks for no readings of the cache")
-    monitor = chosen.monitor(rate, say) if chosen.monitor else choose_monitor(rate, purpose, say)
-    return chosen.allocator(say), monitor
+def _of_a_plugin(chosen: Driver, request: CacheRequest, say: Say) -> tuple[Allocator, Monitor]:
+    allocator = chosen.allocator(say) if request.shares else NoAllocator(NO_SHARES)
+    if not request.rate:
+        return allocator, NoMonitor("none: the study asks for no readings of the cache")
+    monitor = chosen.monitor(request.rate, say) if chosen.monitor else None
+    return allocator, monitor or choose_monitor(request.rate, request.purpose, say)
 
 
 def choose_allocator(
@@ -113,7 +114,7 @@ def choose_allocator(
 ) -> Allocator:
     """Take resctrl where the study gives out shares and the machine lets us; without shares it is left untouched."""
     if not shares:
-        return NoAllocator("none: the study does not partition the cache")
+        return NoAllocator(NO_SHARES)
     try:
         held = lease(cdp, purpose)
     except CastmatesError as error:
@@ -256,6 +257,11 @@ class NoMonitor:
 
 # A machine that was captured into a file, as planning and the check of a node see it.
 
+ORIGINS = {
+    FROM_CPUID: "Made of real CPUID: name, caches, cores, ways, classes, ids and throttles are those of its registers, "
+    "by the kernel's rules; packages, memory and NUMA nodes are assumed. Nothing was measured on it.",
+}
+
 
 @dataclass(frozen=True)
 class Elsewhere:
@@ -268,6 +274,15 @@ class Elsewhere:
     memory_bytes: int | None
     has_counters: bool  # of the processor
     facts: NodeFacts  # by which a node is recognised
+    origin: str = ""  # what it was made of, where it was not captured
+
+    def words(self) -> Iterator[str]:
+        """Name the machine, and say what it was made of where it was not captured."""
+        ships = self.file.parent == MACHINES
+        named = self.file.name.partition(".")[0] if ships else f"in {self.file}"
+        yield ": ".join(filter(None, [f"On the machine {named}", self.processor]))
+        if self.origin:
+            yield ORIGINS[self.origin]
 
 
 def captured_machine(file: Path) -> Elsewhere:
@@ -285,7 +300,15 @@ def captured_machine(file: Path) -> Elsewhere:
             memory_bytes=usable_memory(root),
             has_counters=has_counters(root),
             facts=node_facts(root, topology, cache),
+            origin=read_text(root / ORIGIN) or "",
         )
+
+
+def rehearsed_facts(file: Path) -> dict[str, object]:
+    """What machine.json has, beside the machine at hand, of the one that is rehearsed on it."""
+    there = captured_machine(file)
+    cache = there.cache.model_dump(mode="json") if there.cache else None
+    return {"rehearsed": {"processor": there.processor, "origin": there.origin, "cache": cache}}
 
 
 def facts_here() -> NodeFacts:

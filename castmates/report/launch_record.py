@@ -114,7 +114,7 @@ class LaunchRecord:
 
     @property
     def platform(self) -> str:
-        """Measured, emulated or modelled."""
+        """Measured, emulated, modelled or rehearsed."""
         return self._text("platform")
 
     @property

@@ -133,6 +133,7 @@ class MachineFacts(Facts):
     perf: PerfFacts | None = None
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
+    rehearsed: Mapping[str, Any] = {}  # the machine whose ways and ids were those of a rehearsal here
     rdt_trial: Mapping[str, Any] | None = None  # what the trial of masks and throttles found
     quirks: tuple[QuirkFacts, ...] = ()
     doctor: tuple[Finding, ...] = ()

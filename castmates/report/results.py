@@ -198,7 +198,7 @@ class Results:
 
     @cached_property
     def platforms(self) -> list[str]:
-        """Where the numbers come from: measured, emulated, modelled."""
+        """Where the numbers come from: measured, emulated, modelled, rehearsed."""
         tables = (self.effects, self.controls, self.launches, self.windows)
         return sorted({name for table in tables for name in table["platform"].dropna().unique() if name})
 

@@ -234,6 +234,11 @@ class StudyFolder:
         return self.replay / "workloads" / "published.yaml"
 
     @property
+    def rehearsal_study_file(self) -> Path:
+        """The study that `castmates sweep --rehearse` wrote, in the folder of its results."""
+        return self.path / "rehearsal" / "study.yaml"
+
+    @property
     def tensorboard(self) -> Path:
         """The folder of event files that `castmates show --format tensorboard` writes."""
         return self.path / "tensorboard"

@@ -10,13 +10,14 @@ DEFAULT_STUDY = Path("config/config.yaml")
 OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
 
 # Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and
-# those that confirm a partition, replay a study or try the advice of a finding.
+# those that confirm a partition, replay or rehearse a study, or try the advice of a finding.
 OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
 EVERY = StudyFolder.of("*")
 STUDY_FILES = (
     *OWN,
     str(EVERY.confirming_file("*")),
     str(EVERY.replay_study_file),
+    str(EVERY.rehearsal_study_file),
     str(EVERY.trial_study_file("*")),
 )
 

@@ -33,6 +33,7 @@ from castmates.runner.rounds.hardware import Hardware, processor_record
 from castmates.runner.rounds.round import measure_rounds
 from castmates.runner.rounds.witnesses import PrefetchWitness, QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_too_little
+from castmates.study import rehearsing
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Launch
 from castmates.workloads.heartbeat import HeartbeatError
@@ -57,7 +58,8 @@ def run_launch(
 
     with machine_lock(_purpose(launch), say=wait):
         kind_here = kind_of(launch)
-        outcome = kind_here.Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
+        platform = rehearsing.PLATFORM if rehearsing.machine_of(launch.design.driver) else platform_here()
+        outcome = kind_here.Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform, needs=needs)
         kind, begin = kind_here(outcome, logs.parent), time.monotonic()
         try:
             _run(kind, logs, cache, say, check)

@@ -39,6 +39,7 @@ from castmates.runner.rounds.phases import Joined, join, range_rows, ranges_are_
 from castmates.runner.rounds.window import Services
 from castmates.study.curves import scenes_measured
 from castmates.study.reasons import reason_columns
+from castmates.study.rehearsing import PLATFORM
 from castmates.workloads import identity
 
 # As castmates.files names them.
@@ -299,7 +300,7 @@ def _sometimes(outcome: Measured) -> dict[str, Any]:
 
 def processor_of(outcome: Outcome) -> str | None:
     """Return the model of the processor that measured; a modelled machine has none."""
-    return cpu_model(Path("/")) if outcome.platform == "measured" else None
+    return cpu_model(Path("/")) if outcome.platform in ("measured", PLATFORM) else None
 
 
 def _paces(outcome: Measured) -> list[dict[str, Any]]:

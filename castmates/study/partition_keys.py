@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from castmates.study import masks
 from castmates.study.partitions.amounts import rate_text, ways_text
+from castmates.study.rehearsing import Rehearsal
 from castmates.study.written import LossPercent, Name, Written
 
 ROLES = ("lead", "antagonists")
@@ -199,10 +200,11 @@ class CacheKeys(Written):
         le=FASTEST_MONITOR,
         description="readings of occupancy and bandwidth in a second of a window; 0 for none",
     )
-    driver: Literal["resctrl", "pqos"] | Name = Field(
+    driver: Literal["resctrl", "pqos"] | Name | Rehearsal = Field(
         default="resctrl",
-        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or "
-        "the name of a plug-in's allocator (castmates help plugins)",
+        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; the "
+        "name of a plug-in's allocator (castmates help plugins); or rehearse:MACHINE, which changes nothing (castmates "
+        "help partitions)",
     )
 
 

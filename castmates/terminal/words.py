@@ -193,6 +193,8 @@ def machine_line(file: Path) -> str:
         facts = mapping_of(file)
     except (OSError, ValueError):
         return ""
+    if there := facts.get("rehearsed"):
+        return tick(MIND, "this machine", f"rehearses another, {there.get('processor')}: masks do nothing")
     return _modelled(facts) if facts.get("platform") == "modelled" else _real(facts)
 
 

@@ -23,6 +23,7 @@ from castmates.english import counted, listed
 from castmates.results.columns.study import STAMPS, frame
 from castmates.study.partitions.partitions import masked
 from castmates.study.rdt_trial import COMMAND, SHOWN, Tried
+from castmates.study.rehearsing import NO_EFFECT, PLATFORM
 from castmates.study.spec import Plan
 
 FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that speak against a study
@@ -263,6 +264,8 @@ def masks_stamp(
     """A word and a sentence; None where no partition of the cache was tried, or nothing but a model's."""
     if not masked or set(platforms) == {MODELLED}:
         return None
+    if PLATFORM in platforms:
+        return UNVERIFIED, NO_EFFECT
     tried = Tried.of(machine.get("rdt_trial"))
     if tried is None:
         return UNVERIFIED, f"Masks and throttles have not been tested on this machine; {DO_THIS}."

@@ -5,12 +5,13 @@ read up to a limit, and refused whole where it holds anything that we would not 
 """
 
 import gzip
+import io
 import json
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from castmates.errors import CastmatesError
@@ -22,6 +23,8 @@ from castmates.machine.topology import Topology, read_topology
 FORMAT = 1
 MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
 COMMAND = "castmates doctor --capture"
+IN_BUNDLE = "machine.json.gz"
+BLOCK = 512  # bytes of a tar file
 BEGIN = b'{\n"castmates capture":'  # of every capture, of this format or another
 
 
@@ -95,8 +98,7 @@ def opened(file: Path) -> Iterator[Path]:
 def read_files(file: Path) -> dict[str, str]:
     """Return the names and texts of a capture; what is no capture is an error in one sentence."""
     try:
-        with gzip.open(file) as packed:
-            text = packed.read(MOST + 1)
+        text = _unpacked(file)
         if len(text) > MOST:
             raise CastmatesError(f"{file}: this is no capture of a machine: it unpacks to more than {MOST >> 20} MiB.")
         content = json.loads(text)
@@ -114,6 +116,36 @@ def read_files(file: Path) -> dict[str, str]:
                 "not write."
             )
     return files
+
+
+def _unpacked(file: Path) -> bytes:
+    """Return the text of a capture, or of the one in a bundle, no more than a byte beyond the limit."""
+    with gzip.open(file) as packed:
+        if packed.read(BLOCK)[257:262] != b"ustar":
+            packed.seek(0)
+            return packed.read(MOST + 1)
+    inside = in_bundle(file, IN_BUNDLE)
+    if inside is None:
+        raise ValueError(f"there is no {IN_BUNDLE} in this bundle")
+    with gzip.open(io.BytesIO(inside)) as packed:
+        return packed.read(MOST + 1)
+
+
+def in_bundle(file: Path, name: str) -> bytes | None:
+    """Return a file of a bundle, at its top or in its one folder; None where it has none.
+
+    A bundle is an archive of a capture and of what was measured on the machine.
+    """
+    with gzip.open(file) as bundle:  # blocks of a tar file: a head, then the content
+        while len(head := bundle.read(BLOCK)) == BLOCK and any(head):
+            path, size = PurePosixPath(head[:100].split(b"\0")[0].decode()), int(head[124:136].strip(b" \0"), 8)
+            whole = -(-size // BLOCK) * BLOCK
+            if bundle.tell() + whole > MOST:
+                raise ValueError(f"it unpacks to more than {MOST >> 20} MiB")
+            content = bundle.read(whole)[:size]
+            if path.name == name and len(path.parts) <= 2:
+                return content
+    return None
 
 
 def read_captured_topology(file: Path) -> Topology:

@@ -224,12 +224,16 @@ OF_RESCTRL: dict[str, Keeper] = {
         for name, keep in _OF_GROUP.items()
     },
 }
+# Where a machine is from that ships with Castmates, and was made of something else than a machine.
+ORIGIN = "castmates/origin"
+FROM_CPUID = "real CPUID"
 # What is found out by asking: castmates/trials/capture.
 OF_TRIALS: dict[str, Keeper] = {
     "castmates/version": whole(r"[\w.+]{1,60}"),
     "castmates/perf/version": whole(r"perf version [\w.+~-]{1,80}"),
     "castmates/perf/list": lines(r"(?:event|metric) [!-~]{1,300}(?:\t[ -~]{0,6000}){0,3}"),
     "castmates/msr/cpu#/*": whole(r"0x[0-9a-f]{16}"),
+    ORIGIN: whole(re.escape(FROM_CPUID)),
     "castmates/bandwidth": lines(r"[a-z_]{1,60} [\w .-]{0,200}"),
 }
 NAME = r"\w[\w.-]{0,99}"

@@ -29,6 +29,7 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
     topology, memory, steal = facts.topology, facts.memory_bytes, facts.steal_share
     turbo, governors = facts.turbo.on if facts.turbo else None, facts.governors or {}
     rows: list[tuple[str, str | int | None]] = [
+        ("Rehearsed", _rehearsed(facts.rehearsed) if facts.rehearsed else None),
         ("Host", facts.hostname),
         ("Processor", facts.cpu_model),
         ("CPUs that may be used", topology.allowed),
@@ -48,6 +49,12 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
         ("Read at", facts.read_at),
     ]
     return [(term, str(text)) for term, text in rows if text not in (None, "")]
+
+
+def _rehearsed(machine: Mapping[str, Any]) -> str:
+    """AMD EPYC 9654, real CPUID: its ways and classes were given out in memory, and did nothing."""
+    what = ", ".join(filter(None, [machine.get("processor"), machine.get("origin")]))
+    return f"{what}: its ways and classes were given out in memory, and did nothing"
 
 
 def quirks(facts: MachineFacts) -> list[QuirkFacts]:

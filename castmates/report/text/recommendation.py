@@ -15,6 +15,7 @@ from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import AS_FAST, Quantity, between_with_others, counted, number, plain
 from castmates.study.node_classes import cache_of
+from castmates.study.rehearsing import NO_EFFECT, PLATFORM
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -342,4 +343,5 @@ def texts(advice: pd.DataFrame, effects: pd.DataFrame, command: str, refused: Se
     """What the command line prints."""
     platforms = sorted(advice["platform"].unique())
     note = "" if platforms == ["measured"] else f"Not measured: {', '.join(platforms)}.\n"
+    note += f"{NO_EFFECT}\n" if PLATFORM in platforms else ""
     return note + "\n".join([*sentences(advice, effects, command), *refused]) + "\n"

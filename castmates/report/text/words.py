@@ -20,12 +20,14 @@ from castmates.report.quantity import as_loss as as_loss
 from castmates.report.results import records
 from castmates.study.mitigations import BETWEEN
 from castmates.study.reasons import listed_in
+from castmates.study.rehearsing import NO_EFFECT, PLATFORM
 from castmates.study.spec import UNMANAGED
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
     "emulated": "Emulated: a real kernel, but its processor is a model, times included. This is not a measurement.",
     "modelled": "Modelled: the numbers come from a model. This is not a measurement.",
+    PLATFORM: f"Rehearsed: {NO_EFFECT[0].lower()}{NO_EFFECT[1:]} This is not a measurement of any partition.",
 }
 NO_PLATFORM = "No numbers: nothing was measured."
 BIASED = " (possibly biased by rejected windows)"

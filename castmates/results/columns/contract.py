@@ -157,7 +157,7 @@ USUAL: Mapping[str, Column] = {
         col("track", int, "number of the track in tracks.parquet"),
         col("t1_ns", int, "end, CLOCK_MONOTONIC, in nanoseconds"),
         col("cpu", int | None, "where it was; NA for what has none"),
-        col("platform", str, "measured, emulated, modelled"),
+        col("platform", str, "measured, emulated, modelled, rehearsed"),
         col("machine", str, 'the class of nodes; "" in a study without classes'),
         col("begin_ns", int, "CLOCK_MONOTONIC"),
         col("layer", str, "scope"),

@@ -14,6 +14,7 @@ from castmates.study.class_names import workload_of
 from castmates.study.cpus import format_cpu_list
 from castmates.study.curves import summary
 from castmates.study.placement_keys import FEWEST_PAIRS, domains_of
+from castmates.study.rehearsing import PLATFORM
 from castmates.study.remarks import Remark
 from castmates.study.scenes import load_of, service_members
 from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
@@ -178,7 +179,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         study=project.study.name,
         title=project.study.title,
         file=str(project.study_file),
-        platform=project.study.platform,
+        platform=PLATFORM if project.rehearsed else project.study.platform,
         total=amounts.of(plan.launches),
         to_measure=(len(least), len(most)),
         seconds=seconds_between(project, least, most),

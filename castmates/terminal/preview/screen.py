@@ -17,6 +17,7 @@ from castmates.study import profile_launches
 from castmates.study.counter_keys import described
 from castmates.study.cpus import format_cpu_list
 from castmates.study.node_classes import parts_of
+from castmates.study.rehearsing import NO_EFFECT, PLATFORM
 from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.spec import Plan
 from castmates.terminal.preview import duration, isolation
@@ -104,6 +105,8 @@ def _facts(outline: Outline) -> Table:
 def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.platform == "modelled":
         yield "Modelled", "Nothing is started: the rates come from a model of a machine."
+    if outline.platform == PLATFORM:
+        yield "Rehearsed", NO_EFFECT
     if outline.controls:
         pairs = [f"{program} beside {others} {MUST[kind]}" for kind, program, others in outline.controls]
         yield "Controls", ", ".join(pairs)

@@ -1,10 +1,11 @@
 """What the CPUID registers of real processors say of RDT, and the shape that Linux makes of them.
 
 `tests/data/cpuid/parts.json` has a line for each part, named as its dump in InstLatx64's collection: EAX, EBX, ECX and
-EDX of each leaf and subleaf, in hexadecimal digits. `python -m tests.unit.rdt.cpuid DUMPS` writes it from such dumps,
-each below a line `== NAME`; a dump without the subleaves of monitoring and of the last-level cache is left out. These
-dumps lack some subleaves of other controls: those of three parts are added from hwloc's tests (tests/hwloc/x86), and
-what a part still lacks is taken from a relative of it.
+EDX of each leaf and subleaf, in hexadecimal digits: those of RDT, of caches and topology, and the part's name.
+`python -m tests.unit.rdt.cpuid DUMPS` writes it from such dumps, each below a line `== NAME`; a dump without the
+subleaves of monitoring and of the last-level cache is left out. These dumps lack some subleaves of other controls:
+those of three parts are added from hwloc's tests (tests/hwloc/x86), and what a part still lacks is taken from a
+relative of it.
 """
 
 import json
@@ -20,6 +21,9 @@ LINE = re.compile(
     r"CPUID ([0-9A-F]{8}): ([0-9A-F]{8})-([0-9A-F]{8})-([0-9A-F]{8})-([0-9A-F]{8})(?:.*\[SL ([0-9A-F]+)\])?"
 )
 MON, CAT, QOS = 0xF, 0x10, 0x80000020
+SIGNATURE, TOPOLOGY, CACHES, AMD_CACHES = 1, 0xB, 4, 0x8000001D
+NAME = (0x80000002, 0x80000003, 0x80000004)
+KEPT = {SIGNATURE, TOPOLOGY, CACHES, AMD_CACHES, MON, CAT, QOS, *NAME}
 NEEDED = {(MON, 0), (MON, 1), (CAT, 0), (CAT, 1)}
 MORE = {
     "CascadeLake": {"10.3": "59 0 4 7"},  # Xeon Gold 6230
@@ -133,7 +137,7 @@ def table_of(dumps: str) -> dict[str, dict[str, str]]:
     for text in re.split(r"^== ", dumps, flags=re.MULTILINE)[1:]:
         leaves: dict[tuple[int, int], str] = {}
         for leaf, *words, subleaf in LINE.findall(text):
-            if (number := int(leaf, 16)) in (MON, CAT, QOS):  # each CPU says the same: the first one's are kept
+            if (number := int(leaf, 16)) in KEPT:  # each CPU says the same: the first one's are kept
                 leaves.setdefault((number, int(subleaf or "0", 16)), " ".join(f"{int(word, 16):x}" for word in words))
         if leaves.keys() >= NEEDED:
             name = text.split()[0]

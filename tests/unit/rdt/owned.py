@@ -1,7 +1,7 @@
 """The machines that users have: shapes of the fake, and their resctrl, their sysfs and their flags as files.
 
-What registers say is from dumps of real parts (cpuid.py), which have no sizes of caches: these, and the ids of caches,
-are facts of the public source beside them. What has none is marked as assumed. There are fewer cores than in the
+What registers say of RDT is from dumps of real parts (cpuid.py). Sizes and ids of caches are not, as the parts differ:
+they are facts of the public source beside them. What has none is marked as assumed. There are fewer cores than in the
 processors, so that tests are quick: nothing that resctrl shows depends on them.
 """
 
@@ -119,6 +119,10 @@ class Owned:
     kernel: Kernel = V6_12
     threads: int = 2  # of each core
     dump: str = ""  # of a part of this family: a word of its name in cpuid.PARTS
+    packages: int = 2
+    associativity: int = 12  # of a last-level cache, as sysfs shows it
+    second_bytes: int = 2 * MIB
+    processor: str = "model name : x"  # lines of /proc/cpuinfo
 
     @property
     def cores(self) -> list[tuple[int, ...]]:
@@ -131,14 +135,14 @@ class Owned:
     def sysfs(self) -> sysfs.Machine:
         """What its sysfs shows: a cache's associativity is not the number of its ways in a mask, as on Arm."""
         shape, domains = self.shape, list(self.shape.domains.values())
-        half = (len(domains) + 1) // 2
-        sockets = {n: [cpu for each in part for cpu in each] for n, part in enumerate((domains[:half], domains[half:]))}
-        sockets = {number: cpus for number, cpus in sockets.items() if cpus}
+        size = -(-len(domains) // self.packages)
+        parts = [domains[at : at + size] for at in range(0, len(domains), size)]
+        sockets = {number: [cpu for each in part for cpu in each] for number, part in enumerate(parts)}
         nodes = {node: shape.cpus_of_node(at, node) for at, inner in shape.nodes.items() for node in inner} or sockets
         l2 = shape.second.caches if shape.second else dict(enumerate(self.cores))
         caches = [
-            sysfs.Cache(2, 2048, 16, list(l2.values()), list(l2)),
-            sysfs.Cache(3, shape.cache_bytes // 1024, 12, domains, list(shape.domains)),
+            sysfs.Cache(2, self.second_bytes // KIB, 16, list(l2.values()), list(l2)),
+            sysfs.Cache(3, shape.cache_bytes // KIB, self.associativity, domains, list(shape.domains)),
         ]
         return sysfs.Machine(self.cores, caches, sockets, nodes)
 
@@ -151,7 +155,7 @@ class Owned:
         sysfs.write(root / "proc/sys/kernel/osrelease", f"{self.kernel.name}.0")
         flags = " ".join(["fpu", "rdt_a", *(flag for flag, has in FLAGS.items() if has(self.shape))])
         what = "CPU implementer : 0x41\nCPU part : 0xd4f" if self.shape.is_arm else f"flags : {flags}"
-        sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : x\n{what}")
+        sysfs.write(root / "proc/cpuinfo", f"processor : 0\n{self.processor}\n{what}")
         return fake
 
 

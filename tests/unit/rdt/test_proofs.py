@@ -1,16 +1,21 @@
 """The table of docs/rdt.md, of what was proved where: it follows the fake's machines, and its proofs exist."""
 
 import importlib
+import json
+import os
 import re
+import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from castmates import shipped
 from tests.lab.conftest import AT_LANDINGS
 from tests.lab.shapes import FAULTS, SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
 from tests.lab.test_verify_rdt import EXPECTED
 from tests.unit.counters.processors import NAMES
-from tests.unit.rdt import owned
+from tests.unit.rdt import from_dumps, hardware, owned
 from tests.unit.rdt.cpuid import CAT, MON, PARTS, QOS
 
 PAGE = Path(__file__).parents[3] / "docs/rdt.md"
@@ -85,7 +90,7 @@ def rows(heading):
     return table[0], table[2:]
 
 
-HEADER, CELLS = rows("- `no`: the family has it")
+HEADER, CELLS = rows(hardware.HEADING)
 PROOFS = {row[0]: [re.findall(r"`(tests/[^`]+)`", cell) for cell in row[1:]] for row in rows("The proofs (")[1]}
 
 
@@ -129,12 +134,13 @@ def test_every_machine_of_the_fake_has_a_column_and_every_feature_one_row_and_it
 
 @pytest.mark.parametrize("row", CELLS, ids=lambda row: row[0].split(":")[0])
 def test_cells_follow_what_the_machines_have_and_the_tests_that_are_named(row):
-    feature = feature_of(row)
+    feature, on_hardware = feature_of(row), hardware.proved()
     in_lab, on_shapes = PROOFS[feature]
     for column, cell in zip(HEADER[1:], row[1:], strict=True):
         family = COLUMNS[column]
         assert (cell != "–") == HAS[feature](owned.MACHINES[family].shape), f"{feature}, {column}"
-        assert cell in ("lab", "real CPUID", "shape", "list", "no", "–"), "nothing was proved on hardware"
+        assert cell in ("hardware", "lab", "real CPUID", "shape", "list", "no", "–")
+        assert (cell == "hardware") == (feature in on_hardware.get(column, ())), f"{feature}, {column}"
         if cell in ("real CPUID", "shape"):
             assert (cell == "real CPUID") == is_dumped(feature, owned.MACHINES[family]), f"{feature}, {column}"
         if cell == "lab":
@@ -143,6 +149,55 @@ def test_cells_follow_what_the_machines_have_and_the_tests_that_are_named(row):
             assert any(tried_on(node, family) for node in on_shapes), f"{feature}, {column}"
         if cell == "no":
             assert not any(family in families_in_lab(node) for node in in_lab), f"{feature}, {column}: it is proved"
+
+
+def test_the_page_has_what_bundles_prove():
+    page = PAGE.read_text()
+    if os.environ.get("CASTMATES_RENEW"):
+        PAGE.write_text(hardware.turned(page, hardware.proved()))
+    assert PAGE.read_text() == hardware.turned(page, hardware.proved())
+    assert (hardware.NONE_SENT in page) == (not hardware.bundles())
+
+
+def records(platform="measured", isolation="isolated"):
+    verdicts = {"masks": "works", "isolation": isolation, "throttles": "no effect", "traffic": "agrees"}
+    parts = {part: {"verdict": verdict, "said": "."} for part, verdict in verdicts.items()}
+    caches = [{"llc": 0, "io_way": {"verdict": "tied"}}]
+    return {
+        "rdt.json": {"at": "now", "platform": platform, "parts": parts, "caches": caches},
+        "counters.json": {"platform": platform, "events": {"instructions": "verified", "cycles": "not checked"}},
+    }
+
+
+def bundle(file, records):
+    """What somebody may send of an Ice Lake."""
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(file, "w:gz") as packed:
+        from_dumps.write("ice-lake", Path(folder) / "machine.json.gz")
+        for name, content in records.items():
+            (Path(folder) / name).write_text(json.dumps(content))
+        packed.add(folder, "bundle")
+
+
+@pytest.mark.parametrize(
+    ("sent", "turns"),
+    [
+        (records(), {"L3 CAT", "MBM", "tied I/O ways", "event sets", "capture and replay"}),
+        (records(isolation="not isolated"), {"MBM", "tied I/O ways", "event sets", "capture and replay"}),
+        (records(platform="emulated"), set()),
+        ({}, set()),
+    ],
+)
+def test_a_bundle_that_ships_turns_the_cells_of_its_family(sent, turns, tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "MACHINES", tmp_path)
+    bundle(tmp_path / "their-server.tar.gz", sent)
+    before, after = PAGE.read_text(), hardware.turned(PAGE.read_text(), hardware.proved())
+    changed = [line for line in after.splitlines() if line not in before.splitlines() and line.startswith("|")]
+    assert {feature_of([line.strip("| ")]) for line in changed} == turns
+    ice_lake = 1 + HEADER[1:].index("Ice Lake")
+    for line in changed:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert [n for n, cell in enumerate(cells) if cell == "hardware"] == [ice_lake]
+    assert hardware.turned(before, {}) == before
 
 
 def test_tests_in_the_lab_that_prove_something_run_at_landings():
