@@ -226,7 +226,9 @@ def test_readings_are_what_the_emulator_counted(swept):
         misses = 1e9 * counted[partition, "cache-misses"] / counted[partition, "task-clock"]
         assert misses == pytest.approx(happened.misses, rel=0.1, abs=3000), partition
         moved, held = LINE * (happened.read + happened.written), LINE * happened.lines
-        assert read[partition, "mbm_total"] == pytest.approx(moved, rel=0.05, abs=2**20), partition  # pqos has MiB
+        # pqos counts in tenths of a MiB by CPU, and runs itself: what just fits is disturbed by it.
+        beside_it = 2**20 if swept.driver == "resctrl" else 2**22
+        assert read[partition, "mbm_total"] == pytest.approx(moved, rel=0.05, abs=beside_it), partition
         if swept.driver == "resctrl":  # pqos gives ids to what is filled from then on
             assert read[partition, "llc_occupancy"] == pytest.approx(held, rel=0.01, abs=2**16), partition
 
