@@ -31,7 +31,7 @@ class Truth:
         return found.map(lambda mask: int(mask).bit_count()).set_axis(rows.index)
 
     def by_ways(self, beside: bool) -> pd.DataFrame:
-        """Return medians of what the lead did in a second and what is held of it, by its ways, with the other or alone."""
+        """Return medians of what the lead did in a second, and what is held of it, by its ways."""
         spans = self._lead[self._lead["at"].isin(self._other["at"]) == beside]
         rates = spans[COUNTS].div(spans.ns / 1e9, axis=0).assign(ways=spans.ways, lines=self._lines(spans))
         return rates.groupby("ways").median().assign(spans=rates.groupby("ways").size())
