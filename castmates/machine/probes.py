@@ -256,7 +256,7 @@ def no_quota() -> str:
     return cpu_quota.lacking()
 
 
-# Whether this machine is the lab's: a real kernel on a processor whose caches and counters are invented.
+# Whether this machine is the lab's: a real kernel on an emulated processor.
 
 LAB = "RDT-lab"  # in the processor's name
 

@@ -23,7 +23,8 @@ from tests.lab.shapes import SHAPES
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
 PROGRAMS = "CASTMATES_LAB_PROGRAMS"  # set in a guest: where those are that it may install
 AT_ONCE = 3  # guests: each has one busy CPU, or none while its tests wait
-OWN_PROGRAMS = ("chase", "stream", "spin", "loop", "known")
+OWN_PROGRAMS = ("chase", "stream", "mix", "spin", "loop", "known")
+MODELLED = PROJECT / "tests/lab/kit/modelled.h"
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most
 # Seconds, at most: emulation is slow, and who emulates may have little time.
@@ -100,7 +101,7 @@ def compiled():
     folder = Path(tempfile.mkdtemp(prefix="castmates-lab-programs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in OWN_PROGRAMS:
-        compile_program(SOURCES / f"{name}.c", folder / name, find_compiler(), FLAGS)
+        compile_program(SOURCES / f"{name}.c", folder / name, find_compiler(), [*FLAGS, "-include", str(MODELLED)])
     return folder
 
 

@@ -42,6 +42,7 @@ SHAPES = {
         Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB
         # Its caches are simulated line by line and take guest time: masks give speed back there. 768 KiB.
         Shape("obeying", "6.12", OBEYS, memory=3072),
+        Shape("server", "6.12", f"{OBEYS},way=524288", memory=3072),  # the same with 6 MiB, for whole sweeps
         *(Shape(name, "6.12", f"{OBEYS},{fault}", memory=3072) for name, fault in FAULTS.items()),
     )
 }

@@ -90,6 +90,7 @@ class PqosMonitor:
             "events": ", ".join(self._events()),
             "times": "pqos prints seconds only: samples are counted from its start, an interval apart",
             "series": "interrupted whenever masks are read back, because only one pqos may run",
+            "occupancy": "of what was filled since the last interruption",
         }
 
     def _events(self) -> list[str]:

@@ -25,7 +25,7 @@ from castmates.study.spec import UNMANAGED
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
-    "emulated": "Emulated: a real kernel, but cache occupancy and counters are invented. This is not a measurement.",
+    "emulated": "Emulated: a real kernel, but its processor is a model, times included. This is not a measurement.",
     "modelled": "Modelled: the numbers come from a model. This is not a measurement.",
     PLATFORM: f"Rehearsed: {NO_EFFECT[0].lower()}{NO_EFFECT[1:]} This is not a measurement of any partition.",
 }

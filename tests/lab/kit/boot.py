@@ -33,9 +33,6 @@ class Shape:
     sockets: int = 1
     cpus: int = 4
     memory: int = 1024  # MiB
-    # Each CPU is a thread of the host's. The kernel patches its code at each mount, and a CPU that runs beside it meets
-    # the old translation now and then, which is a panic; so this is for what needs CPUs that really run side by side.
-    parallel: bool = False
     model: str = "model=106,stepping=6"  # of the processor; the kernel and PAPI go by it
     words: str = ""  # more for the kernel's command line
 
@@ -111,13 +108,12 @@ def _await(guest: "subprocess.Popen[bytes]", deadline: float, sign: Path, silenc
 def _words(lab: Lab, shape: Shape, share: Path, console: Path) -> list[str]:
     kernel = lab.kernels[shape.kernel]
     p9 = "local,security_model=none"
-    accelerator = f"tcg,thread={'multi' if shape.parallel else 'single'}"
     clock = ("-icount", "shift=0") if shape.obeys else ()
     topology = f"{shape.cpus},sockets={shape.sockets},cores={shape.cpus // shape.sockets},threads=1"
     return [
         *(str(lab.qemu), "-L", str(lab.firmware)),
         *("-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-machine", "pc"),
-        *("-accel", accelerator, *clock, "-cpu", f"{CPU},{shape.model}"),
+        *("-accel", "tcg,thread=single", *clock, "-cpu", f"{CPU},{shape.model}"),
         *("-smp", topology, "-m", str(shape.memory)),
         *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", f"{KERNEL_OPTIONS} {shape.words}"),
         *("-chardev", f"file,id=console,path={_escaped(console)}", "-serial", "chardev:console"),

@@ -10,7 +10,8 @@
  * "pqos --iface=os -m" can open its perf events.
  *
  * obey=1 (with -icount, see rr_lockstep): what tasks with a CLOSID or RMID
- * read and write goes through cache.c and takes guest time:
+ * read and write, and programs that asked for it (see JOIN),
+ * goes through cache.c and takes guest time:
  *   hit=300,miss=1500    ns that an access to the L3, and one to memory, waits
  *   line=75              ns that the memory channel of a package needs for a line
  *   core=150             ns between two lines of one core; MBA makes them longer
@@ -74,17 +75,20 @@ static void opt(const char *s, const char *k, uint32_t *v, uint32_t def)
 
 /*
  * A cache that obeys.  All CPUs run in one thread, the one that is behind first,
- * so nothing here is locked, and the channels see requests nearly in order.
+ * so nothing here is locked.  Requests come out of order by what a CPU waits
+ * within one translated block, which can be 20 us: a channel is taken by the
+ * microsecond, so that who is behind gets what was free then.
  */
+
+#define US 1000
+#define TAKEN 4096
 
 static struct {
     Cache *cache;
-    int64_t free;                     /* the memory channel, from this time on */
+    struct { int64_t us, ns; } taken[TAKEN];   /* of the memory channel: how much of which microsecond */
     int64_t devices;                  /* their writes are done up to this time */
     uint64_t next;                    /* line that they write */
 } O[PKGS];
-
-static uint64_t instructions(int i);
 
 typedef struct { uint64_t hits, misses, read, written; } Seen;
 static Seen of_owner[PKGS][NMAX];
@@ -93,6 +97,7 @@ static struct {
     bool modelled;
     uint64_t last;                    /* line that it missed last */
     int64_t waited;                   /* ns, of all time */
+    uint64_t asked;                   /* lines, in user mode, of the L3 */
     Seen seen;
 } M[CPUS];
 
@@ -113,7 +118,7 @@ static void obey_init(void)
     }
     if (R.truth && file) {
         truth = fopen(file, "w");
-        fprintf(truth, "ns,kind,package,number,rmid,class,instructions,hits,misses,read,written,lines\n");
+        fprintf(truth, "ns,kind,package,number,rmid,class,asked,hits,misses,read,written,value\n");
     }
 }
 
@@ -127,12 +132,32 @@ bool rdt_models(CPUState *cpu)
     return R.obey && M[slot(cpu)].modelled;
 }
 
-static void model_switch(CPUState *cs, int i)
+#define JOIN 0x52440001               /* subleaf of CPUID's leaf 0x10, by which a program asks */
+#define LEAVE 0x52440000
+
+static uint64_t asked[64];            /* page tables of these programs, and 0 elsewhere */
+
+static uint64_t *place_of(uint64_t table)
 {
-    bool now = R.cpu[i].rmid || R.cpu[i].clos;
-    if (now != M[i].modelled) {
+    uint64_t *at = asked;
+    while (at < asked + 63 && *at != table) {
+        at++;
+    }
+    return at;
+}
+
+static uint64_t page_table(CPUX86State *env)
+{
+    return env->cr[3] & 0x000ffffffffff000ull;
+}
+
+void rdt_model(CPUX86State *env)
+{
+    int i = slot(env_cpu(env));
+    bool now = R.cpu[i].rmid || R.cpu[i].clos || *place_of(page_table(env));
+    if (R.obey && now != M[i].modelled) {
         M[i].modelled = now;
-        tlb_flush(cs);
+        tlb_flush(env_cpu(env));
     }
 }
 
@@ -140,6 +165,26 @@ static uint32_t delay_of(RDTPkg *g, uint32_t clos)
 {
     uint32_t asked = g->thrtl[clos];
     return asked <= R.slack ? 0 : asked;
+}
+
+/* When a package's memory channel begins to carry this, which is wanted at `now` and takes so many ns. */
+static int64_t carried_from(int p, int64_t now, int64_t ns)
+{
+    int64_t begin = -1;
+    for (int64_t us = now / US; begin < 0 || ns > 0; us++) {
+        int64_t here, *taken = &O[p].taken[us % TAKEN].ns;
+        if (O[p].taken[us % TAKEN].us != us) {
+            O[p].taken[us % TAKEN].us = us;
+            *taken = 0;
+        }
+        if (begin < 0 && *taken < US) {
+            begin = MAX(now, us * US + *taken);
+        }
+        here = MIN(ns, US - *taken);
+        *taken += here;
+        ns -= here;
+    }
+    return begin;
 }
 
 /* What devices wrote since: into the ways that they share with programs, over 16 times their size. */
@@ -151,7 +196,8 @@ static void devices(int p, int64_t now)
     }
     for (; O[p].devices < now; O[p].devices += 1000) {
         for (uint32_t k = 0; k < R.device; k++) {
-            O[p].free += R.line * cache_device(O[p].cache, (1ull << 40) + O[p].next++ % around, R.share);
+            uint32_t written = cache_device(O[p].cache, (1ull << 40) + O[p].next++ % around, R.share);
+            carried_from(p, O[p].devices, R.line * written);
         }
     }
 }
@@ -173,6 +219,7 @@ void rdt_access(CPUState *cs, hwaddr at, bool write)
     if (a.where == ACCESS_OWN) {
         return;
     }
+    M[i].asked += (X86_CPU(cs)->env.hflags & HF_CPL_MASK) == 3;
     for (int k = 0; k < 2; k++) {
         both[k]->hits += a.where == ACCESS_HIT;
         both[k]->misses += a.where == ACCESS_MISS;
@@ -180,13 +227,12 @@ void rdt_access(CPUState *cs, hwaddr at, bool write)
         both[k]->written += a.written;
     }
     if (a.where == ACCESS_HIT) {
-        O[p].free = MAX(O[p].free, now) + R.line * a.written;
+        carried_from(p, now, R.line * a.written);
         M[i].waited += R.hit;
         rr_wait(cs, R.hit, false);
         return;
     }
-    start = MAX(O[p].free, now);
-    O[p].free = start + R.line * (a.read + a.written);
+    start = carried_from(p, now, R.line * (a.read + a.written));
     delay = delay_of(g, clos);
     end = start + R.line + (line == M[i].last + 1 ? 0 : R.miss);   /* what follows on was begun ahead */
     end = MAX(end, start + R.core * 100 / (100 - MIN(delay, 99))); /* the core waits, and not the channel */
@@ -214,7 +260,7 @@ void rdt_tick(int64_t now, int64_t local)
         Seen *s = &M[i].seen;
         if (M[i].modelled) {
             fprintf(truth, "%" PRId64 ",cpu,%d,%d,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",\n",
-                    now, R.cpu[i].pkg, i, R.cpu[i].rmid, R.cpu[i].clos, instructions(i), s->hits, s->misses, s->read, s->written);
+                    now, R.cpu[i].pkg, i, R.cpu[i].rmid, R.cpu[i].clos, M[i].asked, s->hits, s->misses, s->read, s->written);
         }
     }
     for (int p = 0; p < PKGS; p++) {
@@ -275,6 +321,13 @@ void rdt_cpuid(CPUX86State *env, uint32_t index, uint32_t count,
 {
     rdt_init();
     if (!R.on || env->cpuid_level < 0x10) {
+        return;
+    }
+    if (index == 0x10 && (count == JOIN || count == LEAVE)) {
+        uint64_t *at = place_of(page_table(env));
+        at = *at ? at : place_of(0);
+        *at = count == JOIN ? page_table(env) : 0;
+        rdt_model(env);
         return;
     }
     switch (index) {
@@ -487,6 +540,14 @@ static bool cbm_ok(uint64_t v)
 }
 
 /* 0: not ours, 1: done, -1: #GP */
+static void tell_class(int i, const char *what, uint32_t class, uint64_t value)
+{
+    if (truth) {
+        fprintf(truth, "%" PRId64 ",%s,%d,%u,,%u,,,,,,%" PRIu64 "\n",
+                rr_time(R.cpu[i].cs) + idle, what, R.cpu[i].pkg, class, class, value);
+    }
+}
+
 int rdt_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val)
 {
     int i, ret = 1;
@@ -527,21 +588,21 @@ int rdt_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val)
         } else {
             R.cpu[i].rmid = val & 0x3ff;
             R.cpu[i].clos = val >> 32;
-            if (R.obey) {
-                model_switch(env_cpu(env), i);
-            }
+            rdt_model(env);
         }
     } else if (R.cat && msr >= 0xC90 && msr < 0xC90 + R.clos) {
         if (!cbm_ok(val)) {
             ret = -1;
         } else {
             g->mask[msr - 0xC90] = val & R.tied ? val | R.tied : val;
+            tell_class(i, "mask", msr - 0xC90, g->mask[msr - 0xC90]);
         }
     } else if (R.mba && msr >= 0xD50 && msr < 0xD50 + R.mbaclos) {
         if (val > 90) {
             ret = -1;
         } else {
             g->thrtl[msr - 0xD50] = R.steep && (val == 20 || val == 30) ? 10 : val;
+            tell_class(i, "throttle", msr - 0xD50, g->thrtl[msr - 0xD50]);
         }
     } else if (R.l2 && msr >= 0xD10 && msr < 0xD10 + R.l2clos) {
         uint64_t run = val ? val >> ctz64(val) : 0;
@@ -559,10 +620,6 @@ int rdt_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val)
         case 1: g->occ[r] = val; break;
         case 2: g->tot[r] = val; break;
         case 3: g->loc[r] = val; break;
-        }
-    } else if (msr == 0x52445403) {   /* a mark in the file of truth */
-        if (truth) {
-            fprintf(truth, "%" PRId64 ",mark,,%" PRIu64 ",,,,,,,,\n", rr_time(R.cpu[i].cs) + idle, val);
         }
     } else {
         ret = 0;
