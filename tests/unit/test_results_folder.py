@@ -18,8 +18,8 @@ SPELLED = re.compile(
     r"""|["'](?:launches|tables|figures|looks|mixes|bundles|confirm)/["'{*]"""
 )
 KNOWS = "results/"
-# A paper's folder has names that are the same. What the report reads still goes to `results/`.
-OTHERS = ("report/paper/", "report/results.py")
+# The folders of papers and hardware days have names that are the same. What the report reads still goes to `results/`.
+OTHERS = ("report/paper/", "report/results.py", "hardware_day/")
 
 
 @pytest.mark.parametrize(
