@@ -54,7 +54,8 @@ WORKLOADS = {
         **KERNEL,
     },
 }
-WAYS = (2, 3, 4, 5, 6, 8)
+NIGHTLY = os.environ.get("CASTMATES_LAB") == "all"
+WAYS = (2, 3, 4, 5, 6, 8) if NIGHTLY else (3, 4, 5)
 STUDY = {
     "workloads": WORKLOADS,
     "leads": ["near"],
@@ -76,7 +77,7 @@ PARTITIONS = {"unmanaged": (ALL_WAYS, ALL_WAYS), "lead-2": (2, ALL_WAYS)}
 PARTITIONS |= {f"split-{ways}": (ways, ALL_WAYS - ways) for ways in WAYS}
 # By driver and seed; at landings the first.
 SWEEPS = [(driver, seed) for driver in ("resctrl", "pqos") for seed in (1, 2, 3)]
-SWEEPS = SWEEPS if os.environ.get("CASTMATES_LAB") == "all" else SWEEPS[:1]
+SWEEPS = SWEEPS if NIGHTLY else SWEEPS[:1]
 
 # In the guest's memory: the folder that it shares with the host is slow and has no mmap. Folders above the
 # project and Python may be closed to others: what is opened inside goes with the guest.
