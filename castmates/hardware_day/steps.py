@@ -209,7 +209,7 @@ def bounded(
             cwd=folder,
             env=environment,
             start_new_session=True,  # Ctrl-C is for us, who end it in good order
-            preexec_fn=end_with_parent(signal.SIGINT),
+            preexec_fn=_begin(),
         )
         readers = [_Reader(child.stdout, kept, say if aloud else None), _Reader(child.stderr, kept, say)]
         try:
@@ -223,6 +223,17 @@ def bounded(
             raise
         printed, said = (reader.text() for reader in readers)
     return Ended(child.returncode, printed, _why(child.returncode, said))
+
+
+def _begin() -> Callable[[], None]:
+    end_too = end_with_parent(signal.SIGINT)
+
+    def prepare() -> None:
+        end_too()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)  # it is ended by them, whatever we ignore
+
+    return prepare
 
 
 def _why(code: int, said: str) -> str:

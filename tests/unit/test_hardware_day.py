@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import signal
 import tarfile
 from dataclasses import replace
 
@@ -411,3 +412,17 @@ def test_a_trial_that_ends_with_a_bad_verdict_has_a_result(place, monkeypatch):
     monkeypatch.setattr(steps, "bounded", lambda *_, **__: ends.pop(0))
     assert [steps.truth(1)(place, 60, print) for _ in range(3)] == ["", "two cores.", "time."]
     assert json.loads(place.record_file("truth").read_text()) == {"verdict": "wrong"}
+
+
+def test_a_step_ends_at_the_first_signal_also_where_that_is_ignored_here(place, monkeypatch):
+    """As under `nohup ... &`."""
+    monkeypatch.setattr(steps, "ESCALATION", ((signal.SIGINT, 20.0), (signal.SIGKILL, 5.0)))
+    codes, end = [], steps.end
+    monkeypatch.setattr(steps, "end", lambda child: (end(child), codes.append(child.returncode)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = steps.bounded(["doctor"], place.log_file("doctor"), 0, lambda _: None)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.code is None
+    assert codes[0] not in (0, -signal.SIGKILL)
