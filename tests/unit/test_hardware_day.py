@@ -105,6 +105,38 @@ def test_a_second_day_repeats_what_failed_was_ended_or_never_began(diary):
     assert set(statuses(diary).values()) == {"done"}
 
 
+def test_a_day_belongs_to_one_machine_also_beside_another_of_its_kind(place, monkeypatch):
+    ids = {steps.KERNEL_WORDS: "quiet"} | dict.fromkeys(steps.MACHINE_IDS, "a" * 32)
+    monkeypatch.setattr(steps, "read_text", ids.get)
+    Diary.of(place, MACHINE).write()
+    assert Diary.of(place, MACHINE).outcomes == {}
+    assert "a" * 32 not in place.machine_file.read_text()
+    assert place.machine_file not in day.members(place).values()
+    for unknown in (None, "", "uninitialized"):
+        ids.update(dict.fromkeys(steps.MACHINE_IDS, unknown))
+        assert Diary.of(place, MACHINE).outcomes == {}
+    ids.update(dict.fromkeys(steps.MACHINE_IDS, "b" * 32))
+    with pytest.raises(CastmatesError, match="holds the day of another machine"):
+        Diary.of(place, MACHINE)
+
+
+def test_what_the_kernels_words_decide_is_done_again_under_others(diary, monkeypatch):
+    words = {"text": "quiet"}
+    monkeypatch.setattr(steps, "read_text", lambda file: words["text"] if file == steps.KERNEL_WORDS else None)
+    diary.write()
+    days = Days()
+    planned = [days.step(name) for name in ("capture", "memory-peak", "verify-rdt", "sweep")]
+    for text, done in (
+        ("quiet", ["capture", "memory-peak", "verify-rdt", "sweep"]),
+        ("quiet", []),
+        ("quiet rdt=!mba", ["capture", "verify-rdt", "sweep"]),
+        ("quiet rdt=!mba", []),
+    ):
+        words["text"], days.ran = text, []
+        day.follow_all(planned, Diary.of(diary.place, MACHINE), 1000, print)
+        assert [name for name, *_ in days.ran] == done
+
+
 def test_no_step_gets_more_time_than_its_own_or_than_is_left(diary):
     days = Days()
     follow(days.step("short", limit=30), diary, 500, print)
