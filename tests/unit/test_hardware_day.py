@@ -366,6 +366,41 @@ def test_what_still_has_a_name_is_refused_whatever_wrote_it(place, tmp_path):
     assert "(user)" in out[2]
 
 
+def test_no_other_programs_and_no_host_stay_in_a_table():
+    took = "foreign load: others took 0.12 s beside CPUs 3 (limit 1 %)"
+    who = ["train,llm v2 (pid 123)", "children of (sd-train) (pid 7)", "interrupts", ""]
+    table = pd.DataFrame(
+        {
+            "reasons": [f"{took}, mostly {who[0]}", f"{took}, among them {who[1]}; offline: CPU 3", took, ""],
+            "reason_kinds": ["foreign load", "foreign load; offline", "foreign load", ""],
+            "blamed": who,
+            "reason": ["2 rejected (foreign load ×2; train_llm (pid 9) ×2)", "by train (pid 3)", "x (pid 3)", "failed"],
+            "host": ["node-17.cluster", "a and b", "", "c"],
+        }
+    )
+    sent = NAMES.table(table)
+    assert "train" not in sent.to_csv()
+    assert set(sent["blamed"]) == {""}
+    assert list(sent["host"]) == ["(host)", "(host)", "", "(host)"]
+    assert list(sent["reason_kinds"]) == list(table["reason_kinds"])
+    assert list(sent["reasons"]) == [
+        f"{took}, mostly (program)", f"{took}, among them (program); offline: CPU 3", took, ""
+    ]  # fmt: skip
+    assert list(sent["reason"]) == [
+        "2 rejected (foreign load ×2; (program) ×2)", "by (program)", "(program)", "failed"
+    ]  # fmt: skip
+
+
+def test_folders_of_clusters_and_addresses_go_and_versions_stay():
+    for folder in ("/users/x1/a", "/proj/lab-PG0/b", "/nfs/team/c", "/nfs4/team", "/home2/x1", "/projects/p/q"):
+        assert NAMES.without(f"in {folder}, here") == "in (path), here", folder
+    for address in ("10.20.30.40", "2001:db8::1", "fe80:1::5ee9:1eff:feaa:bbcc", "fe80::5ee9:1eff:feaa:bbcc",
+                    "2001:db8:0:0:0:0:0:1"):  # fmt: skip
+        assert NAMES.without(f"at {address}.") == "at (address).", address
+    for text in ("perf version 6.8.0.45", "Version 1.2.3.4", "add::fed", "by 1.2.3.4.5", "/sys/users"):
+        assert NAMES.without(text) == text
+
+
 def test_names_that_are_nobodys_and_fields_of_ours_stay(tmp_path):
     names = Names.of(["ubuntu", "localhost"], ["root", "masks", "max"], ["/", "/tmp"])
     assert names.words == {"masks": "(user)", "max": "(user)"}

@@ -79,20 +79,22 @@ def test_the_tables_have_it_beside_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("platform", "bandwidth", "said"),
+    ("platform", "bandwidth", "unit", "said"),
     [
-        ("measured", 30, "They leave streams of their rate: 30 %: 60 % on 1 core and 84 % on 8 cores."),
-        ("measured", None, ""),
-        ("measured", 20, ""),  # a step that was not tried
-        ("modelled", 30, ""),
+        ("measured", 30, "%", "Streams keep this share of their rate: at 30 %, 60 % on 1 core and 84 % on 8 cores."),
+        ("measured", None, "%", ""),
+        ("measured", 20, "%", ""),  # a step that was not tried
+        ("measured", 30, "MB/s", ""),  # the study's cache has another unit
+        ("modelled", 30, "%", ""),
+        ("rehearsed", 30, "%", ""),  # where a throttle did nothing
     ],
 )
-def test_the_page_says_what_the_throttles_of_the_study_were_measured_to_leave(tmp_path, platform, bandwidth, said):
+def test_the_page_says_what_the_throttles_of_the_study_were_measured_to_leave(tmp_path, platform, bandwidth, unit, said):
     curves = [
         {"cores": cores, "curve": [{"step": 100, "bytes_per_s": free}, {"step": 30, "bytes_per_s": slowed}]}
         for cores, free, slowed in [(1, 12e9, 7.2e9), (8, 28.66e9, 23.95e9)]
     ]
-    record = trial() | {"caches": [{"throttles": {"curves": curves}}], "equal_steps": {"unit": "%", "steps": []}}
+    record = trial() | {"caches": [{"throttles": {"curves": curves}}], "equal_steps": {"unit": unit, "steps": []}}
     html = html_of(swept(tmp_path / "study", record, platform=platform, bandwidth=bandwidth))
-    assert ("They leave streams" in html) == bool(said)
+    assert ("Streams keep" in html) == bool(said)
     assert said in html.replace("\N{NO-BREAK SPACE}", " ")
