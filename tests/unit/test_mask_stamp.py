@@ -13,6 +13,7 @@ from castmates.report.results import read_results
 from castmates.report.text.stamps import caveat, stamped
 from castmates.study.partitions.partitions import masked
 from castmates.study.spec import UNMANAGED, Mix, Partition, Share
+from tests.unit.caches import cache
 from tests.unit.rdt_trials import trial
 from tests.unit.results_maker import MACHINE, make
 
@@ -29,7 +30,7 @@ def swept(folder, rdt_trial=None, platform="measured", partition="split-4", band
     shares = (Share(member="a@0", ways=0xF, bandwidth=bandwidth),) if partition != UNMANAGED else ()
     tried = Partition(name=partition, shares=shares)
     mix = Mix(name="a+b", identity="tried", lead="a@0", antagonists=("b@1",), partitions=(tried,))
-    return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,)}))
+    return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,), "cache": cache()}))
 
 
 def html_of(results):
