@@ -40,6 +40,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 KERNEL_WORDS = Path("/proc/cmdline")
 BY_KERNEL = ("capture", "verify-rdt", "sweep")  # steps that are done again under other words of the kernel
+ENDING_S = sum(patience for _, patience in ESCALATION)  # that a command may take to end once its time is over
 READ_S = 5.0  # that is waited for the last words of a command that has ended
 
 

@@ -5,7 +5,9 @@ import io
 import json
 import signal
 import tarfile
+from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from castmates.hardware_day import bundle, day, page, steps, sweep
 from castmates.hardware_day.bundle import Names, pack
 from castmates.hardware_day.steps import Diary, Ended, Place, Step, follow
 from castmates.machine.capture.capture import record
+from castmates.machine.journal import Change, Journal
 from castmates.machine.topology import read_topology
 from castmates.runner.cleanup.restore import Restored
 from tests.unit import machines, results_maker, sysfs
@@ -166,7 +169,7 @@ def test_other_folders_and_days_that_are_too_short_are_one_sentence(place, tmp_p
     assert_as_before("hardware-day", {case: text.replace(str(tmp_path), "…") for case, text in said.items()})
 
 
-@pytest.mark.parametrize(("machine", "minutes"), [("xeon", 10.0), ("epyc", 14 / 3 + 10.0)])
+@pytest.mark.parametrize(("machine", "minutes"), [("xeon", 10.0), ("epyc", 14 * 5 / 6 + 10.0)])
 def test_the_trial_of_masks_is_planned_by_packages_and_caches(machine, minutes, tmp_path, monkeypatch):
     topology = read_topology(sysfs.build(tmp_path, getattr(machines, machine)()))
     monkeypatch.setattr(day, "resctrl", lambda _: {"kernel": True})
@@ -454,6 +457,58 @@ def test_a_machine_that_is_no_hardware_by_itself_is_stamped(place, monkeypatch):
     assert page.platform_of(facts) == "virtual, not bare metal"
     monkeypatch.setattr(page, "platform_here", lambda: "emulated")
     assert page.platform_of(facts) == "emulated, not hardware"
+
+
+def test_what_could_not_be_unmounted_is_told_and_tried_again(place, diary, whole, tmp_path, monkeypatch):
+    """As where a group was left in it, which is removed meanwhile."""
+    monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
+    (knob := tmp_path / "knob").write_text("absent")
+    Journal().apply([Change("resctrl mount", "file", str(knob), "absent", "mounted")], "a day")
+
+    class Held:
+        def release(self):
+            return ["it is busy."]
+
+    monkeypatch.setattr(day, "lease", lambda **_: Held())
+    with day._mounted(diary):
+        assert knob.read_text().strip() == "mounted"
+    day.close(whole, diary, day.settings(), print)
+    assert knob.read_text().strip() == "absent"
+    assert diary.restored.startswith("it is busy. ")
+    assert "put back to 'absent'" in diary.restored
+
+
+def test_a_dry_run_plans_with_resctrl_mounted_and_the_clock_begins_before_the_plan(place, tmp_path, monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(day, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(day, "restore_everything", Restored)
+    monkeypatch.setattr(day, "close", lambda *_: None)
+    monkeypatch.setattr(day, "settings_before", lambda _: {})
+
+    @contextmanager
+    def mounted(_):
+        said.append("mounted")
+        yield
+        said.append("unmounted")
+
+    def planned(*_):
+        said.append("planned")
+        now[0] += 100
+        return [Days().step("one")]
+
+    monkeypatch.setattr(day, "_mounted", mounted)
+    monkeypatch.setattr(day, "_planned", planned)
+    monkeypatch.setattr(day, "follow_all", lambda *given: said.append(given[2]))
+    assert day.spend(tmp_path / "new", 90, True, print)
+    assert said == ["mounted", "planned", "unmounted"]
+    assert not (tmp_path / "new").exists()
+    day.spend(tmp_path / "new", 90, False, print)
+    assert said[3:] == ["mounted", "planned", 90 * 60 - 100, "unmounted"]
+
+
+def test_what_ends_a_step_is_counted_in_its_time():
+    longest = sum(patience for _, patience in steps.ESCALATION)
+    assert min(day.CLOSING_S - longest, sweep.CLOSING_S - longest - sweep.TABLES_S) >= 0
 
 
 def test_settings_that_are_not_as_before_are_named(monkeypatch):
