@@ -19,26 +19,32 @@ from castmates.errors import CastmatesError
 from castmates.files import bytes_of, mapping_in, replace, writing
 from castmates.linux.ownership import user_name
 from castmates.machine.capture.contents import DISTRIBUTIONS, release
+from castmates.study.reasons import listed_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST = 20_000_000  # bytes of the archive
-HOST, USER, PATH, ADDRESS = "(host)", "(user)", "(path)", "(address)"
+HOST, USER, PATH, ADDRESS, PROGRAM = "(host)", "(user)", "(path)", "(address)", "(program)"
 # They tell nobody whose machine it is, and stand in texts of ours.
 OF_NOBODY = {"root", "nobody", "user", "admin", "localhost", "host", "server", "node", "worker", "machine"}
 OF_NOBODY |= {"vm", "guest", "linux", "test", "castmates", *DISTRIBUTIONS}
 KERNEL = "kernel"  # its version, in which who builds it may put any word; a capture has it without these
 FIELD = re.compile(r"[a-z]+(_[a-z]+)*")  # what our own records call a thing, even where somebody is called that
-PLACES = re.compile(r"/(?:home|root|Users|mnt|media|srv|data|scratch)/[^\s\"'<>,;:()\[\]{}`]+")
+PLACES = re.compile(r"/(?:home\w*|root|[Uu]sers|proj\w*|nfs\w*|mnt|media|srv|data|scratch)/[^\s\"'<>,;:()\[\]{}`]+")
 ADDRESSES = re.compile(
-    r"\b(?:\d{1,3}\.){3}\d{1,3}\b"  # IPv4
+    r"(?<!version )(?<!\d\.)\b(?:\d{1,3}\.){3}\d{1,3}\b(?!\.\d)"  # IPv4
     r"|\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b"  # MAC
-    r"|\b(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,5}::(?:[0-9a-f]{1,4}:){0,5}[0-9a-f]{1,4}\b"
+    r"|\b(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b"
+    r"|\b[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){1,5}::(?:[0-9a-f]{1,4}:){0,5}[0-9a-f]{1,4}\b"  # not two groups: `add::fed`
+    r"|\b[0-9a-f]{1,4}::(?:[0-9a-f]{1,4}:){1,5}[0-9a-f]{1,4}\b"
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",  # of a disk, a board, a GPU
     re.IGNORECASE,
 )
-
+# Who took time, as a reason of the ledger names them: before the number of a process.
+TAKERS = re.compile(
+    r"(\b(?:mostly|among them|by) |(?:[;,(] ?|^)(?:(?:mostly|among them|by) )?)[^;,]*? \(pid \d+\)", re.MULTILINE
+)
 
 ALONE, NO_MORE = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 # What stands before and after a name: of a host its domain goes too, of a folder what is in it.
@@ -95,7 +101,12 @@ class Names:
         return self.without(value)
 
     def table(self, table: "pd.DataFrame") -> "pd.DataFrame":
-        """A table without names: all of its texts are looked at."""
+        """A table without names: all of its texts are looked at, and of other programs and hosts nothing stays."""
+        if {"reasons", "blamed"} <= {*table.columns}:
+            pairs = zip(table["reasons"], table["blamed"], strict=True)
+            table = table.assign(reasons=[_without_takers(reasons, blamed) for reasons, blamed in pairs], blamed="")
+        if "host" in table:
+            table = table.assign(host=table["host"].map(lambda host: host and HOST, na_action="ignore"))
         texts = [name for name in table.columns if table[name].dtype.kind not in "biufmM"]
         return table.assign(**{name: table[name].map(self.without, na_action="ignore") for name in texts})
 
@@ -103,7 +114,7 @@ class Names:
         """The first name that a file of the bundle still has; "" where it has none."""
         for text in _texts(name, content):
             if (without := self._text(text)) != text:
-                return next(word for word in (HOST, USER, PATH, ADDRESS) if word in without)
+                return next(word for word in (HOST, USER, PATH, ADDRESS, PROGRAM) if word in without)
         return ""
 
     def _text(self, text: str) -> str:
@@ -111,7 +122,15 @@ class Names:
             if name.lower() in text.lower():
                 begin, end = AROUND[word]
                 text = re.sub(f"{begin}{re.escape(name)}{end}", word, text, flags=re.IGNORECASE * (word == HOST))
+        text = TAKERS.sub(rf"\1{PROGRAM}", text)
         return ADDRESSES.sub(ADDRESS, PLACES.sub(PATH, text))
+
+
+def _without_takers(reasons: str, blamed: str) -> str:
+    for who in listed_in(blamed):
+        if "(pid " in who:
+            reasons = reasons.replace(who, PROGRAM)
+    return reasons
 
 
 def _texts(name: str, content: bytes) -> Iterator[str]:

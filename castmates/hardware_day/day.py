@@ -15,11 +15,11 @@ from castmates.extras import SWEEP, refuse_lacking
 from castmates.files import cache_folder, make_folder, mapping_if_there, refuse_foreign, replace_text
 from castmates.hardware_day import page, steps, sweep
 from castmates.hardware_day.bundle import Names, as_text, pack
-from castmates.hardware_day.steps import COMMAND, UNFINISHED, Diary, Place, Step
+from castmates.hardware_day.steps import COMMAND, ENDING_S, UNFINISHED, Diary, Place, Step
 from castmates.linux.owner import boot_id
 from castmates.machine.capture.capture import captured
 from castmates.machine.facts import resctrl
-from castmates.machine.journal import Journal
+from castmates.machine.journal import Journal, journals
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.protocols import Say
@@ -29,11 +29,11 @@ from castmates.runner.cleanup.warden import guarded
 
 # Seconds that steps take. A step is ended after three times as long and some minutes, in which a compiler may come.
 CAPTURE_S, PEAK_S, COUNTERS_S, NO_RESCTRL_S = 30.0, 90.0, 45.0, 10.0
-FIRST_CACHE_S, OTHER_CACHE_S = 300.0, 20.0  # of each package; of all its others
+FIRST_CACHE_S, OTHER_CACHE_S = 300.0, 50.0  # of each package; of all its others
 USUAL_CACHE = 100 << 20  # bytes; a larger one takes longer
 TRUTH_MINUTES, TRUTH_MORE_S = 4.0, 45.0
 TIMES, MORE_S = 3.0, 180.0
-CLOSING_S = 60.0  # restoring, page and bundle
+CLOSING_S = 60.0 + ENDING_S  # ending the last step, restoring, page and bundle
 # What a capture has that changes by itself, or is no setting.
 PASSING = ("mon_data/", "/meminfo", "self/status", "/cpuinfo", "assignments", "/info/")
 NAMED = 3  # settings that are named
@@ -42,14 +42,16 @@ ISSUE = ".github/ISSUE_TEMPLATE/hardware.yml"
 
 def spend(folder: Path, minutes: float, only_plan: bool, say: Say) -> bool:
     """Do what is still to be done, restore everything, and write page and bundle; whether every step ended well."""
+    deadline = time.monotonic() + 60 * minutes
     if not sys.platform.startswith("linux"):
         raise CastmatesError(f"`{COMMAND}` needs Linux: it measures by what only Linux has.")
     refuse_lacking(SWEEP)
     refuse_foreign(folder, "steps.json", lambda text: COMMAND in text, COMMAND, "FOLDER")
     os.environ["CASTMATES_CACHE"] = str(cache_folder().absolute())  # the sweep runs in a folder of its own
     if only_plan:
-        with TemporaryDirectory(prefix="castmates-day-") as elsewhere:
-            _planned(_diary(folder), _place(Path(elsewhere)), minutes, say)
+        diary = _diary(folder)
+        with TemporaryDirectory(prefix="castmates-day-") as elsewhere, steps.signals_end_us(), _mounted(diary):
+            _planned(diary, _place(Path(elsewhere)), minutes, say)
         return True
     diary, planned = _diary(folder), list[Step]()
     diary.write()  # from now on the folder is known as ours
@@ -58,9 +60,9 @@ def spend(folder: Path, minutes: float, only_plan: bool, say: Say) -> bool:
             say(sentence)
         before = settings_before(diary.place)
         try:
-            with _mounted():
+            with _mounted(diary):
                 planned = _planned(diary, diary.place, minutes, say)
-                follow_all(planned, diary, 60 * minutes, say)
+                follow_all(planned, diary, deadline - time.monotonic(), say)
         finally:
             if planned:
                 with steps.undisturbed():
@@ -91,7 +93,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _mounted() -> Iterator[None]:
+def _mounted(diary: Diary) -> Iterator[None]:
     """Have resctrl mounted for all steps, where that can be; the plan of the sweep needs it. What needs it says so."""
     with guarded() as warden:
         warden.guard_journal(Journal())
@@ -102,7 +104,7 @@ def _mounted() -> Iterator[None]:
             yield
         finally:
             if held:
-                held.release()
+                diary.restored = " ".join(held.release())
 
 
 # Which steps there are, and how long they take.
@@ -197,9 +199,11 @@ def close(planned: Sequence[Step], diary: Diary, before: Mapping[str, str], say:
     place = diary.place
     try:
         restored = restore_everything().sentences
+        # Of this process, too: what a leftover kept from being unmounted can be now.
+        restored += [str(undone) for journal in journals() for undone in journal.restore_mine()]
     except CastmatesError as problem:
         restored = [str(problem)]
-    diary.restored = " ".join([*restored, compared(before, settings())])
+    diary.restored = " ".join(filter(None, [diary.restored, *restored, compared(before, settings())]))
     diary.write()
     lines = page.write(place, planned, diary)
     lines += pack(place.bundle_file, members(place), place.names)

@@ -1,6 +1,8 @@
 """The steps of a day: each is a command of ours in a process of its own, with an end; and what is kept of each."""
 
+import hashlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -20,6 +22,7 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder, mapping_if_there, mapping_in, replace_text, writing
 from castmates.hardware_day.bundle import Names, as_text
 from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.kernel_files import read_text
 from castmates.machine.trial_records import MEMORY_PEAK, RDT, TrialRecords
 from castmates.pipeline.outliving_command import ESCALATION
 from castmates.protocols import Say
@@ -34,6 +37,10 @@ Status = Literal["done", "failed", "not possible here", "no time left", "interru
 SETTLED = (DONE, NOT_HERE)  # what is not tried again
 UNFINISHED = (FAILED, NO_TIME, ENDED)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+KERNEL_WORDS = Path("/proc/cmdline")
+BY_KERNEL = ("capture", "verify-rdt", "sweep")  # steps that are done again under other words of the kernel
+ENDING_S = sum(patience for _, patience in ESCALATION)  # that a command may take to end once its time is over
 READ_S = 5.0  # that is waited for the last words of a command that has ended
 
 
@@ -49,6 +56,11 @@ class Place:
     def steps_file(self) -> Path:
         """What became of each step."""
         return self.folder / "steps.json"
+
+    @property
+    def machine_file(self) -> Path:
+        """By what this machine is told from others of its kind; it stays here."""
+        return self.folder / ".machine.json"
 
     @property
     def capture_file(self) -> Path:
@@ -105,6 +117,7 @@ class Outcome:
     reason: str = ""
     at: str = ""
     seconds: float = 0.0
+    words: str = ""  # a digest of the kernel's
 
 
 @dataclass
@@ -115,27 +128,36 @@ class Diary:
     machine: Mapping[str, Any]  # whose day it is
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     restored: str = ""  # how the machine was left
+    salt: str = ""  # of digests; it stays here, so that they tell nobody anything
 
     @classmethod
     def of(cls, place: Place, machine: Mapping[str, Any]) -> "Diary":
         """Read the one of this folder, or begin one; one of another machine is an error."""
         kept = mapping_if_there(place.steps_file)
         machine = place.names.without(machine)
-        if kept and kept.get("machine") != machine:
+        here = mapping_if_there(place.machine_file)
+        salt, found = str(here.get("salt") or secrets.token_hex(16)), _machine_id()
+        is_another = bool(found and here.get("id")) and here["id"] != _digest(salt, found)
+        if kept and (kept.get("machine") != machine or is_another):
             raise CastmatesError(
                 f"{place.folder} holds the day of another machine or kernel; give the name of a new folder."
             )
         with suppress(TypeError, AttributeError):
-            return cls(place, machine, {name: Outcome(**one) for name, one in kept.get("steps", {}).items()})
+            outcomes = {name: Outcome(**one) for name, one in kept.get("steps", {}).items()}
+            return cls(place, machine, outcomes, salt=salt)
         raise CastmatesError(f"{place.steps_file} was not written by this version; give the name of a new folder.")
 
     def note(self, name: str, outcome: Outcome) -> None:
         """Keep what became of a step."""
-        self.outcomes[name] = outcome
+        self.outcomes[name] = replace(outcome, words=self._words())
         self.write()
 
     def write(self) -> None:
         """Put it on disk."""
+        if not self.place.machine_file.is_file():
+            found = _machine_id()
+            with writing(file := self.place.machine_file):
+                replace_text(file, as_text({"salt": self.salt, "id": found and _digest(self.salt, found)}))
         steps = {name: asdict(one) for name, one in self.outcomes.items()}
         content = {
             "castmates": castmates.__version__,
@@ -148,7 +170,24 @@ class Diary:
 
     def is_settled(self, step: Step) -> bool:
         """Whether a step is over and done with."""
-        return step.name in self.outcomes and self.outcomes[step.name].status in SETTLED
+        outcome = self.outcomes.get(step.name)
+        if outcome is None or outcome.status not in SETTLED:
+            return False
+        return step.name not in BY_KERNEL or outcome.words == self._words()
+
+    def _words(self) -> str:
+        """What the kernel was started with: it decides what resctrl has."""
+        return _digest(self.salt, read_text(KERNEL_WORDS) or "")
+
+
+def _machine_id() -> str:
+    """What distinguishes this machine from others of its kind; "" where that cannot be read."""
+    found = (read_text(file) or "" for file in MACHINE_IDS)
+    return next((text for text in found if text not in ("", "uninitialized")), "")
+
+
+def _digest(salt: str, text: str) -> str:
+    return hashlib.sha256(f"{salt} {text}".encode()).hexdigest()[:16]
 
 
 def follow(step: Step, diary: Diary, left: float, say: Say) -> None:
@@ -209,7 +248,7 @@ def bounded(
             cwd=folder,
             env=environment,
             start_new_session=True,  # Ctrl-C is for us, who end it in good order
-            preexec_fn=end_with_parent(signal.SIGINT),
+            preexec_fn=_begin(),
         )
         readers = [_Reader(child.stdout, kept, say if aloud else None), _Reader(child.stderr, kept, say)]
         try:
@@ -223,6 +262,17 @@ def bounded(
             raise
         printed, said = (reader.text() for reader in readers)
     return Ended(child.returncode, printed, _why(child.returncode, said))
+
+
+def _begin() -> Callable[[], None]:
+    end_too = end_with_parent(signal.SIGINT)
+
+    def prepare() -> None:
+        end_too()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)  # it is ended by them, whatever we ignore
+
+    return prepare
 
 
 def _why(code: int, said: str) -> str:

@@ -11,7 +11,7 @@ from castmates import shipped
 from castmates.english import counted, duration
 from castmates.errors import CastmatesError
 from castmates.files import mapping_in, replace_text
-from castmates.hardware_day.steps import Place, bounded
+from castmates.hardware_day.steps import ENDING_S, Place, bounded
 from castmates.protocols import Say
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import Results, read_results
@@ -23,7 +23,8 @@ NAME, FILE, MACHINE = "hardware-day", "study.yaml", "sweep-machine"
 TRIED = "tried.yaml"  # a size of the study that is only planned
 SIZES = (20, 16, 12, 10, 8, 6, 5, 4, 3)  # launches of each lead; an interval takes three
 PARTS = (1, 2, 4)  # every partition, every second one, every fourth one
-CLOSING_S = 120.0  # what tables, figures and page take at most, after the last launch
+TABLES_S = 120.0  # what tables, figures and page take at most, after the last launch
+CLOSING_S = TABLES_S + ENDING_S
 PLAN_S = 120.0
 SPLIT = "split-"  # what the partitions of this study are called, before the number of ways
 ALL = "all"
@@ -64,7 +65,7 @@ def run(place: Place, seconds: float, say: Say) -> str:
         why = f"its time was over after {of}; the same command measures the rest."
         if whole:
             _write(place, FILE, whole, sized.split)
-            ended = bounded(["sweep", FILE], place.log_file("sweep-tables"), CLOSING_S, say, place.project)
+            ended = bounded(["sweep", FILE], place.log_file("sweep-tables"), TABLES_S, say, place.project)
     keep(place)
     return why or ended.why
 

@@ -40,6 +40,7 @@ from castmates.study.node_classes import parts_of
 from castmates.study.partitions.partitions import masked
 from castmates.study.rdt_trial import Tried
 from castmates.study.reading import read_keys
+from castmates.study.rehearsing import PLATFORM as REHEARSED
 from castmates.study.rounds import Decision
 from castmates.study.scenes import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
@@ -214,8 +215,11 @@ class Results:
 
     @cached_property
     def tried_rdt(self) -> Tried | None:
-        """What was tried of masks and throttles on the machine that measured; of several none stands for all."""
-        if self.plan.machines or set(self.platforms) == {MODELLED}:
+        """What was tried of masks and throttles on the machine that measured; of several none stands for all.
+
+        None, too, where nothing measured it or a rehearsal did: a throttle did nothing there.
+        """
+        if self.plan.machines or REHEARSED in self.platforms or set(self.platforms) == {MODELLED}:
             return None
         return Tried.of(self.machine.rdt_trial)
 

@@ -113,6 +113,11 @@ class Tried:
         """Per cent of the unthrottled rate that a step left, by the number of cores; empty where it was not tried."""
         return {cores: 100 * own[step] / own[max(own)] for cores, own in self.rates.items() if step in own}
 
+    def left_on(self, cache: Cache | None, step: int) -> dict[int, float]:
+        """The same for a study's cache; empty, too, where its steps are in another unit than those that were tried."""
+        same = cache is not None and cache.bandwidth is not None and cache.bandwidth.unit == self.unit
+        return self.left(step) if same else {}
+
     def measured(self, bandwidth: Bandwidth) -> Bandwidth:
         """Return the same throttle with the steps that were measured to do the same, where that was decided."""
         found = self.parts.get("throttles")

@@ -3,8 +3,11 @@
 import gzip
 import io
 import json
+import signal
 import tarfile
+from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +17,7 @@ from castmates.hardware_day import bundle, day, page, steps, sweep
 from castmates.hardware_day.bundle import Names, pack
 from castmates.hardware_day.steps import Diary, Ended, Place, Step, follow
 from castmates.machine.capture.capture import record
+from castmates.machine.journal import Change, Journal
 from castmates.machine.topology import read_topology
 from castmates.runner.cleanup.restore import Restored
 from tests.unit import machines, results_maker, sysfs
@@ -104,6 +108,38 @@ def test_a_second_day_repeats_what_failed_was_ended_or_never_began(diary):
     assert set(statuses(diary).values()) == {"done"}
 
 
+def test_a_day_belongs_to_one_machine_also_beside_another_of_its_kind(place, monkeypatch):
+    ids = {steps.KERNEL_WORDS: "quiet"} | dict.fromkeys(steps.MACHINE_IDS, "a" * 32)
+    monkeypatch.setattr(steps, "read_text", ids.get)
+    Diary.of(place, MACHINE).write()
+    assert Diary.of(place, MACHINE).outcomes == {}
+    assert "a" * 32 not in place.machine_file.read_text()
+    assert place.machine_file not in day.members(place).values()
+    for unknown in (None, "", "uninitialized"):
+        ids.update(dict.fromkeys(steps.MACHINE_IDS, unknown))
+        assert Diary.of(place, MACHINE).outcomes == {}
+    ids.update(dict.fromkeys(steps.MACHINE_IDS, "b" * 32))
+    with pytest.raises(CastmatesError, match="holds the day of another machine"):
+        Diary.of(place, MACHINE)
+
+
+def test_what_the_kernels_words_decide_is_done_again_under_others(diary, monkeypatch):
+    words = {"text": "quiet"}
+    monkeypatch.setattr(steps, "read_text", lambda file: words["text"] if file == steps.KERNEL_WORDS else None)
+    diary.write()
+    days = Days()
+    planned = [days.step(name) for name in ("capture", "memory-peak", "verify-rdt", "sweep")]
+    for text, done in (
+        ("quiet", ["capture", "memory-peak", "verify-rdt", "sweep"]),
+        ("quiet", []),
+        ("quiet rdt=!mba", ["capture", "verify-rdt", "sweep"]),
+        ("quiet rdt=!mba", []),
+    ):
+        words["text"], days.ran = text, []
+        day.follow_all(planned, Diary.of(diary.place, MACHINE), 1000, print)
+        assert [name for name, *_ in days.ran] == done
+
+
 def test_no_step_gets_more_time_than_its_own_or_than_is_left(diary):
     days = Days()
     follow(days.step("short", limit=30), diary, 500, print)
@@ -133,7 +169,7 @@ def test_other_folders_and_days_that_are_too_short_are_one_sentence(place, tmp_p
     assert_as_before("hardware-day", {case: text.replace(str(tmp_path), "…") for case, text in said.items()})
 
 
-@pytest.mark.parametrize(("machine", "minutes"), [("xeon", 10.0), ("epyc", 14 / 3 + 10.0)])
+@pytest.mark.parametrize(("machine", "minutes"), [("xeon", 10.0), ("epyc", 14 * 5 / 6 + 10.0)])
 def test_the_trial_of_masks_is_planned_by_packages_and_caches(machine, minutes, tmp_path, monkeypatch):
     topology = read_topology(sysfs.build(tmp_path, getattr(machines, machine)()))
     monkeypatch.setattr(day, "resctrl", lambda _: {"kernel": True})
@@ -333,6 +369,41 @@ def test_what_still_has_a_name_is_refused_whatever_wrote_it(place, tmp_path):
     assert "(user)" in out[2]
 
 
+def test_no_other_programs_and_no_host_stay_in_a_table():
+    took = "foreign load: others took 0.12 s beside CPUs 3 (limit 1 %)"
+    who = ["train,llm v2 (pid 123)", "children of (sd-train) (pid 7)", "interrupts", ""]
+    table = pd.DataFrame(
+        {
+            "reasons": [f"{took}, mostly {who[0]}", f"{took}, among them {who[1]}; offline: CPU 3", took, ""],
+            "reason_kinds": ["foreign load", "foreign load; offline", "foreign load", ""],
+            "blamed": who,
+            "reason": ["2 rejected (foreign load ×2; train_llm (pid 9) ×2)", "by train (pid 3)", "x (pid 3)", "failed"],
+            "host": ["node-17.cluster", "a and b", "", "c"],
+        }
+    )
+    sent = NAMES.table(table)
+    assert "train" not in sent.to_csv()
+    assert set(sent["blamed"]) == {""}
+    assert list(sent["host"]) == ["(host)", "(host)", "", "(host)"]
+    assert list(sent["reason_kinds"]) == list(table["reason_kinds"])
+    assert list(sent["reasons"]) == [
+        f"{took}, mostly (program)", f"{took}, among them (program); offline: CPU 3", took, ""
+    ]  # fmt: skip
+    assert list(sent["reason"]) == [
+        "2 rejected (foreign load ×2; (program) ×2)", "by (program)", "(program)", "failed"
+    ]  # fmt: skip
+
+
+def test_folders_of_clusters_and_addresses_go_and_versions_stay():
+    for folder in ("/users/x1/a", "/proj/lab-PG0/b", "/nfs/team/c", "/nfs4/team", "/home2/x1", "/projects/p/q"):
+        assert NAMES.without(f"in {folder}, here") == "in (path), here", folder
+    for address in ("10.20.30.40", "2001:db8::1", "fe80:1::5ee9:1eff:feaa:bbcc", "fe80::5ee9:1eff:feaa:bbcc",
+                    "2001:db8:0:0:0:0:0:1"):  # fmt: skip
+        assert NAMES.without(f"at {address}.") == "at (address).", address
+    for text in ("perf version 6.8.0.45", "Version 1.2.3.4", "add::fed", "by 1.2.3.4.5", "/sys/users"):
+        assert NAMES.without(text) == text
+
+
 def test_names_that_are_nobodys_and_fields_of_ours_stay(tmp_path):
     names = Names.of(["ubuntu", "localhost"], ["root", "masks", "max"], ["/", "/tmp"])
     assert names.words == {"masks": "(user)", "max": "(user)"}
@@ -388,6 +459,57 @@ def test_a_machine_that_is_no_hardware_by_itself_is_stamped(place, monkeypatch):
     assert page.platform_of(facts) == "emulated, not hardware"
 
 
+def test_what_could_not_be_unmounted_is_told_and_tried_again(place, diary, whole, tmp_path, monkeypatch):
+    """As where a group was left in it, which is removed meanwhile."""
+    monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
+    (knob := tmp_path / "knob").write_text("absent")
+    Journal().apply([Change("resctrl mount", "file", str(knob), "absent", "mounted")], "a day")
+
+    class Held:
+        def release(self):
+            return ["it is busy."]
+
+    monkeypatch.setattr(day, "lease", lambda **_: Held())
+    with day._mounted(diary):
+        assert knob.read_text().strip() == "mounted"
+    day.close(whole, diary, day.settings(), print)
+    assert knob.read_text().strip() == "absent"
+    assert diary.restored.startswith("it is busy. ")
+
+
+def test_a_dry_run_plans_with_resctrl_mounted_and_the_clock_begins_before_the_plan(place, tmp_path, monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(day, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(day, "restore_everything", Restored)
+    monkeypatch.setattr(day, "close", lambda *_: None)
+    monkeypatch.setattr(day, "settings_before", lambda _: {})
+
+    @contextmanager
+    def mounted(_):
+        said.append("mounted")
+        yield
+        said.append("unmounted")
+
+    def planned(*_):
+        said.append("planned")
+        now[0] += 100
+        return [Days().step("one")]
+
+    monkeypatch.setattr(day, "_mounted", mounted)
+    monkeypatch.setattr(day, "_planned", planned)
+    monkeypatch.setattr(day, "follow_all", lambda *given: said.append(given[2]))
+    assert day.spend(tmp_path / "new", 90, True, print)
+    assert said == ["mounted", "planned", "unmounted"]
+    assert not (tmp_path / "new").exists()
+    day.spend(tmp_path / "new", 90, False, print)
+    assert said[3:] == ["mounted", "planned", 90 * 60 - 100, "unmounted"]
+
+
+def test_what_ends_a_step_is_counted_in_its_time():
+    longest = sum(patience for _, patience in steps.ESCALATION)
+    assert min(day.CLOSING_S - longest, sweep.CLOSING_S - longest - sweep.TABLES_S) >= 0
+
+
 def test_settings_that_are_not_as_before_are_named(monkeypatch):
     before = {"sys/fs/resctrl/schemata": "L3:0=fff\n", "sys/a": "1", "sys/b": "1"}
     assert day.compared(before, dict(before)) == (
@@ -411,3 +533,17 @@ def test_a_trial_that_ends_with_a_bad_verdict_has_a_result(place, monkeypatch):
     monkeypatch.setattr(steps, "bounded", lambda *_, **__: ends.pop(0))
     assert [steps.truth(1)(place, 60, print) for _ in range(3)] == ["", "two cores.", "time."]
     assert json.loads(place.record_file("truth").read_text()) == {"verdict": "wrong"}
+
+
+def test_a_step_ends_at_the_first_signal_also_where_that_is_ignored_here(place, monkeypatch):
+    """As under `nohup ... &`."""
+    monkeypatch.setattr(steps, "ESCALATION", ((signal.SIGINT, 20.0), (signal.SIGKILL, 5.0)))
+    codes, end = [], steps.end
+    monkeypatch.setattr(steps, "end", lambda child: (end(child), codes.append(child.returncode)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = steps.bounded(["doctor"], place.log_file("doctor"), 0, lambda _: None)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.code is None
+    assert codes[0] not in (0, -signal.SIGKILL)

@@ -13,6 +13,7 @@ from castmates.report.results import read_results
 from castmates.report.text.stamps import caveat, stamped
 from castmates.study.partitions.partitions import masked
 from castmates.study.spec import UNMANAGED, Mix, Partition, Share
+from tests.unit.caches import cache
 from tests.unit.rdt_trials import trial
 from tests.unit.results_maker import MACHINE, make
 
@@ -29,7 +30,7 @@ def swept(folder, rdt_trial=None, platform="measured", partition="split-4", band
     shares = (Share(member="a@0", ways=0xF, bandwidth=bandwidth),) if partition != UNMANAGED else ()
     tried = Partition(name=partition, shares=shares)
     mix = Mix(name="a+b", identity="tried", lead="a@0", antagonists=("b@1",), partitions=(tried,))
-    return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,)}))
+    return replace(results, plan=results.plan.model_copy(update={"mixes": (mix,), "cache": cache()}))
 
 
 def html_of(results):
@@ -79,20 +80,24 @@ def test_the_tables_have_it_beside_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("platform", "bandwidth", "said"),
+    ("platform", "bandwidth", "unit", "said"),
     [
-        ("measured", 30, "They leave streams of their rate: 30 %: 60 % on 1 core and 84 % on 8 cores."),
-        ("measured", None, ""),
-        ("measured", 20, ""),  # a step that was not tried
-        ("modelled", 30, ""),
+        ("measured", 30, "%", "Streams keep this share of their rate: at 30 %, 60 % on 1 core and 84 % on 8 cores."),
+        ("measured", None, "%", ""),
+        ("measured", 20, "%", ""),  # a step that was not tried
+        ("measured", 30, "MB/s", ""),  # the study's cache has another unit
+        ("modelled", 30, "%", ""),
+        ("rehearsed", 30, "%", ""),  # where a throttle did nothing
     ],
 )
-def test_the_page_says_what_the_throttles_of_the_study_were_measured_to_leave(tmp_path, platform, bandwidth, said):
+def test_the_page_says_what_throttles_of_the_study_were_measured_to_leave(
+    tmp_path, platform, bandwidth, unit, said
+):
     curves = [
         {"cores": cores, "curve": [{"step": 100, "bytes_per_s": free}, {"step": 30, "bytes_per_s": slowed}]}
         for cores, free, slowed in [(1, 12e9, 7.2e9), (8, 28.66e9, 23.95e9)]
     ]
-    record = trial() | {"caches": [{"throttles": {"curves": curves}}], "equal_steps": {"unit": "%", "steps": []}}
+    record = trial() | {"caches": [{"throttles": {"curves": curves}}], "equal_steps": {"unit": unit, "steps": []}}
     html = html_of(swept(tmp_path / "study", record, platform=platform, bandwidth=bandwidth))
-    assert ("They leave streams" in html) == bool(said)
+    assert ("Streams keep" in html) == bool(said)
     assert said in html.replace("\N{NO-BREAK SPACE}", " ")

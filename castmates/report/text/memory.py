@@ -43,10 +43,11 @@ def throttles(results: Results) -> list[str]:
         return []
     shares = [share for name in set(results.effects["partition"]) & set(known) for share in known[name].shares]
     steps = sorted({share.bandwidth for share in shares if share.bandwidth is not None})
-    parts = [f"{rate_words(step, tried.unit)}: {_left(tried.left(step))}" for step in steps if tried.left(step)]
+    found = {step: tried.left_on(results.plan.cache, step) for step in steps}
+    parts = [f"at {rate_words(step, tried.unit)}, {_left(left)}" for step, left in found.items() if left]
     if not parts:
         return []
-    return [f"Throttles were measured at {tried.at}. They leave streams of their rate: {'; '.join(parts)}."]
+    return [f"Throttles were measured at {tried.at}. Streams keep this share of their rate: {'; '.join(parts)}."]
 
 
 def _left(percent: Mapping[int, float]) -> str:

@@ -52,9 +52,9 @@ def _ways(partition: Partition, cache: Cache | None) -> str:
 
 
 def _throttle(value: int, cache: Cache | None, tried: Tried | None) -> str:
-    """What was asked, and what that left of the rate of streams, by fewer and more cores, where it was measured."""
+    """What was asked, and the least and most that was measured to be left of the rate of streams."""
     if cache is None or cache.bandwidth is None:
         return f"MB {value}"
-    left = sorted(tried.left(value).values()) if tried and tried.unit == cache.bandwidth.unit else []
+    left = sorted(tried.left_on(cache, value).values()) if tried else []
     ends = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (left[0], left[-1]))) if left else ""
     return f"to {rate_words(value, cache.bandwidth.unit)}" + (f" (measured: {ends} %)" if ends else "")
