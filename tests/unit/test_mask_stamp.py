@@ -90,9 +90,7 @@ def test_the_tables_have_it_beside_them(tmp_path):
         ("rehearsed", 30, "%", ""),  # where a throttle did nothing
     ],
 )
-def test_the_page_says_what_throttles_of_the_study_were_measured_to_leave(
-    tmp_path, platform, bandwidth, unit, said
-):
+def test_the_page_says_what_throttles_of_the_study_were_measured_to_leave(tmp_path, platform, bandwidth, unit, said):
     curves = [
         {"cores": cores, "curve": [{"step": 100, "bytes_per_s": free}, {"step": 30, "bytes_per_s": slowed}]}
         for cores, free, slowed in [(1, 12e9, 7.2e9), (8, 28.66e9, 23.95e9)]
