@@ -72,6 +72,37 @@ def test_a_static_program_takes_our_file(compiler, kernels, tmp_path):
     assert (status, reader.head) == (0, LONG * RUNS), said
 
 
+def forked(compiler, folder, word):
+    """A program that is compiled with our file and calls from two processes: status, its words, and the heartbeat."""
+    program = folder / "forking"
+    own = [HERE / "forking.c", f"-I{SOURCES}", SOURCES / "barriers.c"]
+    subprocess.run([*compiler, "-O1", "-pthread", "-w", *own, "-o", program], check=True)
+    heartbeat.create(folder / "beats")
+    environment = os.environ | {BARRIERS_VARIABLE: str(folder / "beats")}
+    done = subprocess.run(
+        [program, word], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return done.returncode, done.stderr, heartbeat.Reader(folder / "beats")
+
+
+def test_parent_and_child_that_call_one_after_the_other_lose_no_beat(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "turns")
+    assert (status, said, reader.state) == (0, "", State.READY)
+    assert [units for _, units in reader.beats(0).records] == list(range(1, 21))
+
+
+def test_two_living_processes_that_call_by_turns_fail_with_a_sentence(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "both")
+    assert (status, reader.state, reader.head) == (0, State.FAILED, 15)
+    assert said.count("one process at a time may call it.") == len(said.splitlines()) == 1
+
+
+def test_a_child_that_is_forked_within_a_call_does_not_wait_for_it_forever(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "within")
+    assert (status, reader.state) == (0, State.FAILED), said
+    assert "one process at a time may call it" in said
+
+
 def test_outside_a_launch_it_runs_freely(compiler, kernels, tmp_path):
     program = compiled(compiler, tmp_path)
     status, said, reader = looped(kernels, tmp_path, program, LONG, **{BARRIERS_VARIABLE: ""})
