@@ -192,7 +192,7 @@ def _take_mix(programs: Sequence[Program], processors: int, where: str, found: F
         return
     mix = tuple(programs[at % len(programs)] for at in range(processors or len(programs)))
     if len(mix) < 2:
-        found.leave(where, f"{mix[0].name} runs alone there, which every study measures of each program anyway")
+        found.leave(where, f"{mix[0].name} has no other program beside it, and what it does alone every study measures")
     elif mix not in found.mixes:
         found.mixes.append(mix)
 

@@ -45,8 +45,10 @@ WITHOUT_UMASK = {
     "LLC_REFERENCES": "longest_lat_cache.reference",
     "LLC_MISSES": "longest_lat_cache.miss",
 }
-_OF_THE_KERNEL = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses",
-                  "bus-cycles", "ref-cycles", "task-clock", "page-faults", "context-switches", "cpu-migrations")  # fmt: skip
+_OF_THE_KERNEL = {
+    *("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles"),
+    *("ref-cycles", "task-clock", "page-faults", "context-switches", "cpu-migrations"),
+}
 _WITHOUT_UMASK = re.compile(r"(perf::)?(?:[a-z]\w*::)?([A-Z][A-Z0-9_-]*)((?::[ukh]+)?)")
 _PRESET = re.compile(r"(PAPI_[A-Z0-9_]+)((?::[ukh]+)?)")
 

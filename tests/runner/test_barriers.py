@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.errors import CastmatesError
 from castmates.runner.processes.starts import member_start
 from castmates.study.model import Catalogue, Workload
 from castmates.workloads import heartbeat
@@ -116,6 +117,9 @@ def test_in_a_launch_ours_is_preloaded_before_the_users(cache, tmp_path):
     lead = plan.cohorts[0].lead
     start = member_start(lead, Path("/native"), tmp_path, cache)
     assert start.environment["LD_PRELOAD"] == "/native/barriers.so:/of/mine.so"
+    for folder in ("/with a blank", "/with:colon"):
+        with pytest.raises(CastmatesError, match="cannot be preloaded: its path must have no blank"):
+            member_start(lead, Path(folder), tmp_path, cache)
     assert (start.channel, start.kept, start.command) == (BARRIERS_VARIABLE, True, ["/native/loop", "--", "true"])
 
 

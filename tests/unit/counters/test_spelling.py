@@ -100,6 +100,8 @@ def test_what_papi_derives_on_a_processor_is_a_row_with_a_reason_there(name):
     derived = sorted(several & PRESETS.keys())
     assert len(derived) > 3
     assert not any(counted(name, *derived).values())
+    zens = {KERNELS[line.split()[2]] for line in PAPI.splitlines() if line[:3] == "zen" and line.split()[2] in KERNELS}
+    assert not {preset for preset in derived if zens & {*names_of(PRESETS[preset])}}  # the recorded lists are parts
 
 
 def test_a_choice_is_told_in_words():
