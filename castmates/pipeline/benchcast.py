@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.pipeline.benchcast_files import CONFIGURATION, SUITES, Found, Program, read_file
+from castmates.pipeline.benchcast_files import CONFIGURATION, SUITES, Found, Program, read_file, take_recorded
 from castmates.pipeline.own_study import in_a_line, scalar
 from castmates.results.named import OWN_STUDY
 from castmates.study.model import Catalogue, Study
@@ -24,16 +25,20 @@ def write_study(folder: Path, files: Sequence[Path]) -> tuple[list[Path], list[s
     found = Found()
     for file in files:
         read_file(file, found)
+    take_recorded(found)
     study, catalogue = folder / OWN_STUDY, folder / CATALOGUE
     for file in (study, catalogue):
         if file.exists():
             raise CastmatesError(f"{file} is there already, and stays as it is; give another folder.")
-    if not found.mixes and not found.pool:
+    if not found.mixes and len(_pool(found)) < 2:
         raise CastmatesError(
             f"{', '.join(map(str, files))}: there is no mix in it; give a script with commands of bench_cast, "
-            "experiment_list.py, or a table of results as well."
+            f"experiment_list.py, or a table of results as well.{''.join(f' {one}' for one in found.left)}"
         )
-    if found.drawn and not found.pool:
+    for name, why in found.wanted.items():
+        if name not in {file.name for file in files}:
+            found.leave(name, why)
+    if found.draws and not found.pool:
         found.leave("topdown.py", "it draws from experiment_list.py; give that with --from as well")
     texts = {catalogue: _catalogue_text(found), study: ""}
     texts[study] = _study_text(found, files)
@@ -125,7 +130,9 @@ def _mixes(found: Found) -> list[str]:
     """The key `mixes`: the first program of a mix leads."""
     names = [[program.workload for program in mix] for mix in found.mixes]
     written = list(dict.fromkeys(f"- {{lead: {lead}, antagonists: {in_a_line(others)}}}" for lead, *others in names))
-    if not found.pool:
+    if len(_pool(found)) < 2:
+        if found.pool:
+            found.leave("experiment_list.py", "it has one program that is known here, and a mix needs two")
         return [
             "mixes: # the first program leads; the work of each member is measured",
             *(f"  {one}" for one in written),
@@ -134,18 +141,29 @@ def _mixes(found: Found) -> list[str]:
     return ["mixes:", *_random(found), *(["  list: # the first program leads", *listed] if listed else [])]
 
 
+def _pool(found: Found) -> list[str]:
+    return list(dict.fromkeys(program.workload for program in found.pool))
+
+
 def _random(found: Found) -> Iterator[str]:
-    pool = list(dict.fromkeys(program.workload for program in found.pool))
-    together = min(found.drawn.get("max_apps", 8), len(pool))
+    pool = _pool(found)
+    processors = found.drawn.get("num_procs", 0)
+    most = found.drawn.get("max_apps", 8)
+    together = min(most, processors or most, len(pool))
     others = max(1, together - 1)
-    processors = found.drawn.get("num_procs", together)
     copies = max(1, (processors - 1) // others)
-    if 1 + others * copies != processors:
-        why = f"a lead and {copies} of each of {others} others are {1 + others * copies} members here"
-        found.leave(f"{processors} processors with {together} programs", why)
+    found.leave("topdown.py", "it draws a suite first and then its program; here each program comes equally often")
+    if not processors:
+        why = "topdown.py fills all processors of the machine there; set `copies`"
+        found.leave("--num_procs is not given", why)
+    elif 1 + others * copies != processors:
+        why = f"a lead and {copies} of each of {counted(others, 'other')} are {1 + others * copies} members here"
+        found.leave(f"{counted(processors, 'processor')} with {counted(together, 'program')}", why)
     yield "  random: # `castmates plan` shows how long it takes; the draw is balanced"
     yield f"    count: {found.drawn.get('numtests', MIXES_OF_A_LIST)}"
     yield f"    antagonists: {others}"
-    if copies > 1:
+    if not processors:
+        yield "    # copies: 1  # of each antagonist, so that a mix fills the machine"
+    elif copies > 1:
         yield f"    copies: {copies}"
     yield f"    from: {in_a_line(pool)}"

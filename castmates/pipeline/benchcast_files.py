@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
+from castmates.english import counted
 from castmates.errors import CastmatesError
-from castmates.study.event_spelling import as_perf_spells
+from castmates.study.counter_keys import EventText, event_name
 
 CONFIGURATION = "BENCH_CONF.py"
 SUITES = ("SPEC", "NPB", "PARSEC")
@@ -37,8 +40,11 @@ NOT_TAKEN = {
     "--userdt": "shares of the cache are the key cache.sweeps, with ways of the machine at hand",
     "rdtset": "shares of the cache are the key cache.sweeps, with ways of the machine at hand",
 }
+UNKNOWN = "this option has no counterpart here"
+BENCH_EVENTS, TOPDOWN_EVENTS = "BenchCast_PAPI_events.cfg", "TOPDOWN_events.cfg"  # that are counted by default
 _COMMAND = re.compile(r"(?:\S*/)?(?:bench_cast|topdown\.py|experiment_BenchCast\.py)")
-_EVENT = re.compile(r"[A-Za-z][\w.:]*")
+_EVENT = re.compile(r"[A-Za-z][\w.:-]*")
+_WRITTEN = TypeAdapter(EventText)
 
 
 class Program(NamedTuple):
@@ -73,7 +79,10 @@ class Found:
 
     mixes: list[tuple[Program, ...]] = field(default_factory=list)
     pool: list[Program] = field(default_factory=list)  # to draw from
+    draws: bool = False  # whether a command draws mixes
     drawn: dict[str, int] = field(default_factory=dict)  # numtests, max_apps, num_procs
+    recorded: list[tuple[list[Program], str]] = field(default_factory=list)  # the mixes of tables, and where they stand
+    wanted: dict[str, str] = field(default_factory=dict)  # files that commands use, and why they are worth giving
     events: list[str] = field(default_factory=list)
     roots: dict[str, Path] = field(default_factory=dict)
     label: str = ""  # of SPEC's builds
@@ -96,12 +105,12 @@ def read_file(file: Path, found: Found) -> None:
         if not found.roots and (own := place / CONFIGURATION).is_file():
             _take_roots(own, found)
     commands = list(_commands(text))
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = _without_comments(text)
     values = _assigned(text) if file.suffix == ".py" else {}
     if "PATHS" in values:
         _take_roots(file, found)
     elif "exp_list" in values:
-        _take_pool(file, values["exp_list"], found)
+        _take_pool(file, values, found)
     elif commands:
         for words in commands:
             _take_command(file, words, found)
@@ -118,19 +127,21 @@ def read_file(file: Path, found: Found) -> None:
 
 def _take_roots(file: Path, found: Found) -> None:
     """Where the suites are, from BENCH_CONF.py; relative paths are meant from its folder."""
-    paths = _assigned(file.read_text(encoding="utf-8")).get("PATHS")
-    for suite, path in (paths if isinstance(paths, dict) else {}).items():
-        if suite in SUITES:
-            found.roots[suite] = (file.parent / str(path)).resolve()
+    values = _assigned(file.read_text(encoding="utf-8"))
+    for suite, path in _entries(values.get("PATHS"), file, found):
+        if suite in SUITES and isinstance(path, str):
+            found.roots[suite] = (file.parent / path).resolve()
+    _leave_computed(values, file, found)
 
 
-def _take_pool(file: Path, pool: Any, found: Found) -> None:  # noqa: ANN401 (what a file may hold)
-    for suite, programs in (pool if isinstance(pool, dict) else {}).items():
-        for name, inputs in (programs if isinstance(programs, dict) else {}).items():
-            for one in sorted(map(str, inputs)):
+def _take_pool(file: Path, values: Mapping[str, Any], found: Found) -> None:
+    for suite, programs in _entries(values["exp_list"], file, found):
+        for name, inputs in _entries(programs, file, found):
+            for one in sorted(str(one) for one, _ in _entries(inputs, file, found)):
                 program = Program(str(suite), str(name), one)
                 if _is_known(program, file.name, found) and program not in found.pool:
                     found.pool.append(program)
+    _leave_computed(values, file, found)
 
 
 def _take_table(file: Path, text: str, found: Found) -> None:
@@ -140,28 +151,48 @@ def _take_table(file: Path, text: str, found: Found) -> None:
         if not parts or any(len(part) != 3 or part[0] not in (*SUITES, "llama") for part in parts):
             found.leave(f"{file.name}, line {number}", "its mix does not name the suite of each program")
         else:
-            _take_mix([Program(*part) for part in parts], 0, f"{file.name}, line {number}", found)
+            found.recorded.append(([Program(*part) for part in parts], f"{file.name}, line {number}"))
+
+
+def _without_comments(text: str) -> list[str]:
+    return [line for each in text.splitlines() if (line := each.partition("#")[0].strip())]
 
 
 def _take_events(lines: Iterable[str], found: Found) -> None:
     for line in lines:
         try:
-            event = as_perf_spells(line)
-        except ValueError:
-            found.leave(line, "PAPI derives it from several events, so name the processor's own in counters.sets")
+            event = _WRITTEN.validate_python(line)
+        except ValidationError as problem:
+            derived = "PAPI derives it from several events, so name the processor's own in counters.sets"
+            expected = f"counters.sets takes {problem.errors()[0]['msg'].removeprefix('Value error, ')}"
+            found.leave(line, derived if line.startswith("PAPI_") else expected)
             continue
-        if event not in found.events:
+        if event_name(event) not in map(event_name, found.events):
             found.events.append(event)
 
 
+def take_recorded(found: Found) -> None:
+    """The mixes of tables, once it is known on how many processors a command repeats them."""
+    processors = found.drawn.get("num_procs", 0)
+    if found.recorded and not processors:
+        why = "topdown.py repeats a table's programs on all processors of the machine there; repeat them in the mixes"
+        found.leave("--num_procs is not given", why)
+    for programs, where in found.recorded:
+        _take_mix(programs, processors, where, found)
+
+
 def _take_mix(programs: Sequence[Program], processors: int, where: str, found: Found) -> None:
-    """A mix of these programs, one to a processor: of more processors in turns, of fewer the first ones."""
+    """A mix of these programs, one to a processor: of more processors in turns."""
     unknown = [program for program in programs if not _is_known(program, where, found)]
     if unknown:
         return
+    if 0 < processors < len(programs):
+        why = f"BenchCast refuses {counted(len(programs), 'program')} on {counted(processors, 'processor')}"
+        found.leave(where, why)
+        return
     mix = tuple(programs[at % len(programs)] for at in range(processors or len(programs)))
     if len(mix) < 2:
-        found.leave(where, f"{mix[0].name} runs alone there, which every study measures of each program anyway")
+        found.leave(where, f"{mix[0].name} has no other program beside it, and what it does alone every study measures")
     elif mix not in found.mixes:
         found.mixes.append(mix)
 
@@ -207,7 +238,7 @@ def _take_command(file: Path, words: Sequence[str], found: Found) -> None:
         return
     options = list(_options(words[at + 1 :]))
     if words[at].endswith(".py"):
-        _take_experiment(file, options, found)
+        _take_experiment(file, Path(words[at]).name, options, found)
     else:
         _take_launch(file, options, found)
 
@@ -228,7 +259,7 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _take_launch(file: Path, options: Iterable[tuple[str, str]], found: Found) -> None:
     """One command of bench_cast: a mix."""
-    programs, processors, threads = [], 0, False
+    programs, processors, threads, listed = [], 0, False, False
     for name, value in options:
         if name.removeprefix("--") in (*SUITES, "llama"):
             programs.append(Program.of(name.removeprefix("--"), value))
@@ -239,38 +270,55 @@ def _take_launch(file: Path, options: Iterable[tuple[str, str]], found: Found) -
         elif name == "-m":
             found.reserve = max(found.reserve, _number(file, name, value))
         elif name == "-e":
+            listed = True
             _take_event_file(file, value, found)
         elif name in ("-t", "-a"):
             threads = True
         elif name in NOT_TAKEN:
             found.leave(f"{name} {value}".strip(), NOT_TAKEN[name])
+        else:
+            found.leave(f"{name} {value}".strip(), UNKNOWN)
     where = f"{file.name}, {' '.join(f'--{one.suite} {one.name}.{one.input}' for one in programs)}"
     if threads:
         why = "a program of several threads is a workload with 'cores'; add it to the catalogue and to the mix"
         found.leave("-t, -a", why)
+    if not listed:
+        found.wanted[BENCH_EVENTS] = "bench_cast counts its events where no -e is given; give it with --from"
+    if programs and not processors:
+        why = "without -p it repeats them on all processors of the machine there; repeat them in `antagonists`"
+        found.leave(where, why)
     if programs:
         _take_mix(programs, processors, where, found)
 
 
-def _take_experiment(file: Path, options: Iterable[tuple[str, str]], found: Found) -> None:
+def _take_experiment(file: Path, script: str, options: Iterable[tuple[str, str]], found: Found) -> None:
     """One command of topdown.py: how mixes are drawn."""
-    for name, value in options:
-        if name in ("--numtests", "--mintests", "--max_apps", "--num_procs"):
+    named = dict(options)
+    topdown = script == "topdown.py"
+    found.draws |= "--reffile" not in named
+    for name, value in named.items():
+        if name == "--num_procs" and not topdown:
+            found.leave(f"{name} {value}", f"{script} reads it and takes all processors of the machine there")
+        elif name in ("--numtests", "--mintests", "--max_apps", "--num_procs"):
             found.drawn[name.removeprefix("--").replace("mintests", "numtests")] = _number(file, name, value)
         elif name == "--eventfile":
             _take_event_file(file, value, found)
         elif name == "--reffile":
-            found.leave(f"{name} {value}", "give the table itself with --from, and its mixes are taken")
+            found.wanted[Path(value).name] = "give this table with --from, and its mixes are taken"
         elif name in NOT_TAKEN:
             found.leave(f"{name} {value}".strip(), NOT_TAKEN[name])
+        else:
+            found.leave(f"{name} {value}".strip(), UNKNOWN)
+    if "--eventfile" not in named:
+        default = TOPDOWN_EVENTS if topdown else BENCH_EVENTS
+        found.wanted[default] = f"{script} counts its events where no list is given; give it with --from"
 
 
 def _take_event_file(file: Path, named: str, found: Found) -> None:
     """A list of events that a command names, from the script's folder or the one above."""
     for place in (file.parent / named, file.parent.parent / named):
         if place.is_file():
-            lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
-            _take_events(filter(None, map(str.strip, lines)), found)
+            _take_events(_without_comments(place.read_text(encoding="utf-8", errors="replace")), found)
             return
     found.leave(f"{named}", "this list of events is not there; give it with --from")
 
@@ -281,6 +329,42 @@ def _number(file: Path, name: str, value: str) -> int:
     return int(value)
 
 
+# Values of a Python file, of which nothing is run.
+
+CHANGED = ""  # the name under which stand the lines that may change a value
+
+
+class Computed(NamedTuple):
+    """In place of a value that only running the file would show."""
+
+    line: int
+
+
+def _leave(one: Computed, file: Path, found: Found) -> None:
+    found.leave(f"{file.name}, line {one.line}", "it is computed, and nothing is run")
+
+
+def _leave_computed(values: Mapping[str, Any], file: Path, found: Found) -> None:
+    for one in values.get(CHANGED, ()):
+        _leave(one, file, found)
+
+
+def _entries(value: Any, file: Path, found: Found) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 (what a file may hold)
+    """Name and value of a mapping, each element and itself of a list; a sentence for what is computed."""
+    if isinstance(value, list):
+        pairs = [(each, each) for each in value]
+    elif isinstance(value, dict):
+        pairs = list(value.items())
+    else:
+        pairs = [(value, value)] if isinstance(value, Computed) else []
+    for pair in pairs:
+        computed = next((one for one in pair if isinstance(one, Computed)), None)
+        if computed is None:
+            yield pair
+        else:
+            _leave(computed, file, found)
+
+
 def _assigned(text: str) -> dict[str, Any]:
     """The names that a Python file gives to literals, and to collections of these; nothing of it is run."""
     try:
@@ -288,20 +372,28 @@ def _assigned(text: str) -> dict[str, Any]:
     except (SyntaxError, ValueError):
         return {}
     known: dict[str, Any] = {}
+    changed: list[Computed] = []
     for node in tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            known[node.targets[0].id] = _value(node.value, known)
-    return known
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and all(isinstance(one, ast.Name) for one in targets):
+            value = _value(node.value, known) if node.value else Computed(node.lineno)
+            known |= {one.id: value for one in targets if isinstance(one, ast.Name)}
+        elif any(isinstance(one, ast.Name) and one.id in known for one in ast.walk(node)):
+            changed.append(Computed(node.lineno))
+    return {**known, CHANGED: changed}
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 (what a file may hold)
+    computed = Computed(node.lineno)
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return known.get(node.id)
+        return known.get(node.id, computed)
     if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {_value(key, known): _value(value, known) for key, value in pairs if isinstance(key, ast.Constant)}
+        pairs = [(key and _value(key, known), value) for key, value in zip(node.keys, node.values, strict=True)]
+        return {  # without a key it is another mapping, **A
+            key if isinstance(key, str) else Computed(value.lineno): _value(value, known) for key, value in pairs
+        }
     if isinstance(node, ast.Set | ast.List | ast.Tuple):
         return [_value(each, known) for each in node.elts]
-    return None
+    return computed

@@ -4,8 +4,8 @@ import re
 
 BETWEEN = "|"  # between the names that perf has for one thing on several processors; the first that it lists is counted
 
-# PAPI's presets that are one event wherever PAPI has them (its src/papi_events.csv; of Intel since Skylake, of AMD
-# since Zen). What PAPI derives from several events is not here, nor what is another thing on another processor.
+# PAPI's presets that are one event on Intel's processors since Skylake (its src/papi_events.csv). AMD's names are here
+# where no Zen derives the preset from several events; elsewhere it has no event there.
 PRESETS = {
     "PAPI_TOT_CYC": "cycles",
     "PAPI_TOT_INS": "instructions",
@@ -17,7 +17,7 @@ PRESETS = {
     "PAPI_L1_DCM": "l1d.replacement",
     "PAPI_L1_ICM": "l2_rqsts.all_code_rd",
     "PAPI_L2_DCR": "l2_rqsts.all_demand_data_rd",
-    "PAPI_L2_ICM": "l2_rqsts.code_rd_miss|l2_cache_req_stat.ic_fill_miss",
+    "PAPI_L2_ICM": "l2_rqsts.code_rd_miss",
     "PAPI_L2_LDM": "l2_rqsts.demand_data_rd_miss",
     "PAPI_L2_TCM": "longest_lat_cache.reference",
     "PAPI_L3_LDM": "mem_load_retired.l3_miss",
@@ -30,6 +30,26 @@ PRESETS = {
 }
 # Of a manual, MEM_LOAD_RETIRED.L3_MISS, or of PAPI, skx::MEM_LOAD_RETIRED:L3_MISS; perf's modes may stand behind it.
 _CAPITALS = re.compile(r"(?:[a-z]\w*::)?([A-Z][A-Z0-9_]*(?::[A-Z0-9_]+|(?:\.[A-Z0-9_]+)+))((?::[ukh]+)?)")
+# Native names without a umask, of AMD's processors and of libpfm's ix86arch.
+WITHOUT_UMASK = {
+    "CYCLES_NOT_IN_HALT": "cycles",
+    "RETIRED_INSTRUCTIONS": "instructions",
+    "RETIRED_BRANCH_INSTRUCTIONS": "branches",
+    "RETIRED_BRANCH_INSTRUCTIONS_MISPREDICTED": "branch-misses",
+    "RETIRED_CONDITIONAL_BRANCH_INSTRUCTIONS": "ex_ret_cond",
+    "UNHALTED_CORE_CYCLES": "cycles",
+    "UNHALTED_REFERENCE_CYCLES": "ref-cycles",
+    "INSTRUCTION_RETIRED": "instructions",
+    "BRANCH_INSTRUCTIONS_RETIRED": "branches",
+    "MISPREDICTED_BRANCH_RETIRED": "branch-misses",
+    "LLC_REFERENCES": "longest_lat_cache.reference",
+    "LLC_MISSES": "longest_lat_cache.miss",
+}
+_OF_THE_KERNEL = {
+    *("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles"),
+    *("ref-cycles", "task-clock", "page-faults", "context-switches", "cpu-migrations"),
+}
+_WITHOUT_UMASK = re.compile(r"(perf::)?(?:[a-z]\w*::)?([A-Z][A-Z0-9_-]*)((?::[ukh]+)?)")
 _PRESET = re.compile(r"(PAPI_[A-Z0-9_]+)((?::[ukh]+)?)")
 
 
@@ -44,6 +64,10 @@ def as_perf_spells(event: str) -> str:
                 f"instead of {match[1]}"
             )
         return BETWEEN.join(f"{name}{match[2]}" for name in names_of(PRESETS[match[1]]))
+    if match := _WITHOUT_UMASK.fullmatch(event):
+        kernels = match[2].lower() if match[1] and match[2].lower() in _OF_THE_KERNEL else ""
+        if name := kernels or WITHOUT_UMASK.get(match[2]):
+            return name + match[3]
     return event
 
 

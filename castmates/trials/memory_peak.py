@@ -129,10 +129,17 @@ def _record(
 
 
 def of_a_part(peak: Peak, layout: Layout) -> str:
-    """Say that a cpuset cuts the cache; "" where it does not."""
-    tried, there = peak.cores_of_first_cache(layout)
-    if tried >= there:
+    """Say that a cpuset cuts the cache, or that another one's cores come between; "" where neither is so."""
+    together, there = peak.cores_of_first_cache(layout)
+    if together >= there:
         return ""
+    caches = [cpu and cpu.llc for cpu in map(layout.by_id.get, peak.cpus)]
+    tried = caches.count(caches[0])
+    if tried >= there:
+        return (
+            f" The {there} cores around a last-level cache were tried in turns with those of others, so throttles in "
+            "per cent are not taken from it."
+        )
     return (
         f" Only {tried} of the {there} cores around a last-level cache may be used here (cpuset), so throttles in per "
         "cent are not taken from it."

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.errors import CastmatesError
 from castmates.runner.processes.starts import member_start
 from castmates.study.model import Catalogue, Workload
 from castmates.workloads import heartbeat
@@ -72,6 +73,37 @@ def test_a_static_program_takes_our_file(compiler, kernels, tmp_path):
     assert (status, reader.head) == (0, LONG * RUNS), said
 
 
+def forked(compiler, folder, word):
+    """A program that is compiled with our file and calls from two processes: status, its words, and the heartbeat."""
+    program = folder / "forking"
+    own = [HERE / "forking.c", f"-I{SOURCES}", SOURCES / "barriers.c"]
+    subprocess.run([*compiler, "-O1", "-pthread", "-w", *own, "-o", program], check=True)
+    heartbeat.create(folder / "beats")
+    environment = os.environ | {BARRIERS_VARIABLE: str(folder / "beats")}
+    done = subprocess.run(
+        [program, word], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return done.returncode, done.stderr, heartbeat.Reader(folder / "beats")
+
+
+def test_parent_and_child_that_call_one_after_the_other_lose_no_beat(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "turns")
+    assert (status, said, reader.state) == (0, "", State.READY)
+    assert [units for _, units in reader.beats(0).records] == list(range(1, 21))
+
+
+def test_two_living_processes_that_call_by_turns_fail_with_a_sentence(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "both")
+    assert (status, reader.state, reader.head) == (0, State.FAILED, 15)
+    assert said.count("one process at a time may call it.") == len(said.splitlines()) == 1
+
+
+def test_a_child_that_is_forked_within_a_call_does_not_wait_for_it_forever(compiler, tmp_path):
+    status, said, reader = forked(compiler, tmp_path, "within")
+    assert (status, reader.state) == (0, State.FAILED), said
+    assert "one process at a time may call it" in said
+
+
 def test_outside_a_launch_it_runs_freely(compiler, kernels, tmp_path):
     program = compiled(compiler, tmp_path)
     status, said, reader = looped(kernels, tmp_path, program, LONG, **{BARRIERS_VARIABLE: ""})
@@ -85,6 +117,9 @@ def test_in_a_launch_ours_is_preloaded_before_the_users(cache, tmp_path):
     lead = plan.cohorts[0].lead
     start = member_start(lead, Path("/native"), tmp_path, cache)
     assert start.environment["LD_PRELOAD"] == "/native/barriers.so:/of/mine.so"
+    for folder in ("/with a blank", "/with:colon"):
+        with pytest.raises(CastmatesError, match="cannot be preloaded: its path must have no blank"):
+            member_start(lead, Path(folder), tmp_path, cache)
     assert (start.channel, start.kept, start.command) == (BARRIERS_VARIABLE, True, ["/native/loop", "--", "true"])
 
 

@@ -19,6 +19,7 @@ cd /opt/BenchCast && make PAPI=1 bench_cast
 # ./bench_cast --SPEC lbm.1 --SPEC nab.1
 sudo rdtset -t 'l3=0x1;cpu=0' -c 0-3 ./bench_cast -c mine -p4 -l 3 -s 5 -e events.cfg -m 2 \\
     --SPEC mcf.1 --SPEC=xalanbmk.1 --NPB ft.A
+./bench_cast -p 2 --NPB cg.A --NPB ft.A
 ./bench_cast -p 2 --NPB cg.A --NPB ft.A --NPB is.A; ./bench_cast -v a.csv --PARSEC dedup.1 --SPEC gcc.5
 ./bench_cast --NPB cg.A; ./bench_cast -t 4 -a llama --llama model.8 --NPB cg.A
 for app in lbm nab; do ./bench_cast --SPEC $app.1 --NPB cg.A; done
@@ -33,7 +34,7 @@ TABLE = ',Benchmark,PAPI_TOT_INS\n0,-NPB.cg.A-NPB.ft.A-SPEC.mcf.1,"[1, 2]"\n1,-m
 EVENTS = "PAPI_TOT_INS\nPAPI_L1_TCM\nMEM_LOAD_RETIRED.L3_MISS\nPAPI_L3_LDM\n"
 CONFIGURATION = 'PATHS = {"SPEC": "../spec", "NPB": "/opt/npb", "OTHER": "."}\n'
 TOPDOWN = (
-    "./experiments/topdown.py --max_apps=3 --num_procs 8 --numtests=40 --seconds=9 --eventfile=no.cfg --reffile a.csv\n"
+    "./experiments/topdown.py --max_apps=3 --num_procs 8 --numtests=40 --seconds=9 --eventfile=no.cfg --alpha 0.5\n"
 )
 
 
@@ -77,11 +78,86 @@ def test_a_list_and_how_it_is_drawn_become_random_mixes(tree):
     }  # fmt: skip
     assert set(catalogue) == {"spec2017", "npb"}
     wanted = [
-        "HPC hpl: hpl is of no suite", "class B of bt", "no.cfg: this list", "--reffile a.csv: give the table",
+        "HPC hpl: hpl is of no suite", "class B of bt", "no.cfg: this list", "--alpha 0.5: this option has no",
         "8 processors with 3 programs: a lead and 3 of each of 2 others are 7 members here", "xz.2: a run here",
+        "topdown.py: it draws a suite first",
     ]  # fmt: skip
     for part in wanted:
         assert any(part in sentence for sentence in left), (part, left)
+
+
+def test_without_a_number_of_processors_it_is_said_that_they_are_all_filled_there(tree):
+    (tree / "draw.sh").write_text("./topdown.py --max_apps 3\n./bench_cast --NPB cg.A --NPB ft.A\n")
+    study, _, left = imported(tree, "experiments/experiment_list.py", "draw.sh")
+    assert "copies" not in study["mixes"]["random"]
+    assert "    # copies: 1 " in (tree / "mine" / "study.yaml").read_text()
+    assert "--num_procs is not given: topdown.py fills all processors of the machine there; set `copies`." in left
+    assert any(" --NPB ft.A: without -p it repeats them on all processors" in sentence for sentence in left)
+    assert [one.partition(":")[0] for one in left if "_events.cfg: " in one] == [
+        "TOPDOWN_events.cfg",
+        "BenchCast_PAPI_events.cfg",
+    ]
+    (tree / "draw.sh").write_text("./experiment_BenchCast.py --num_procs 2\n")
+    (tree / "mine" / "study.yaml").unlink()
+    (tree / "mine" / "workloads" / "benchcast.yaml").unlink()
+    study, _, left = imported(tree, "experiments/experiment_list.py", "draw.sh")
+    assert study["mixes"]["random"]["antagonists"] == 3
+    assert any(sentence.startswith("--num_procs 2: experiment_BenchCast.py reads it and takes") for sentence in left)
+
+
+def test_fewer_processors_than_programs_are_drawn_and_one_program_draws_nothing(tree):
+    (tree / "draw.sh").write_text("./topdown.py --num_procs 3\n")
+    study, _, left = imported(tree, "experiments/experiment_list.py", "draw.sh")
+    assert study["mixes"]["random"]["antagonists"] == 2
+    assert not any("3 processors" in sentence for sentence in left)
+    (tree / "one.py").write_text('exp_list = {"NPB": {"cg": {"A"}}}\n')
+    with pytest.raises(CastmatesError, match="there is no mix in it"):
+        write_study(tree / "other", [tree / "one.py"])
+
+
+COMPUTED = """HOME = os.environ["HOME"]
+A = {"lbm": {"1"}}
+PATHS = {"SPEC": HOME + "/spec", "NPB": "npb", "PARSEC": HOME}
+exp_list = {"SPEC": {**A, "mcf": set("1"), "xz": {"1"}}, "NPB": {"cg": {"A", chosen()}}, "PARSEC": parsec()}
+exp_list["PARSEC"] = {"dedup": ["1"]}
+"""
+
+
+def test_what_only_running_a_file_would_show_is_a_sentence_with_its_line(tree):
+    lines = COMPUTED.splitlines(keepends=True)
+    (tree / "BENCH_CONF.py").write_text("".join(lines[:3]))
+    (tree / "list.py").write_text("".join(["\n"] * 2 + lines[1:2] + lines[3:]))
+    study, catalogue, left = imported(tree, "list.py")
+    assert study["mixes"]["random"]["from"] == ["spec2017.xz_r", "npb.cg"]
+    assert catalogue["npb"]["root"] == str(tree / "npb" / "NPB3.3-SER")
+    assert catalogue["spec2017"]["root"] == "../SPEC17"
+    computed = [sentence.partition(":")[0] for sentence in left if "it is computed, and nothing is run" in sentence]
+    assert computed == ["BENCH_CONF.py, line 3", "BENCH_CONF.py, line 1", "list.py, line 4", "list.py, line 5"]
+    (tree / "none.py").write_text("exp_list = made()\n")
+    with pytest.raises(CastmatesError, match=r"no mix in it.* none.py, line 1: it is computed, and nothing is run"):
+        write_study(tree / "other", [tree / "none.py"])
+
+
+def test_each_event_that_cannot_be_read_is_a_sentence_and_the_others_are_taken(tree):
+    text = "# what we count\nLLC-loads\nPAPI_TOT_INS # all\ncycles:p\nPAPI_L1_TCM\nL2 lines\n"
+    (tree / "events.cfg").write_text(text)
+    study, _, left = imported(tree, "run.sh")
+    assert study["counters"]["sets"] == {"benchcast": ["LLC-loads", "instructions"]}
+    for part in ("cycles:p: counters.sets takes no other", "PAPI_L1_TCM: PAPI", "L2 lines: counters.sets takes"):
+        assert any(sentence.startswith(part) for sentence in left), (part, left)
+    (tree / "events.cfg").write_text("# what we count\nLLC-loads\nPAPI_TOT_INS # all\n")
+    (tree / "run.sh").write_text("./bench_cast -p 2 --NPB cg.A --NPB ft.A\n")
+    written, _ = write_study(tree / "other", [tree / "run.sh", tree / "events.cfg"])
+    assert yaml.safe_load(written[0].read_text())["counters"]["sets"]["benchcast"] == ["LLC-loads", "instructions"]
+
+
+def test_a_table_is_repeated_on_the_processors_of_the_command_that_replays_it(tree):
+    (tree / "draw.sh").write_text("./topdown.py --reffile old.csv --num_procs 4\n")
+    study, _, left = imported(tree, "old.csv", "draw.sh")
+    assert study["mixes"] == [{"lead": "npb.cg", "antagonists": ["npb.ft", "spec2017.mcf_r", "npb.cg"]}]
+    assert not any("old.csv: " in sentence or "experiment_list.py" in sentence for sentence in left)
+    with pytest.raises(CastmatesError, match="no mix in it"):
+        write_study(tree / "other", [tree / "draw.sh"])
 
 
 def test_a_table_of_results_gives_its_mixes_again(tree):

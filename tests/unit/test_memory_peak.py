@@ -92,6 +92,14 @@ def test_the_record_says_that_a_cpuset_cuts_the_cache(cpus, said):
     assert bool(of_a_part(peak, here)) == bool(said) == (peak.around_one_cache(here) is None)
 
 
+@pytest.mark.parametrize(("cpus", "said"), [("0-7", "The 4 cores around"), ("0-5", "Only 3 of the 4 cores")])
+def test_caches_whose_numbers_interleave_are_no_cpuset(cpus, said):
+    here = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu % 2) for cpu in range(8)))
+    peak = Peak.of(record((1, 15), (4, 60)) | {"cpus": cpus})
+    assert peak is not None
+    assert of_a_part(peak, here).strip().startswith(said)
+
+
 def test_only_throttles_in_a_rate_need_a_peak():
     peak = Peak.of(record((8, 123)) | {"cpus": "0-7"})
     here = Layout(tuple(Cpu(cpu, core=cpu, llc=0) for cpu in range(8)))

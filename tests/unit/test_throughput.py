@@ -1,12 +1,14 @@
 """Work per second of machine A against B over one list of mixes: exact cases."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side, throughput
+from castmates.report.comparison.several_words import throughput_lines, throughput_sentences
 from castmates.results.columns.comparison import COMPARISON_THROUGHPUT
 from tests.unit.windows_maker import cohort, mix, plan, written
 
@@ -80,3 +82,19 @@ def test_what_is_modelled_gets_its_rates_and_no_ratio():
     found = rows_of(throughput({"A": side(), "B": side(platform="modelled"), "C": side({"cg": 4.0})}), "B")
     assert found["ratio"].isna().all()
     assert found.loc["cg", "rate"] > 0
+
+
+def told(**sides):
+    """What is said and shown of these studies."""
+    several = SimpleNamespace(throughput=throughput(sides))
+    return list(throughput_sentences(several)), [line.workload for line in throughput_lines(several)]
+
+
+def test_studies_without_a_common_place_are_a_sentence_and_rows_without_a_number_no_lines():
+    (sentence,), lines = told(A=side(named=MIXES[:1]), B=side(named=MIXES[1:]))
+    assert sentence.startswith("Work per second is not compared: the studies have no member of the same mix")
+    assert lines == []
+    assert told(A=side(), B=side(platform="modelled"))[1] == ["cg", "lbm", "mcf"]  # no ratio of the whole list
+    (sentence,), lines = told(A=side(), B=side())
+    assert sentence.startswith("Work per second beside others, geometric mean over 7 places")
+    assert lines == ["the whole list", "cg", "lbm", "mcf"]

@@ -66,6 +66,11 @@ def _ratio(row: Row) -> str:
 def throughput_sentences(several: Several) -> Iterator[str]:
     """How much work per second each machine does of the whole list, as a multiple of the baseline's."""
     whole = [row for row in records(several.throughput) if not row["workload"] and not math.isnan(row["ratio"])]
+    if several.throughput.empty:
+        yield (
+            "Work per second is not compared: the studies have no member of the same mix, beside others and with the "
+            "same unit, in common."
+        )
     if whole:
         values = [f"{Quantity.of(row, 'ratio', digits=3)} times A's in {row['letter']}" for row in whole]
         yield (
@@ -89,7 +94,7 @@ def throughput_lines(several: Several) -> list[Throughput]:
     found: dict[str, list[Row]] = {}
     for row in records(several.throughput):
         found.setdefault(row["workload"], []).append(row)
-    return [
+    lines = [
         Throughput(
             name or "the whole list",
             rows[0]["unit"],
@@ -98,6 +103,7 @@ def throughput_lines(several: Several) -> list[Throughput]:
         )
         for name, rows in found.items()
     ]
+    return [line for line in lines if any(map(any, line.cells))]
 
 
 def _known(row: Row, name: str) -> str:

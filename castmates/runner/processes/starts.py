@@ -1,5 +1,6 @@
 """What it takes to start the processes of a launch: its members, placebos and evictors."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -94,8 +95,10 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
     keeper = _keeper(member, native)
     environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
     if member.progress == "barriers":
-        also = environment.get("LD_PRELOAD", "")
-        environment["LD_PRELOAD"] = ":".join(filter(None, (str(native / f"{BARRIERS}.so"), also)))
+        library, also = str(native / f"{BARRIERS}.so"), environment.get("LD_PRELOAD", "")
+        if re.search(r"[\s:]", library):
+            raise CastmatesError(f"{library} cannot be preloaded: its path must have no blank and no colon in it.")
+        environment["LD_PRELOAD"] = ":".join(filter(None, (library, also)))
     if member.attach:
         environment |= environments.variables(environment, member.step_function, cache)
     return Start(

@@ -13,6 +13,9 @@
 #endif
 #include "heartbeat.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 int initialize_barrier(void);
 int initialize_barrier_(void);
 void call_barrier(void);
@@ -28,26 +31,84 @@ static cm_heartbeat *opened(void)
     if (handle.file == NULL)
         return NULL;
     handle.last_slot = handle.file->capacity - 1;
-    handle.head = handle.file->head;
-    handle.units = handle.head == 0 ? 0 : handle.file->records[(handle.head - 1) & handle.last_slot].units;
-    __atomic_store_n(&handle.file->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
     return &handle;
 }
+
+/* Who started a process; -1 of one that has ended. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[32], line[256], state;
+    pid_t parent = -1;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    const char *rest = fgets(line, sizeof line, file) == NULL ? NULL : strrchr(line, ')');
+    if (rest == NULL || sscanf(rest, ") %c %d", &state, &parent) != 2 || state == 'Z' || state == 'X')
+        parent = -1;
+    fclose(file);
+    return parent;
+}
+
+static int descends_from(pid_t ancestor)
+{
+    for (pid_t pid = getppid(); pid > 0; pid = parent_of(pid))
+        if (pid == ancestor)
+            return 1;
+    return 0;
+}
+
+/* One process at a time: ours takes over from one that has ended, or that it descends from. A parent that calls again
+   while its child is alive finds the child's claim, so two that call by turns are noticed. */
+static int claimed(struct cm_file *file, uint32_t own)
+{
+    uint32_t owner = __atomic_load_n(&file->pid, __ATOMIC_ACQUIRE);
+    while (owner != own) {
+        if (owner != 0 && parent_of((pid_t)owner) != -1 && !descends_from((pid_t)owner))
+            return 0;
+        if (__atomic_compare_exchange_n(&file->pid, &owner, own, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            break;
+    }
+    return 1;
+}
+
+/* Whether the beat was of the one process that calls. What another one wrote before counts. */
+static int beaten(cm_heartbeat *hb)
+{
+    uint32_t own = (uint32_t)getpid(), starting = CM_STARTING;
+    if (!claimed(hb->file, own))
+        return 0;
+    __atomic_compare_exchange_n(&hb->file->state, &starting, CM_READY, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    hb->head = __atomic_load_n(&hb->file->head, __ATOMIC_ACQUIRE);
+    hb->units = hb->head == 0 ? 0 : hb->file->records[(hb->head - 1) & hb->last_slot].units;
+    cm_beat(hb, 1);
+    return __atomic_load_n(&hb->file->pid, __ATOMIC_ACQUIRE) == own; /* nobody took over meanwhile */
+}
+
+static char busy;
+
+static void not_busy(void) { __atomic_clear(&busy, __ATOMIC_RELEASE); }
+
+/* The thread that beats while another one forks is not in the child. */
+__attribute__((constructor)) static void free_in_children(void) { pthread_atfork(NULL, NULL, not_busy); }
 
 /* The first one also says that the program is ready. Threads that come together take turns. */
 static void beat(void)
 {
-    static char busy, known;
+    static char known;
     static cm_heartbeat *hb;
     while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE))
-        continue;
+        sched_yield();
     if (!known) {
         known = 1;
         hb = opened();
-        cm_ready(hb);
     }
-    cm_beat(hb, 1);
-    __atomic_clear(&busy, __ATOMIC_RELEASE);
+    if (hb != NULL && __atomic_load_n(&hb->file->state, __ATOMIC_ACQUIRE) != CM_FAILED && !beaten(hb)) {
+        cm_failed(hb);
+        fprintf(stderr, "Processes %d and %u call call_barrier in turns; one process at a time may call it.\n",
+                (int)getpid(), (unsigned)hb->file->pid);
+    }
+    not_busy();
 }
 
 int initialize_barrier(void) { return 0; }
@@ -57,7 +118,6 @@ void call_barrier_(void) { beat(); }
 
 #ifdef CM_PRELOADED
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
 
 #define BENCHCASTS_NAME "tmp_pthread_barrierattr_getpshared"

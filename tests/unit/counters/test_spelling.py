@@ -25,7 +25,7 @@ KERNELS = {
 }  # fmt: skip
 
 # PAPI adds up several umasks of AMD's, for which perf has no name: not supported there.
-LACKS_ON_AMD = ("PAPI_L1_DCM", "PAPI_L2_DCR")
+LACKS_ON_AMD = ("PAPI_L1_DCM", "PAPI_L2_DCR", "PAPI_L2_ICM")  # Zen 4 derives the last one, from names of Zen 3
 
 
 @pytest.mark.parametrize("processor_", ["skx", "icx", "spr", "zen3", "zen4"])
@@ -50,6 +50,11 @@ def test_a_preset_is_what_papis_own_table_has_on_each_processor(processor_):
         ("skx::IDQ_UOPS_NOT_DELIVERED:CORE", "idq_uops_not_delivered.core"),
         ("PAPI_L3_TCM", "longest_lat_cache.miss"),
         ("PAPI_TOT_INS:u", "instructions:u"),
+        ("RETIRED_INSTRUCTIONS", "instructions"),
+        ("amd64_fam19h_zen3::CYCLES_NOT_IN_HALT:u", "cycles:u"),
+        ("ix86arch::LLC_MISSES", "longest_lat_cache.miss"),
+        ("perf::CYCLES", "cycles"),
+        ("perf::CACHE-MISSES:k", "cache-misses:k"),
         ("PAPI_BR_CN:k", "br_inst_retired.conditional:k|br_inst_retired.cond:k|ex_ret_cond:k"),
         *((name, name) for name in ("LLC-loads", "L1-dcache-load-misses", "dTLB-loads", "cycles:u", "r01C2")),
         *((name, name) for name in ("cpu/event=0xd1,umask=0x20,name=L3/", "sched:sched_switch", "mem:0x1000")),
@@ -86,6 +91,17 @@ def test_on_a_processor_the_name_that_its_perf_lists_is_counted_and_another_make
         "mem_load_retired.l3_miss": False,
         "br_inst_retired.cond_ntaken": False,
     }
+
+
+@pytest.mark.parametrize("name", ["zen3", "zen4"])
+def test_what_papi_derives_on_a_processor_is_a_row_with_a_reason_there(name):
+    rows = (line.split() for line in PAPI.splitlines() if line.startswith(f"{name} "))
+    several = {preset for _, preset, native in rows if native == "derived" or native.count(":") > 1}  # or umasks
+    derived = sorted(several & PRESETS.keys())
+    assert len(derived) > 3
+    assert not any(counted(name, *derived).values())
+    zens = {KERNELS[line.split()[2]] for line in PAPI.splitlines() if line[:3] == "zen" and line.split()[2] in KERNELS}
+    assert not {preset for preset in derived if zens & {*names_of(PRESETS[preset])}}  # the recorded lists are parts
 
 
 def test_a_choice_is_told_in_words():
