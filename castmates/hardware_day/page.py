@@ -26,7 +26,8 @@ from castmates.trials.counters.table import summary
 TEMPLATE = "hardware_day.html.j2"
 RECORDS = ("memory-peak", "counters", "rdt", "truth")
 BARE, VIRTUAL, EMULATED = "bare metal", "virtual, not bare metal", "emulated, not hardware"
-CONFIRM = "castmates sweep study.yaml --confirm"
+CONTAINED = "in a container"
+CONFIRM = "cd sweep && castmates sweep study.yaml --confirm"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def platform_of(facts: MachineFacts) -> str:
     """Where the numbers come from."""
     if platform_here() == "emulated":
         return EMULATED
-    return VIRTUAL if machine.virtualisation(facts) else BARE
+    if facts.hypervisor_flag or (facts.virtualisation.get("vm") or "none") != "none":
+        return VIRTUAL
+    return CONTAINED if machine.virtualisation(facts) else BARE
 
 
 def verdicts(place: Place) -> Iterator[Verdict]:

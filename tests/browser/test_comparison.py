@@ -20,7 +20,7 @@ def test_everything_has_a_name_and_the_table_sorts(tab, compared):
     assert tab.ask(
         "[...document.querySelectorAll('[role=img]')].map(one => one.getAttribute('aria-label').length > 100)"
     ) == [True]
-    assert tab.ask("[...document.querySelectorAll('a[href$=svg],a[href$=pdf],a[href$=png],a[href$=csv]')].length") == 5
+    assert tab.ask("[...document.querySelectorAll('a[href$=svg],a[href$=pdf],a[href$=png],a[href$=csv]')].length") == 6
     column = "[...document.querySelectorAll('thead th')].findIndex(head => head.textContent.includes('Slowdown'))"
     tab.ask(f"document.querySelectorAll('thead th')[{column}].querySelector('button').click()")
     values = tab.ask(f"[...document.querySelector('tbody').rows].map(row => Number(row.cells[{column}].dataset.value))")

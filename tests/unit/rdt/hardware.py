@@ -45,7 +45,10 @@ def record(file: Path, name: str) -> dict[str, Any]:
 
 
 def proved_by(file: Path) -> set[str]:
-    """The features that a bundle's records prove."""
+    """The features that a bundle's records prove; a virtual machine's prove nothing."""
+    with opened(file) as root:
+        if "hypervisor" in (host.cpu_flags(root) or ()):
+            return set()
     rdt, counters = record(file, "rdt.json"), record(file, "counters.json")
     if not rdt:
         return set()
