@@ -74,7 +74,7 @@ def _print_throughput(where: "Console", several: "Several") -> None:
     """Work per second, a row per workload, a column per study."""
     from rich.table import Table
 
-    from castmates.report.comparison.several_words import throughput_lines
+    from castmates.report.comparison.throughput import throughput_lines
 
     lines = throughput_lines(several)
     if not lines:
@@ -116,7 +116,8 @@ def _print_details(where: "Console", several: "Several") -> None:
 
 
 def _print_two(where: "Console", several: "Several") -> None:
-    from castmates.report.comparison.several_words import mean_sentences, throughput_sentences
+    from castmates.report.comparison.several_words import mean_sentences
+    from castmates.report.comparison.throughput import throughput_sentences
     from castmates.report.comparison.words import sentences
 
     for sentence in [*sentences(several.pairs[0]), *mean_sentences(several), *throughput_sentences(several)]:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side, throughput
-from castmates.report.comparison.several_words import throughput_lines, throughput_sentences
+from castmates.report.comparison.throughput import throughput_lines, throughput_sentences
 from castmates.results.columns.comparison import COMPARISON_THROUGHPUT
 from tests.unit.windows_maker import cohort, mix, plan, written
 

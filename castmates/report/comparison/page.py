@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text, writing
-from castmates.report.comparison import figure, several_words, words
+from castmates.report.comparison import figure, several_words, throughput, words
 from castmates.report.comparison.compare import Compared, Several, rows
 from castmates.report.comparison.several_words import detail_file, sections
 from castmates.report.figures.antagonists import looks_in_order
@@ -37,7 +37,7 @@ def page(several: Several, drawings: dict[str, Markup]) -> str:
         "first": first_words(several.origin),
         "drawings": drawings,
         "studies": several.studies,
-        "throughput": several_words.throughput_lines(several),
+        "throughput": throughput.throughput_lines(several),
         "details": sections(several, ON_PAGE),
         "detail_notes": several.details.notes,
     }
@@ -51,7 +51,7 @@ def _of_two(several: Several) -> dict[str, Any]:
     sentences = [
         *words.sentences(compared),
         *several_words.mean_sentences(several),
-        *several_words.throughput_sentences(several),
+        *throughput.throughput_sentences(several),
     ]
     return {
         "compared": compared,
