@@ -58,7 +58,14 @@ def test_a_day_that_is_ended_leaves_a_bundle_and_no_process(number, tmp_path, ca
     folder = tmp_path / "day"
     words = [sys.executable, "-P", "-m", "castmates", "hardware-day", str(folder)]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    begun = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    begun = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # `nohup pytest &` ignores them
+    )
     try:
         wait_for(lambda: (folder / "logs/memory-peak.log").exists(), "its second step has begun")
         begun.send_signal(number)
