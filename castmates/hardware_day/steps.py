@@ -21,6 +21,7 @@ from castmates.english import duration, printable
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, mapping_if_there, mapping_in, replace_text, writing
 from castmates.hardware_day.bundle import Names, as_text
+from castmates.linux import host
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.kernel_files import read_text
 from castmates.machine.trial_records import MEMORY_PEAK, RDT, TrialRecords
@@ -38,7 +39,6 @@ SETTLED = (DONE, NOT_HERE)  # what is not tried again
 UNFINISHED = (FAILED, NO_TIME, ENDED)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
-KERNEL_WORDS = Path("/proc/cmdline")
 BY_KERNEL = ("capture", "verify-rdt", "sweep")  # steps that are done again under other words of the kernel
 ENDING_S = sum(patience for _, patience in ESCALATION)  # that a command may take to end once its time is over
 READ_S = 5.0  # that is waited for the last words of a command that has ended
@@ -177,7 +177,7 @@ class Diary:
 
     def _words(self) -> str:
         """What the kernel was started with: it decides what resctrl has."""
-        return _digest(self.salt, read_text(KERNEL_WORDS) or "")
+        return _digest(self.salt, host.command_line() or "")
 
 
 def _machine_id() -> str:

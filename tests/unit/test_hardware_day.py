@@ -109,7 +109,7 @@ def test_a_second_day_repeats_what_failed_was_ended_or_never_began(diary):
 
 
 def test_a_day_belongs_to_one_machine_also_beside_another_of_its_kind(place, monkeypatch):
-    ids = {steps.KERNEL_WORDS: "quiet"} | dict.fromkeys(steps.MACHINE_IDS, "a" * 32)
+    ids = dict.fromkeys(steps.MACHINE_IDS, "a" * 32)
     monkeypatch.setattr(steps, "read_text", ids.get)
     Diary.of(place, MACHINE).write()
     assert Diary.of(place, MACHINE).outcomes == {}
@@ -125,7 +125,7 @@ def test_a_day_belongs_to_one_machine_also_beside_another_of_its_kind(place, mon
 
 def test_what_the_kernels_words_decide_is_done_again_under_others(diary, monkeypatch):
     words = {"text": "quiet"}
-    monkeypatch.setattr(steps, "read_text", lambda file: words["text"] if file == steps.KERNEL_WORDS else None)
+    monkeypatch.setattr(steps.host, "command_line", lambda: words["text"])
     diary.write()
     days = Days()
     planned = [days.step(name) for name in ("capture", "memory-peak", "verify-rdt", "sweep")]
