@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+from castmates.linux import open_files
 from castmates.linux.tracing_rights import SHOWN, USERS, Rights, not_shown, table
-from castmates.runner.tracing import recorded, recorders
+from castmates.runner.tracing import recorders
 from castmates.runner.tracing.programs import Source
 from castmates.runner.tracing.record import missing
 from castmates.study.trace_launches import trace_name
@@ -58,7 +59,7 @@ def test_each_reason_stands_once_in_what_a_trace_lacks():
 
 def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkeypatch):
     monkeypatch.setattr(recorders, "rights", lambda: replace(ROOT, program="perf", perf="6.1"))
-    monkeypatch.setattr(recorded, "most_files", lambda: 66)
+    monkeypatch.setattr(open_files, "most", lambda: 66)
     out = SimpleNamespace(scene=SimpleNamespace(active=("plain@0",)), events={})
     launch = launch_of()
     name = launch.cohort.lead.name
@@ -74,7 +75,7 @@ def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkey
 def test_a_child_may_open_as_many_files_as_it_is_counted_to():
     asks = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     done = subprocess.run(
-        [sys.executable, "-c", asks], preexec_fn=recorded.raise_limit, capture_output=True, text=True, check=True
+        [sys.executable, "-c", asks], preexec_fn=open_files.raise_limit, capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) in (recorded.most_files(), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    assert recorded.files_needed(events=3, threads=8, cpus=2) >= 71, "what perf 6.1 had open of eight threads"
+    assert int(done.stdout) in (open_files.most(), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    assert open_files.needed(events=3, threads=8, cpus=2) >= 71, "what perf 6.1 had open of eight threads"

@@ -1,7 +1,6 @@
 """What a trace launch comes to: what was recorded of its scenes, before it is put together."""
 
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.open_files import raise_limit
 from castmates.protocols import Count, Sample
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.rounds import Taken
@@ -234,32 +234,3 @@ def _reason(words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip() and not line.startswith("[")]
     lines = [line for line in lines if set(line) - set("-= ") and line.lower() != "error:"]
     return f"perf failed: {' '.join(lines[:2]).rstrip('.')}" if lines else "perf failed, and gave no reason"
-
-
-# How many files a perf that follows threads has open, and how many it may have.
-
-SPARE = 64  # for anything else
-NR_OPEN = Path("/proc/sys/fs/nr_open")
-
-
-def files_needed(events: int, threads: int, cpus: int) -> int:
-    """How many perf needs: one for each event, thread and CPU, and an event of its own for switches."""
-    return (events + 1) * threads * cpus + SPARE
-
-
-def most_files() -> int:
-    """How many a child of ours may have once `raise_limit` ran in it."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    by_kernel = int(NR_OPEN.read_text())
-    return by_kernel if os.geteuid() == 0 or hard == resource.RLIM_INFINITY else hard
-
-
-def raise_limit() -> None:
-    """Let this process open as many as it may; perf goes a thousand beyond its limit by itself."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    for limit in (most_files(), hard):
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, max(limit, hard)))
-        except (OSError, ValueError):  # root of a container without CAP_SYS_RESOURCE
-            continue
-        return

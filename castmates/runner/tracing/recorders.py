@@ -14,6 +14,7 @@ from typing import NamedTuple
 from castmates.counters.package.collector import GHZ, BusyClock
 from castmates.counters.proc.frequency import DRIVER, Frequency
 from castmates.english import counted
+from castmates.linux import open_files
 from castmates.linux.host import cpu_ticks
 from castmates.linux.memory_binding import numa_maps
 from castmates.linux.processes import TICK_S, cpu_ns_of_process, resident_bytes, threads_of
@@ -23,7 +24,7 @@ from castmates.machine.quirks import latency_source
 from castmates.machine.topology import NumaNode
 from castmates.protocols import Sample
 from castmates.runner.processes.launch import Start
-from castmates.runner.tracing import recorded, stacks
+from castmates.runner.tracing import stacks
 from castmates.runner.tracing.recorded import Events, PerfRecorder, Recorded
 from castmates.sampler import Sampler
 from castmates.study.spec import LATENCIES, STACKS, Launch, Tracing
@@ -99,7 +100,7 @@ def _too_many_files(command: Sequence[str], pids: Sequence[int]) -> str:
     """Why perf could not follow these processes, where it would need more open files than it may have."""
     events, cpus = sum(word in ("-e", "--event") for word in command), os.cpu_count() or 1
     threads = sum(len(threads_of(pid)) for pid in pids)
-    wanted, most = recorded.files_needed(events, threads, cpus), recorded.most_files()
+    wanted, most = open_files.needed(events, threads, cpus), open_files.most()
     if wanted <= most:
         return ""
     return (
