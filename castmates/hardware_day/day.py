@@ -13,7 +13,7 @@ from castmates.english import counted, duration, listed
 from castmates.errors import CastmatesError
 from castmates.extras import SWEEP, refuse_lacking
 from castmates.files import cache_folder, make_folder, mapping_if_there, refuse_foreign, replace_text
-from castmates.hardware_day import page, steps, sweep
+from castmates.hardware_day import doctor, page, steps, sweep
 from castmates.hardware_day.bundle import Names, as_text, pack
 from castmates.hardware_day.steps import COMMAND, ENDING_S, UNFINISHED, Diary, Place, Step
 from castmates.linux.owner import boot_id
@@ -113,13 +113,13 @@ def _mounted(diary: Diary) -> Iterator[None]:
 def all_steps(topology: Topology, sweep_seconds: float) -> list[Step]:
     """The steps in their order, with their times on this machine."""
     alone = "" if len(topology.cores()) > 1 else "it needs two cores, and only one may be used here."
-    few: list[tuple[str, str, float, steps.Run, str]] = []
-    few += [("capture", "the machine in a file", CAPTURE_S, steps.capture, "")]
-    few += [("memory-peak", "memory bandwidth by cores", PEAK_S, steps.memory_peak, "")]
-    few += [("verify-counters", "whether counters count correctly", COUNTERS_S, steps.verify_counters, "")]
-    few += [("verify-rdt", "what masks and throttles do", rdt_seconds(topology), steps.verify_rdt, "")]
+    few: list[tuple[str, str, float, doctor.Run, str]] = []
+    few += [("capture", "the machine in a file", CAPTURE_S, doctor.capture, "")]
+    few += [("memory-peak", "memory bandwidth by cores", PEAK_S, doctor.memory_peak, "")]
+    few += [("verify-counters", "whether counters count correctly", COUNTERS_S, doctor.verify_counters, "")]
+    few += [("verify-rdt", "what masks and throttles do", rdt_seconds(topology), doctor.verify_rdt, "")]
     truth = 60 * TRUTH_MINUTES + TRUTH_MORE_S
-    few += [("truth", "whether known losses are found", truth, steps.truth(TRUTH_MINUTES), alone)]
+    few += [("truth", "whether known losses are found", truth, doctor.truth(TRUTH_MINUTES), alone)]
     made = [Step(name, about, time_s, TIMES * time_s + MORE_S, run, cannot) for name, about, time_s, run, cannot in few]
     about = "what two programs lose, and which masks give it back"
     return [*made, Step("sweep", about, sweep_seconds, float("inf"), sweep.run, alone)]

@@ -19,12 +19,11 @@ from typing import IO, Any, Final, Literal
 import castmates
 from castmates.english import duration, printable
 from castmates.errors import CastmatesError
-from castmates.files import make_folder, mapping_if_there, mapping_in, replace_text, writing
+from castmates.files import make_folder, mapping_if_there, replace_text, writing
 from castmates.hardware_day.bundle import Names, as_text
 from castmates.linux import host
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.kernel_files import read_text
-from castmates.machine.trial_records import MEMORY_PEAK, RDT, TrialRecords
 from castmates.pipeline.outliving_command import ESCALATION
 from castmates.protocols import Say
 
@@ -237,31 +236,45 @@ def bounded(
             [str(Path(castmates.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         ),
     }
+    child: subprocess.Popen[str] | None = None
     with log.open("w", encoding="utf-8") as kept:
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "castmates", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            cwd=folder,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for us, who end it in good order
-            preexec_fn=_begin(),
-        )
-        readers = [_Reader(child.stdout, kept, say if aloud else None), _Reader(child.stderr, kept, say)]
         try:
+            with _held():
+                child = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "castmates", *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    encoding="utf-8",
+                    errors="replace",
+                    cwd=folder,
+                    env=environment,
+                    start_new_session=True,  # Ctrl-C is for us, who end it in good order
+                    preexec_fn=_begin(),
+                )
+                readers = [_Reader(child.stdout, kept, say if aloud else None), _Reader(child.stderr, kept, say)]
             child.wait(seconds)
         except subprocess.TimeoutExpired:
+            assert child is not None
             end(child)
             why = f"it was ended after {duration(seconds)}, since its time was over."
             return Ended(None, readers[0].text(), why)
         except BaseException:
-            end(child)
+            if child is not None:
+                end(child)
             raise
         printed, said = (reader.text() for reader in readers)
     return Ended(child.returncode, printed, _why(child.returncode, said))
+
+
+@contextmanager
+def _held() -> Iterator[None]:
+    """Let signals wait: what a handler raises while Python forks is lost."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> Callable[[], None]:
@@ -271,6 +284,7 @@ def _begin() -> Callable[[], None]:
         end_too()
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)  # it is ended by them, whatever we ignore
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     return prepare
 
@@ -347,53 +361,3 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-# The trials, which are commands of the doctor.
-
-Run = Callable[[Place, float, Say], str]
-
-
-def capture(place: Place, seconds: float, say: Say) -> str:
-    """Write the machine into a file."""
-    words = ["doctor", "--capture", str(place.capture_file.absolute())]
-    return bounded(words, place.log_file("capture"), seconds, say).why
-
-
-def recorded(option: str, name: str, records: TrialRecords) -> Run:
-    """A trial that leaves its record in the cache; a copy without names is kept."""
-
-    def run(place: Place, seconds: float, say: Say) -> str:
-        ended = bounded(["doctor", f"--{option}"], place.log_file(option), seconds, say)
-        record = None if ended.why else records.read(place.cache)
-        if record is None:
-            return ended.why or "it left no record."
-        place.keep(name, record)
-        return ""
-
-    return run
-
-
-def printed(option: str, name: str, *words: str) -> Run:
-    """A trial that prints its record; a bad verdict, with status 1, is a result as well."""
-
-    def run(place: Place, seconds: float, say: Say) -> str:
-        asked = ["doctor", f"--{option}", *words, "--format", "json"]
-        ended = bounded(asked, place.log_file(option), seconds, say, aloud=False)
-        if ended.code in (0, 1):
-            with suppress(ValueError):
-                place.keep(name, mapping_in(ended.printed.encode()))
-                return ""
-        return ended.why or "it left no record."
-
-    return run
-
-
-memory_peak = recorded("memory-peak", "memory-peak", MEMORY_PEAK)
-verify_rdt = recorded("verify-rdt", "rdt", RDT)
-verify_counters = printed("verify-counters", "counters")
-
-
-def truth(minutes: float) -> Run:
-    """The trial of known losses, for so long."""
-    return printed("truth", "truth", "--minutes", f"{minutes:g}")

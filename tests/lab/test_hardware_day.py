@@ -37,7 +37,7 @@ import contextlib, sys, time
 from dataclasses import replace
 from pathlib import Path
 
-from castmates.hardware_day import day, steps, sweep
+from castmates.hardware_day import day, doctor, sweep
 from castmates.hardware_day.steps import Ended
 from castmates.trials import capture, memory_peak
 from castmates.trials.rdt import eviction, isolation, programs, throttles, trial
@@ -73,7 +73,7 @@ def bounded(words, log, seconds, say, folder=None, aloud=True):
     return Ended(0, out.read(), "")
 
 
-steps.bounded = sweep.bounded = bounded
+doctor.bounded = sweep.bounded = bounded
 sys.exit(0 if day.spend(Path("day"), 600, False, say) else 1)
 """
 

@@ -53,7 +53,7 @@ def test_the_last_sentence_of_a_command_is_why_it_failed(tmp_path, cache):
     assert "nowhere.yaml" in (tmp_path / "log").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_day_that_is_ended_leaves_a_bundle_and_no_process(number, tmp_path, cache):
     folder = tmp_path / "day"
     words = [sys.executable, "-P", "-m", "castmates", "hardware-day", str(folder)]

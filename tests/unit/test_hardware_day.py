@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.hardware_day import bundle, day, page, steps, sweep
+from castmates.hardware_day import bundle, day, doctor, page, steps, sweep
 from castmates.hardware_day.bundle import Names, pack
 from castmates.hardware_day.steps import Diary, Ended, Place, Step, follow
 from castmates.machine.capture.capture import record
@@ -530,8 +530,8 @@ def test_the_settings_of_a_day_that_was_killed_are_those_of_its_begin(place, mon
 
 def test_a_trial_that_ends_with_a_bad_verdict_has_a_result(place, monkeypatch):
     ends = [Ended(1, '{"verdict": "wrong"}', "it is off."), Ended(1, "", "two cores."), Ended(None, "{}", "time.")]
-    monkeypatch.setattr(steps, "bounded", lambda *_, **__: ends.pop(0))
-    assert [steps.truth(1)(place, 60, print) for _ in range(3)] == ["", "two cores.", "time."]
+    monkeypatch.setattr(doctor, "bounded", lambda *_, **__: ends.pop(0))
+    assert [doctor.truth(1)(place, 60, print) for _ in range(3)] == ["", "two cores.", "time."]
     assert json.loads(place.record_file("truth").read_text()) == {"verdict": "wrong"}
 
 
