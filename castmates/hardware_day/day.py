@@ -17,6 +17,7 @@ from castmates.hardware_day import doctor, page, steps, sweep
 from castmates.hardware_day.bundle import Names, as_text, pack
 from castmates.hardware_day.steps import COMMAND, ENDING_S, UNFINISHED, Diary, Place, Step
 from castmates.linux.owner import boot_id
+from castmates.linux.signals import deaf
 from castmates.machine.capture.capture import captured
 from castmates.machine.facts import resctrl
 from castmates.machine.journal import Journal, journals
@@ -65,7 +66,7 @@ def spend(folder: Path, minutes: float, only_plan: bool, say: Say) -> bool:
                 follow_all(planned, diary, deadline - time.monotonic(), say)
         finally:
             if planned:
-                with steps.undisturbed():
+                with deaf():
                     close(planned, diary, before, say)
     return not any(outcome.status in UNFINISHED for outcome in diary.outcomes.values())
 

@@ -24,6 +24,7 @@ from castmates.hardware_day.bundle import Names, as_text
 from castmates.linux import host
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.kernel_files import read_text
+from castmates.linux.signals import ENDING, deaf, hear
 from castmates.pipeline.outliving_command import ESCALATION
 from castmates.protocols import Say
 
@@ -36,7 +37,6 @@ ENDED: Final = "interrupted"
 Status = Literal["done", "failed", "not possible here", "no time left", "interrupted"]
 SETTLED = (DONE, NOT_HERE)  # what is not tried again
 UNFINISHED = (FAILED, NO_TIME, ENDED)
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 BY_KERNEL = ("capture", "verify-rdt", "sweep")  # steps that are done again under other words of the kernel
 ENDING_S = sum(patience for _, patience in ESCALATION)  # that a command may take to end once its time is over
@@ -270,7 +270,7 @@ def bounded(
 @contextmanager
 def _held() -> Iterator[None]:
     """Let signals wait: what a handler raises while Python forks is lost."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
@@ -282,9 +282,8 @@ def _begin() -> Callable[[], None]:
 
     def prepare() -> None:
         end_too()
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_DFL)  # it is ended by them, whatever we ignore
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        hear()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     return prepare
 
@@ -300,7 +299,7 @@ def _why(code: int, said: str) -> str:
 
 def end(child: "subprocess.Popen[str]") -> None:
     """Ask it to end, and insist; its warden then puts right what it could not."""
-    with undisturbed():
+    with deaf():
         for number, patience in ESCALATION:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, number)
@@ -341,21 +340,10 @@ def signals_end_us() -> Iterator[None]:
     def ask(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: signal.getsignal(number) for number in ENDING}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, ask)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let nothing but SIGKILL end us for a moment."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield
     finally:

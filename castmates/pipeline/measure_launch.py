@@ -14,6 +14,7 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, mapping_if_there
 from castmates.linux.processes import read_process
+from castmates.linux.signals import ENDING, deaf
 from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
@@ -30,8 +31,6 @@ from castmates.study.rounds import FIRST_LAUNCHES, undecided
 from castmates.study.spec import Launch, Member, Plan
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
@@ -143,27 +142,16 @@ def _follow(owner: int | None) -> Callable[[], None]:
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
-    """Ignore all requests to end."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
 def _signals_raise() -> Iterator[None]:
     """Turn a request to end into an exception, so that everything is cleaned up on the way out."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        for each in SIGNALS:
+        for each in ENDING:
             signal.signal(each, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
         raise Interrupted(f"{signal.Signals(number).name} came")
 
     # What is ignored stays so: `nohup` means it.
-    ours = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    ours = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in ours}
     try:
         yield

@@ -23,6 +23,7 @@ from castmates.errors import CastmatesError
 from castmates.extras import SWEEP, refuse_lacking
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.host import flock_holder
+from castmates.linux.signals import ENDING
 from castmates.pipeline import outliving_command
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.project import Project
@@ -36,7 +37,6 @@ from castmates.results.records import record_or_why, refuse_links, useless
 from castmates.study.curves import saved, summary
 from castmates.study.spec import Plan
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
 OVER = b"over"  # the last word to the process that outlives us
 
@@ -111,8 +111,8 @@ class _Signals:
         os.set_blocking(self._write, False)
         self._woken_before = signal.set_wakeup_fd(self._write)
         # What is ignored stays so, `nohup` means it; but the child must not ignore it too: that is how we end it.
-        self._ours = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
-        self._before = {number: signal.signal(number, _note) for number in (*SIGNALS, signal.SIGCHLD)}
+        self._ours = {number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
+        self._before = {number: signal.signal(number, _note) for number in (*ENDING, signal.SIGCHLD)}
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,6 +17,8 @@ from tests.waiting import PATIENCE, wait_for
 REPOSITORY = Path(__file__).parents[2]
 LONG = ("doctor", "--truth", "--minutes", "500")
 
+pytestmark = pytest.mark.quiet  # other tests hold the lock of this machine for minutes
+
 
 def running(mark):
     """The processes that have this in their command line or environment."""

@@ -14,6 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.inside.counting import METHODS
 from castmates.linux.marks import in_child
 from castmates.linux.memory_binding import memory_bound_to
+from castmates.linux.signals import hear
 from castmates.runner.processes import member_log
 from castmates.runner.processes.freezer import BetweenSteps
 from castmates.runner.processes.member_log import GuardedReader, PhaseLog, RangeLog, RequestLog
@@ -249,7 +250,6 @@ def _before_exec(cpus: tuple[int, ...]) -> Callable[[], None]:
     def prepare() -> None:
         bear_the_mark()
         os.sched_setaffinity(0, cpus)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        hear()
 
     return prepare

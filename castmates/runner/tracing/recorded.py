@@ -13,6 +13,7 @@ from typing import IO
 
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.open_files import raise_limit
+from castmates.linux.signals import hear
 from castmates.protocols import Count, Sample
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.rounds import Taken
@@ -223,8 +224,7 @@ def _begin() -> Callable[[], None]:
     def prepare() -> None:
         end()
         raise_limit()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)  # it is ended by SIGINT, whatever we ignore
+        hear()  # it is ended by SIGINT, whatever we ignore
 
     return prepare
 
