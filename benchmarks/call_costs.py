@@ -36,7 +36,7 @@ def launched(command: Sequence[str], variables: Mapping[str, str]) -> Costs:
 
 
 def in_turns(ways: Mapping[str, Callable[[], float]], seed: int) -> list[dict[str, float]]:
-    """Time every way once a round, in an order that is drawn anew."""
+    """Time every way once a round, in an order that is drawn each time."""
     chance = random.Random(seed)
     found = [{way: ways[way]() for way in chance.sample(list(ways), len(ways))} for _ in range(ROUNDS)]
     return [{way: one[way] for way in ways} for one in found]

@@ -240,7 +240,7 @@ def _tell(found: Sequence[Turns], options: argparse.Namespace, report: Report) -
         "begins. In each the member is released, settles, and runs to the first step after the slice's length. "
         "*Usual*: perf events and all else that works inside slices are attached, and everything at the edges of "
         "slices is read. *Watched*: everything is read, also the monitor of the cache where there is one and series, "
-        "for as long as they need. *Nothing*: all of this is off. Before each, everything is attached anew, and all "
+        "for as long as they need. *Nothing*: all of this is off. Before each, everything is attached again, and all "
         f"members are frozen for {1e3 * PAUSE:.0f} ms or longer. A launch's loss is the sum of both kinds, weighted by "
         f"the share of its slices that are watched. {options.launches} launches of each lead; each gives one value."
     )

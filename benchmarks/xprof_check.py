@@ -48,7 +48,7 @@ def main() -> None:
     report = Report(f"Traces beside XProf {VERSION}", "xprof_check")
     report.text(
         "*Whole trace*: calls and own times of every operation, steps and their waits for input, by our reader in "
-        f"XProf's definitions. XProf lists the {LISTED} longest operations; the others are held against the sum of "
+        f"XProf's definitions. XProf lists the {LISTED} longest operations; the others are compared with the sum of "
         "all. *Our tables*: the calls that our tables have, added up by XProf. Differences are the largest of any "
         "operation."
     )
