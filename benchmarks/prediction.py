@@ -157,8 +157,8 @@ def on_modelled_machines(report: Report, studies: int, seed: int) -> None:
     report.text(
         f"Modelled, not measured: {studies} machines with {SIZE} random programs each, of {SIZE * SIZE} pairs; losses "
         "as studies of five launches would find them. Errors are differences to the true loss, in points of the rate "
-        "when alone, over all pairs that were not measured as a mix; intervals are compared with a further measurement. "
-        f"Bubbles: {', '.join(DIALS)}. With `both members`, a mix shows what its antagonist loses too."
+        "when alone, over all pairs that were not measured as a mix; intervals are compared with a further "
+        f"measurement. Bubbles: {', '.join(DIALS)}. With `both members`, a mix shows what its antagonist loses too."
     )
     rows = [[way.words, *score.cells()] for way, score in scores.items()]
     report.table(HEADER, [*rows, [f"two or three antagonists, from {BOTH.words}", *together.cells()]])
