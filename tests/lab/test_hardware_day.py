@@ -66,7 +66,8 @@ known_losses.SHORT = {{"budget": known_losses.SHORT["budget"] | {{"rounds": 1, "
 known_losses.LOSSES = (0.0, 0.05)
 sweep.SIZES, sweep.PARTS, day.TRUTH_MINUTES = (3,), (4,), 1
 shipped = sweep._study
-sweep._study = lambda text: shipped(text) | {{"controls": None, "budget": {{"launches": 3, "rounds": 1, "window": 0.2}}}}
+short = {{"launches": 3, "rounds": 1, "window": 0.2}}
+sweep._study = lambda text: shipped(text) | {{"controls": None, "budget": short}}
 begun = time.time()
 
 
