@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # the keys of a study are heavy to load, and every module loads this
+    from castmates.study.cache import Cache
     from castmates.study.spec import Share
 
 Say = Callable[[str], object]  # shows the user a line of progress
@@ -84,6 +85,7 @@ class ProcessorReadings:
     under: Mapping[tuple["Share", ...], Sequence[HeldOtherwise]]  # by shares: what differs; those not read are absent
     caches: Mapping[str, Sequence[int]] = field(default_factory=dict)  # that each member uses
     shared: Mapping[tuple["Share", ...], Sequence[str]] = field(default_factory=dict)  # who else has ways of members
+    cache: "Cache | None" = None  # whose ways are given
 
 
 class Edges(Protocol):

@@ -29,7 +29,8 @@ from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.profiles import rounds
 from castmates.runner.rounds import stage as eviction
-from castmates.runner.rounds.hardware import Hardware, processor_record
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.round import measure_rounds
 from castmates.runner.rounds.witnesses import PrefetchWitness, QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage, refuse_too_little
@@ -200,7 +201,7 @@ class Measure(LaunchKind[Measured]):
     def observe(self, stage: LiveStage, say: Say) -> None:
         """Do what the launch is for."""
         measure_rounds(self.outcome, stage, say)
-        self.outcome.processor = processor_record(stage.hardware.allocator, self.launch)
+        self.outcome.processor = processor_record(stage.hardware.allocator, self.launch, self.outcome.windows)
         measure_after_rounds(self.outcome, stage, say)
 
     @staticmethod

@@ -12,6 +12,7 @@ from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import candidates
 from castmates.analysis.partitions.held import (
     AS_ASKED,
+    BEYOND,
     NOT_READ,
     OTHERWISE,
     SHARED,
@@ -150,6 +151,17 @@ def test_ways_that_others_on_the_machine_have_isolate_nobody():
     assert candidates(plan, "split-6", known).empty
     (said,) = isolation.shared(plan, {"goresctrl.Guaranteed": 0x30, "batch": 0})
     assert said.startswith("Ways of split-4 and split-6 are shared with goresctrl.Guaranteed")
+
+
+def test_masks_that_members_fill_past_isolate_nobody_whatever_the_registers_hold():
+    plan = made(split(4), split(6), shareable=0)
+    cohort, mix = plan.cohorts[0].id, plan.mixes[0].name
+    found = record(cohort, split_4=[], split_6=[])
+    found["processor"]["beyond"] = {"split-6": {STREAM: [8.3, 5]}}
+    known = states(plan, held_by([record(cohort, split_4=[], split_6=[]), found]))
+    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): BEYOND}
+    assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
+    assert candidates(plan, "split-6", known).empty
 
 
 JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3", "400", "600")]

@@ -13,7 +13,7 @@ import pandas as pd
 from castmates.analysis.core import launch_means, of_each_launch
 from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTITION
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, MEMBER, ROUND
-from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
+from castmates.analysis.partitions.held import BEYOND, SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, estimate, lost
 from castmates.analysis.statistics.pairs import log_rates, whole_alone
 from castmates.study.partitions.partitions import isolates
@@ -174,7 +174,7 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
     """Every partition whose masks separate a lead from its antagonists, and whether the processor may join them.
 
     `known` is what the processor held; where it is left out, nothing was read. Ways that somebody else on the machine
-    has too separate nobody.
+    has too separate nobody, and neither do masks that members fill past.
     """
     found = states(plan) if known is None else known
     rows = [
@@ -186,7 +186,7 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         }
         for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix) and found.get((mix.name, partition.name)) != SHARED
+        if isolates(partition, mix) and found.get((mix.name, partition.name)) not in (SHARED, BEYOND)
     ]
     table = pd.DataFrame(rows, columns=[*LEAD_OF_MIX, "partition", "uncertain"])
     return table.astype({"uncertain": bool}).drop_duplicates([*LEAD_OF_MIX, "partition"], ignore_index=True)

@@ -17,11 +17,12 @@ from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
 SHARED = "shared"  # with groups of others
+BEYOND = "beyond"  # members filled more ways than they have
 
 ByCache = Mapping[int, int]  # cache -> what was held there
 
 Place = tuple[str, str]  # cohort and partition, or mix and partition
-States = Mapping[Place, str]  # mix and partition -> one of these five
+States = Mapping[Place, str]  # mix and partition -> one of these six
 
 # Lines of schemata -> which setting of a share they are.
 MASKS = ("ways", "code")
@@ -39,6 +40,7 @@ class HeldPartitions:
     settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
     caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by cohort and member: those that it uses
     shared: Mapping[Place, Mapping[str, None]] = field(default_factory=dict)  # who else had ways of members
+    beyond: Mapping[Place, Mapping[str, str]] = field(default_factory=dict)  # by member: the ways it filled, in words
 
 
 def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
@@ -46,6 +48,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
     measured: dict[str, list[Mapping[str, Any]]] = {}
     caches: dict[Place, frozenset[int]] = {}
     shared: dict[Place, dict[str, None]] = {}
+    beyond: dict[Place, dict[str, str]] = {}
     for record in records:
         if record.get("status") == "measured":
             cohort = str(record.get("spec", {}).get("cohort", {}).get("id", ""))
@@ -54,6 +57,9 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
                 caches[cohort, member] = caches.get((cohort, member), frozenset()).union(used)
             for partition, groups in record.get("processor", {}).get("shared", {}).items():
                 shared.setdefault((cohort, partition), {}).update(dict.fromkeys(map(str, groups)))
+            for partition, members in record.get("processor", {}).get("beyond", {}).items():
+                words = {member: f"{filled:g} of {ways}" for member, (filled, ways) in members.items()}
+                beyond.setdefault((cohort, partition), {}).update(words)
     settings: dict[tuple[str, str, str], dict[str, dict[int, int]]] = {}
     for cohort, found in measured.items():
         for partitions in found:
@@ -62,7 +68,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
                     _add(settings.setdefault((cohort, partition, row["member"]), {}), row)
     compared = {(cohort, name) for cohort, found in measured.items() for each in found for name in each}
     unread = {(cohort, name) for cohort, name in compared if not all(name in each for each in measured[cohort])}
-    return HeldPartitions(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
+    return HeldPartitions(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared, beyond)
 
 
 def as_held(plan: Plan, held: HeldPartitions) -> Plan:
@@ -115,6 +121,8 @@ def _state(partition: Partition, cache: Cache | None, cohorts: Sequence[str], he
         return SHARED
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
+    if any(held.beyond.get(place) for place in places):
+        return BEYOND
     if places and all(place in held.compared and place not in held.unread for place in places):
         return AS_ASKED
     return UNCERTAIN if cut_by(partition, cache) else NOT_READ

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.partitions.held import OTHERWISE, SHARED
+from castmates.analysis.partitions.held import BEYOND, OTHERWISE, SHARED
 from castmates.analysis.prediction.pairs import Cell, Errors, PairModel, Seen, best, mixes_of, pair_model, seen_in
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.power import log_of, loss_pct
@@ -195,7 +195,7 @@ def _percent(log: float) -> float:
 # far off it is on the modelled machine; `castmates advice --place --confirm` measures it.
 
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
-NOT_ALONE = (OTHERWISE, SHARED)  # the processor held another partition, or somebody else had ways of it
+NOT_ALONE = (OTHERWISE, SHARED, BEYOND)  # the processor kept another partition, or somebody else had ways of it
 
 Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order, its separate ways
 

@@ -144,7 +144,7 @@ class ResctrlAllocator:
         lacking = self._registers.lacking if self._registers is not None else ""
         how = HOW if self._registers is not None and not lacking else ""
         caches = {name: sorted(domains) for name, domains in self._domains.items()}
-        return ProcessorReadings(how, lacking, dict(self._held_otherwise), caches, dict(self._shared))
+        return ProcessorReadings(how, lacking, dict(self._held_otherwise), caches, dict(self._shared), self.cache)
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""

@@ -209,6 +209,7 @@ def sentences(results: Results) -> str:
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
     parts += _shared(plan, found)
+    parts += _beyond(found)
     parts += [
         f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
     ]
@@ -252,6 +253,20 @@ def _shared(plan: Plan, held: HeldPartitions) -> Iterator[str]:
                 f"Ways of {_some(names)} are shared with {listed(groups)}: other programs have them too, so no such "
                 "partition isolates."
             )
+
+
+def _beyond(held: HeldPartitions) -> Iterator[str]:
+    if held.beyond:
+        filled = {
+            f"{member} {words} under {partition}": None
+            for (_, partition), members in held.beyond.items()
+            for member, words in members.items()
+        }
+        yield (
+            "The cache's occupancy shows that members filled more ways than their masks give: "
+            f"{_some(filled, '; ')}. Such a partition isolates nobody; `castmates doctor --verify-rdt` tries the masks "
+            "of this machine."
+        )
 
 
 def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:

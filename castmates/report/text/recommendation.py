@@ -11,7 +11,7 @@ from castmates.analysis.core import once
 from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
-from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
+from castmates.analysis.partitions.held import BEYOND, OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import AS_FAST, Quantity, between_with_others, counted, number, plain
 from castmates.study.node_classes import cache_of
@@ -103,6 +103,8 @@ def _doubt(row: Row) -> str:
         )
     if row.get("held") == SHARED:
         return f" Other programs on the machine have ways of {name} too."
+    if row.get("held") == BEYOND:
+        return f" Members filled more ways than {name} gives them: its masks do not keep them apart."
     if row.get("held") == OTHERWISE:
         return f" Ways are those that the processor held under {name}, which are not those that were asked."
     return ""

@@ -166,6 +166,10 @@ USUAL: Mapping[str, Column] = {
         col("operation", str, "with its scopes"),
         col("layer_kind", str, "convolution, pooling, attention …"),
         col("loss_pct", float, "100 × (1 - 1/slowdown)"),
-        col("held", str, 'what the processor held: as asked, otherwise, uncertain, not read, shared; "" without one'),
+        col(
+            "held",
+            str,
+            'what the processor held: as asked, otherwise, beyond, uncertain, not read, shared; "" without one',
+        ),
     )
 }

@@ -20,7 +20,7 @@ SENSITIVITY = _partitions_table(
     *interval("rate_pct", "of its rate alone with all ways", "95 % between launches; NaN below three launches"),
     *ends("within", "95 % within launch"),
     *usual("launches rounds platform"),
-    col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared"),
+    col("held", str, "what the processor held: as asked, otherwise, beyond, uncertain, not read, shared"),
     *usual("machine"),
     estimate="partitions.sensitivity:sensitivity_table",
 )

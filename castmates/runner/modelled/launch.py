@@ -17,7 +17,7 @@ from castmates.runner.modelled.world import Process, World
 from castmates.runner.outcome import Measured
 from castmates.runner.processes.launch import Running, Start
 from castmates.runner.processes.starts import Evictor, placebo_member
-from castmates.runner.rounds.hardware import processor_record
+from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.round import measure_rounds
 from castmates.runner.rounds.stage import MIB, Stage, has_masks
 from castmates.study.cpus import format_cpu_list
@@ -49,7 +49,7 @@ def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Calla
     say("a modelled launch: nothing is started")
     try:
         measure_rounds(outcome, stage, say)
-        outcome.processor = processor_record(hardware.allocator, launch)
+        outcome.processor = processor_record(hardware.allocator, launch, outcome.windows)
         stage.dismiss()
     finally:
         hardware.release()

@@ -1,11 +1,11 @@
 """The hardware side of a launch: one allocator, one monitor, several collectors and counters, used as one."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic_ns
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from castmates.counters.choose import choose_collectors, choose_counters
 from castmates.counters.edges import BetweenEdges
@@ -18,19 +18,16 @@ from castmates.protocols import (
     Counter,
     Edges,
     Held,
-    HeldOtherwise,
     Monitor,
-    ReadsProcessor,
     Sample,
     Say,
     ServesHelpers,
 )
 from castmates.rdt.choose import CacheRequest, NoAllocator, NoMonitor, choose
 from castmates.rdt.resctrl.foreign_traffic import foreign_traffic
-from castmates.rdt.resctrl.wanted_schemata import MASKS, is_decimal, parse
+from castmates.rdt.resctrl.wanted_schemata import MASKS, parse
 from castmates.runner.rounds.ledger_load import Surroundings, surroundings
-from castmates.study.schedule import stretches
-from castmates.study.spec import UNMANAGED, Counting, Launch, Share
+from castmates.study.spec import Counting, Share
 
 # The proof that a window's masks are those that were given: read back at both edges, and every thread in its group.
 
@@ -262,54 +259,3 @@ class Hardware:
         """Return what each part is and does."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
         return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}
-
-
-# What a launch's record has of the processor: under which partitions its registers were read, and what they held.
-#
-# A difference rejects no window: what was measured is what these settings do on this machine. The analysis judges such
-# a partition by what the processor held.
-
-
-def processor_record(allocator: Allocator, launch: Launch) -> dict[str, Any]:
-    """Return how registers were read and, by partition, what differed; nothing where the allocator has none to ask.
-
-    A partition is listed only if they were read in every stretch of a round that has scenes under it.
-    """
-    readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
-    if readings is None or not (readings.how or readings.lacking or any(readings.shared.values())):
-        return {}
-    places = [(scene, stretch.shares) for stretch in stretches(launch, 1) for scene in stretch.scenes]
-    unread = {scene.partition for scene, shares in places if shares not in readings.under}
-    found: dict[str, list[HeldOtherwise]] = {}
-    shared: dict[str, dict[str, None]] = {}
-    for scene, shares in places:
-        if scene.partition != UNMANAGED and readings.shared.get(shares):
-            shared.setdefault(scene.partition, {}).update(dict.fromkeys(readings.shared[shares]))
-        if scene.partition != UNMANAGED and scene.partition not in unread:
-            own = {share.member for share in scene.shares}  # scenes with other shares may be in the same stretch
-            rows = found.setdefault(scene.partition, [])
-            rows += [each for each in readings.under[shares] if each.member in own]
-    return {
-        "registers": {"how": readings.how, "lacking": readings.lacking},
-        "partitions": {name: _once(rows) for name, rows in found.items()},
-        "caches": {name: list(caches) for name, caches in readings.caches.items()},
-        "shared": {partition: list(groups) for partition, groups in shared.items()},
-    }
-
-
-def _once(differences: Iterable[HeldOtherwise]) -> list[dict[str, Any]]:
-    return [
-        {
-            "member": each.member,
-            "line": each.line,
-            "domain": each.domain,
-            "asked": _digits(each.line, each.asked),
-            "held": _digits(each.line, each.held),
-        }
-        for each in dict.fromkeys(differences)
-    ]
-
-
-def _digits(line: str, value: int) -> str:
-    """Write a value as the kernel does."""
-    return str(value) if is_decimal(line) else f"{value:x}"

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
+from castmates.analysis.partitions.held import BEYOND, OTHERWISE, UNCERTAIN
 from castmates.pipeline.analyse import what_was_held
 from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.folder import StudyFolder
@@ -42,8 +42,9 @@ def occupied(record, windows, samples):
 @pytest.mark.parametrize(("model", "ways"), [("", 1), ('io_ways: "0x600", tied: true, ', 2)])
 def test_one_way_that_is_tied_holds_more_than_one_way(tmp_path, monkeypatch, model, ways):
     _, _, record, windows, samples = played(tmp_path, monkeypatch, model)
-    assert "processor" not in record  # nothing can be read of this one
     assert ways - 1 < occupied(record, windows, samples) <= ways + 0.01
+    beyond = record.get("processor", {}).get("beyond", {})  # of registers nothing can be read here
+    assert beyond == ({} if ways == 1 else {"split-10": {"flood@2": [pytest.approx(2, rel=0.05), 1]}})
 
 
 def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypatch):
@@ -61,7 +62,8 @@ def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypa
     }  # fmt: skip
 
 
-def test_without_registers_it_stays_uncertain(tmp_path, monkeypatch):
-    plan, folder, *_ = played(tmp_path, monkeypatch, 'io_ways: "0x600", tied: true, ')
+@pytest.mark.parametrize(("tied", "state"), [("true", BEYOND), ("false", UNCERTAIN)])
+def test_without_registers_occupancy_shows_it_and_else_it_stays_uncertain(tmp_path, monkeypatch, tied, state):
+    plan, folder, *_ = played(tmp_path, monkeypatch, f'io_ways: "0x600", tied: {tied}, ')
     _, known = what_was_held(plan, folder)
-    assert set(known.values()) == {UNCERTAIN}
+    assert set(known.values()) == {state}
