@@ -38,7 +38,7 @@ def opened(file, load, seed=1):
     return clock, runner, Arrivals(load, seed, request_file.Writer(file), clock, clock.sleep)
 
 
-def served(clock, arrivals, count, takes=lambda number: SERVICE):
+def served(clock, arrivals, count, takes=lambda _: SERVICE):
     for number in range(count):
         assert arrivals.wait(lambda: False)
         clock.now += takes(number)

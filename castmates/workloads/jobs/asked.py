@@ -61,6 +61,7 @@ class OneSentence(argparse.ArgumentParser):
     """An argument parser whose complaints are one sentence."""
 
     def error(self, message: str) -> NoReturn:
+        """End with status 2."""
         self.exit(2, f"Bad arguments: {message}; see --help and --list.\n")
 
 
@@ -136,9 +137,9 @@ def load_of(given: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _rate(text: str) -> float:
-    number, thousand = (text[:-1], 1000.0) if text.endswith("K") else (text, 1.0)
+    factor = {"K": 1e3, "M": 1e6}.get(text[-1:], 1.0)
     try:
-        found = float(number) * thousand
+        found = float(text.removesuffix("K").removesuffix("M")) * factor
     except ValueError:
         found = math.nan
     if not 0 < found < math.inf:
@@ -147,6 +148,7 @@ def _rate(text: str) -> float:
 
 
 def positive(text: str) -> int:
+    """Read a number of things."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
     return int(text)

@@ -32,7 +32,7 @@ def parse(words: Sequence[str] | None = None) -> Asked:
     parser = OneSentence(prog="python -m castmates.workloads.llamajobs", description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="the weights, a file in llama.cpp's format GGUF")
     parser.add_argument("--prompt", type=positive, default=32, help="tokens of a request's prompt (default: 32)")
-    parser.add_argument("--generate", type=positive, default=16, help="tokens of its answer (default: 16)")
+    parser.add_argument("--generate", type=positive, default=17, help="tokens of its answer (default: 17)")
     parser.add_argument("--threads", type=positive, help="threads of llama.cpp (default: one per CPU given)")
     parser.add_argument("--seed", type=positive, default=SEED, help=f"of the requests' tokens (default: {SEED})")
     parser.add_argument("--steps", type=positive, help="end after so many requests (default: go on until SIGTERM)")

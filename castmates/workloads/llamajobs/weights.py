@@ -2,14 +2,13 @@
 
     python -m castmates.workloads.llamajobs.weights --into FOLDER --layers 2 --width 256 --vocabulary 2048
 
-Runs in the `llama` environment. Weights are drawn as whole numbers from a fixed seed, so that the same bytes are written
+Runs in the `llama` environment. Weights are whole numbers from a fixed seed, so that the same bytes are written
 everywhere.
 """
 
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 SEED = 20
 FILE = "model.gguf"
@@ -56,10 +55,10 @@ def write(file: Path, layers: int, width: int, vocabulary: int) -> None:
         scale = np.array([1 / (SPREAD * columns**0.5)], np.float16)
         blocks[..., :2] = scale.view(np.uint8)
         blocks[..., 2:] = rng.integers(-127, 128, (rows, columns // BLOCK, BLOCK), np.int8).view(np.uint8)
-        _add(writer, name, blocks.reshape(rows, -1), gguf.GGMLQuantizationType.Q8_0)
+        writer.add_tensor(f"{name}.weight", blocks.reshape(rows, -1), raw_dtype=gguf.GGMLQuantizationType.Q8_0)
 
     def norm(name: str) -> None:
-        _add(writer, name, np.ones(width, np.float32))
+        writer.add_tensor(f"{name}.weight", np.ones(width, np.float32))
 
     matrix("token_embd", vocabulary, width)
     for layer in range(layers):
@@ -76,10 +75,6 @@ def write(file: Path, layers: int, width: int, vocabulary: int) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _add(writer: Any, name: str, values: Any, kind: Any = None) -> None:
-    writer.add_tensor(f"{name}.weight", values, raw_dtype=kind)
 
 
 if __name__ == "__main__":
