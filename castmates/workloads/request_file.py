@@ -8,7 +8,6 @@ import os
 import struct
 from pathlib import Path
 
-from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import HeartbeatError, Ring, is_capacity, map_file
 from castmates.workloads.phase_file import Chunk
 
@@ -30,7 +29,7 @@ def create(path: str | os.PathLike[str], capacity: int = CAPACITY) -> None:
             file.write(HEADER.pack(MAGIC, VERSION, capacity, 0, 0, 0, 0, 0))
             file.truncate(RECORDS + RECORD * capacity)
     except OSError as error:
-        raise CastmatesError(f"Cannot create the requests file {path}: {error.strerror}.") from error
+        raise HeartbeatError(f"Cannot create the requests file {path}: {error.strerror}.") from error
 
 
 class Runners(Ring):

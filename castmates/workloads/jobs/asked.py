@@ -22,8 +22,8 @@ class Shape:
     batch: int
     batches: int
     details: Mapping[str, int]
-    # The value of the last warm-up step (the loss of training, the mean of |outputs| of inference), of this batch and
-    # from the usual seed.
+    # The value of the last warm-up step (the loss of training, the mean of |outputs| of inference) from the usual seed,
+    # of this batch; of another one where the name has it.
     known: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -53,8 +53,8 @@ class Asked:
 
     def known(self, shape: Shape) -> float | None:
         """The value of the last warm-up step, where it is known for what is asked."""
-        usual = self.batch == shape.batch and self.seed == SEED
-        return shape.known.get(self.mode) if usual else None
+        name = self.mode if self.batch == shape.batch else f"{self.mode} {self.batch}"
+        return shape.known.get(name) if self.seed == SEED else None
 
 
 class OneSentence(argparse.ArgumentParser):
