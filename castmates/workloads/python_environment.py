@@ -21,7 +21,7 @@ ROUGH_PACKAGE_SIZES = {
     "ziglang": "about 400 MB",
     "torch": "about 900 MB",
     "jaxlib": "about 650 MB",
-    "llama-cpp-python": "about 200 MB",
+    "llama-cpp-python": "about 140 MB",
 }
 # How what has no wheels is built. llama.cpp would ask which processor compiles it, and other nodes may share the cache:
 # AVX2 on x86-64 for all; images are not read here.
@@ -122,7 +122,8 @@ def _top_packages(installed: dict[str, str], asked: Path, packages: dict[str, st
     names = list(packages)
     if asked.is_file():
         names = re.findall(r"^[A-Za-z0-9._-]+", asked.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {name: installed[name] for name in names if name in installed}
+    found = {name.replace("_", "-"): version for name, version in installed.items()}  # builders spell them differently
+    return {name: found[name] for name in names if name in found}
 
 
 def _pythons_here() -> list[str]:
