@@ -18,5 +18,6 @@ uv pip compile tfmodels-cuda.in "${jobs[@]}" -o tfmodels-cuda.lock
 uv pip compile torch.in --emit-find-links "${options[@]}" -o torch.lock
 uv pip compile torch-cuda.in "${options[@]}" -o torch-cuda.lock
 uv pip compile jax.in "${options[@]}" -o jax.lock
+uv pip compile llama.in "${options[@]}" -o llama.lock
 cd ../tests/mutation
 uv pip compile environment.in -c ../../envs/dev.lock "${options[@]}" -o environment.lock

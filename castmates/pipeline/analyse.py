@@ -46,6 +46,7 @@ from castmates.results.known_nodes import facts_of_nodes
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of
+from castmates.study import capabilities
 from castmates.study.masks import popcount
 from castmates.study.memory_peak import Peak
 from castmates.study.model import Study
@@ -103,7 +104,9 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "limit_pct": terms.limit_pct,
     }
     every_part["added"] = plugins.added("metrics", _wrong, taken=METRICS)
-    every_part["steps"] = partial(measured.parts, "steps", COLUMNS, categories=STEP_NAMES)
+    # All columns where some of them may be of phases.
+    columns = None if capabilities.PHASES.asked(plan) else COLUMNS
+    every_part["steps"] = partial(measured.parts, "steps", columns, categories=STEP_NAMES)
     every_part["slices"] = partial(measured.parts, "slices", list(SLICES))
     parts = [every_part | _facts_of(own, windows, measured, reader, terms.machine) for own in plans]
     whole = {

@@ -38,8 +38,9 @@ def key(name: str, envs_dir: Path) -> str:
     if name == NATIVE:
         content = native_build.fingerprint().encode()
     else:
-        lock = _lock_file(name, envs_dir).read_bytes()
-        content = b"\0".join([lock, python_range(name, envs_dir).encode(), platform.machine().encode()])
+        lock = _lock_file(name, envs_dir)
+        words = [python_range(name, envs_dir), platform.machine(), *python_environment.build_settings(lock)]
+        content = b"\0".join([lock.read_bytes(), *map(str.encode, words)])
     return hashlib.sha256(content).hexdigest()[:12]
 
 

@@ -31,9 +31,16 @@ class Recipe:
     environment: str | None = None  # whose interpreter runs the module; the framework's own if None
 
 
+def _words(options: dict[str, int]) -> list[str]:
+    return [word for option, value in options.items() for word in (f"--{option}", str(value))]
+
+
 def _records(kind: str, **options: int) -> Recipe:
-    words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
-    return Recipe("castmates.workloads.tfmodels.records", (kind, *words), "tfmodels")
+    return Recipe("castmates.workloads.tfmodels.records", (kind, *_words(options)), "tfmodels")
+
+
+def _llama(**options: int) -> Recipe:
+    return Recipe("castmates.workloads.llamajobs.weights", tuple(_words(options)), "llama")
 
 
 RECIPES: dict[str, Recipe] = {
@@ -41,6 +48,8 @@ RECIPES: dict[str, Recipe] = {
     "formula": Recipe("castmates.workloads.data.formula"),
     "hpcc": Recipe("castmates.workloads.data.hpcc"),
     "image": Recipe("castmates.workloads.data.image"),
+    "llama-small": _llama(layers=12, width=768, vocabulary=8192),
+    "llama-tiny": _llama(layers=2, width=256, vocabulary=2048),
     "perl": Recipe("castmates.workloads.data.perl"),
     "povray": Recipe("castmates.workloads.data.povray"),
     "text": Recipe("castmates.workloads.data.text"),

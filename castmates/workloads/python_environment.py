@@ -21,6 +21,12 @@ ROUGH_PACKAGE_SIZES = {
     "ziglang": "about 400 MB",
     "torch": "about 900 MB",
     "jaxlib": "about 650 MB",
+    "llama-cpp-python": "about 140 MB",
+}
+# How what has no wheels is built. llama.cpp would ask which processor compiles it, and other nodes may share the cache:
+# AVX2 on x86-64 for all; images are not read here.
+BUILT_WITH = {
+    "llama-cpp-python": ("cmake.define.GGML_NATIVE=OFF", "cmake.define.LLAVA_BUILD=OFF"),
 }
 PAGE_OF_WHEELS = re.compile(r"^--find-links https://.*\n", re.MULTILINE)
 UVS_FOLDER = "/"  # uv takes settings, such as its cache, from its folder and those above, which others may write
@@ -42,7 +48,7 @@ def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[st
     log.unlink(missing_ok=True)
     _uv(["venv", "--no-project", "--python", python, str(place)], name, place, log, held)
     # `sync` installs exactly the lock: what a package declares beyond it was left out on purpose.
-    lock_options = ["--require-hashes", "--compile-bytecode"]
+    lock_options = ["--require-hashes", "--compile-bytecode", *build_settings(lock)]
     inside = str(place / "bin" / "python")
     sources = _sources(lock, packages, inside, place)
     _uv(["pip", "sync", *lock_options, "--python", inside, *sources], name, place, log, held)
@@ -71,6 +77,15 @@ def locked_versions(lock: Path) -> dict[str, str]:
     """Read package -> version from a lock, without its markers and hashes."""
     pinned = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return dict(pinned)
+
+
+def build_settings(lock: Path) -> list[str]:
+    """The options of uv by which it builds what the lock has of packages without wheels."""
+    return [
+        f"--config-settings-package={package}:{setting}"
+        for package in locked_versions(lock)
+        for setting in BUILT_WITH.get(package, ())
+    ]
 
 
 def _sources(lock: Path, packages: dict[str, str], inside: str, place: Path) -> list[str]:
@@ -107,7 +122,8 @@ def _top_packages(installed: dict[str, str], asked: Path, packages: dict[str, st
     names = list(packages)
     if asked.is_file():
         names = re.findall(r"^[A-Za-z0-9._-]+", asked.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {name: installed[name] for name in names if name in installed}
+    found = {name.replace("_", "-"): version for name, version in installed.items()}  # builders spell them differently
+    return {name: found[name] for name in names if name in found}
 
 
 def _pythons_here() -> list[str]:

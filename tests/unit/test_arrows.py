@@ -49,10 +49,11 @@ NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io",
 FLAT = {"english", "errors", "extras", "files", "protocols", "sampler", "parallel", "project", "plugins", "shipped"}
 FLAT |= {"__init__", "__main__"}
 ELSEWHERE = {  # what other interpreters import: the standard library, and these
-    "": ["heartbeat", "phases", "phase_writer", "phase_file", "phase_names"],
+    "": ["heartbeat", "phases", "phase_writer", "phase_file", "phase_names", "request_file"],
     "attached.": ["follow"],
     "jaxjobs.": ["__main__", "job", "models"],
-    "jobs.": ["asked", "data", "loop"],
+    "jobs.": ["asked", "data", "loop", "serving"],
+    "llamajobs.": ["__main__", "job", "weights"],
     "stressng.": ["__main__"],
     "tfmodels.": ["__main__", "marks", "graph_ranges"],
     "torchjobs.": ["__main__", "job", "models"],

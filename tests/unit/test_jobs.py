@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 import yaml
 
+from castmates import project
+from castmates.workloads.inputs import RECIPES
 from castmates.workloads.jaxjobs.shapes import SHAPES as JAX
 from castmates.workloads.jobs import asked, data, loop
+from castmates.workloads.llamajobs import asked as llama
 from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 
 CATALOGUE = Path(__file__).parents[2] / "config" / "workloads"
@@ -32,7 +35,28 @@ def test_the_catalogue_asks_for_jobs_that_there_are_in_both_modes(name):
     assert found >= set(itertools.product({model for model, _ in FRAMEWORKS[name]}, asked.MODES))
 
 
+def test_the_catalogue_asks_for_language_models_that_there_are(tmp_path):
+    (tmp_path / "model.gguf").touch()
+    workloads = project.read_catalogue(CATALOGUE)
+    found = {name: one for name, one in workloads.items() if "castmates.workloads.llamajobs" in one.words}
+    for name, one in found.items():
+        words = [word.replace("{inputs}", str(tmp_path)) for word in one.words]
+        wanted = llama.parse(words[words.index("castmates.workloads.llamajobs") + 1 :])
+        assert bool(wanted.load) == bool(wanted.arrivals) == one.requests, name
+        assert one.inputs in RECIPES
+    assert {"llama-tiny", "llama-small", "llama-tiny-serve"} <= found.keys()
+
+
+@pytest.mark.parametrize(("text", "load"), [("50", 50.0), ("2.5K", 2500.0), ("1M", 1e6)])
+def test_loads_are_read_as_those_of_other_services(text, load):
+    wanted = asked.parse("x", "y", TORCH, ("cpu",), ["--model", "dlrm", "--mode", "infer", "--load", text])
+    assert wanted.load == load
+    assert wanted.arrivals != asked.parse("x", "y", TORCH, ("cpu",), ["--model", "dlrm"]).arrivals
+
+
 MISTAKES = {
+    "--model dlrm --load 50": "--load is of requests: it needs --mode infer",
+    "--model dlrm --mode infer --load 0K": "'0K' is not a rate above 0 per second",
     "--size tiny": "--model is missing: convnet, transformer, dlrm",
     "--model bert": "invalid choice: 'bert'",
     "--model dlrm --batch 0": "'0' is not a whole number from 1 on",

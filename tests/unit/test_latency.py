@@ -99,6 +99,26 @@ def test_steps_of_another_size_than_the_baselines_have_no_ratio():
     assert np.isnan(row["ratio"])
 
 
+def test_a_phase_has_quantiles_of_the_steps_that_have_it():
+    """Prefill takes a fifth of a step alone and half of it beside others; what has no phases has no row of them."""
+    windows = written(MIX, lambda *_: 1.0, rounds=2)
+    beats = heartbeats(windows, lambda row: MS[row["scene"]] * 10**6)
+    beats = beats.merge(windows[["launch", "window", "member", "scene"]], on=["launch", "window", "member"])
+    lead = beats["member"] == "bert@0"
+    beats["prefill_s"] = np.where(beats["scene"].str.startswith("corun"), 7.5e-3, 2e-3)
+    beats["decode_s"] = np.where(beats.index % 2, 1e-3, 0.0)  # half of the steps have none
+    beats.loc[~lead, ["prefill_s", "decode_s"]] = np.nan
+    beats["decode/attention_s"] = 1e-3
+    found = latencies(MIX, windows, [beats]).set_index(["what", "member", "scene", "quantile"])
+    row = found.loc["prefill phase", "bert@0", "corun:bert+stream", "p50"]
+    assert (row["ms"], row["ratio"], row["steps"]) == (pytest.approx(7.5), pytest.approx(3.75), 4 * 280)
+    assert found.loc[("decode phase", "bert@0", "alone", "p50"), ["ms", "steps"]].tolist() == [pytest.approx(1), 560]
+    assert found.loc[("step", "bert@0", "alone", "p50"), "ms"] == pytest.approx(10)
+    assert {(what, member) for what, member, *_ in found.index if what != "step"} == {
+        ("prefill phase", "bert@0"), ("decode phase", "bert@0"),
+    }  # fmt: skip
+
+
 def test_nothing_measured_is_no_row_and_no_beats_are_refused():
     windows = written(MIX, lambda *_: 1.0)
     found = latencies(MIX, windows, [])

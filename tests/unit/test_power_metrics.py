@@ -8,7 +8,9 @@ import pytest
 from castmates.analysis.explanations.counted_metrics import GHZ
 from castmates.analysis.explanations.power import (
     CONTROLLERS,
+    ENERGY,
     FOREIGN,
+    PACKAGE_POWER,
     SEEN_BY_MBM,
     THROTTLED,
     WITHOUT_ID,
@@ -28,9 +30,9 @@ WATCHED = slices_of(WINDOWS)  # each is open for a second
 KEYS = ("study", "cohort", "launch", "window", "round", "scene", "platform")
 
 
-def found(kind, rows_of, of_members=True):
+def found(kind, rows_of, of_members=True, windows=WINDOWS):
     """The table, of rows that this function gives for every window, or once for all members of a window."""
-    source = WINDOWS if of_members else WINDOWS.drop_duplicates(["launch", "window"])
+    source = windows if of_members else windows.drop_duplicates(["launch", "window"])
     rows = [
         {name: row[name] for name in KEYS} | {"member": row["member"], "subject": row["member"]} | one
         for row in source.to_dict("records")
@@ -38,7 +40,7 @@ def found(kind, rows_of, of_members=True):
     ]
     filled = {kind: frame(rows, LAUNCH_TABLES[kind]), "slices": WATCHED}
     part = {name: filled.get(name, frame([], LAUNCH_TABLES[name]))[columns] for name, columns in NEEDED.items()}
-    return resources(PLAN, WINDOWS, [part])
+    return resources(PLAN, windows, [part])
 
 
 def row_of(table, **wanted):
@@ -147,6 +149,7 @@ BOTH = {(SEEN_BY_MBM, "packages"), (WITHOUT_ID, "packages")}  # of monitor and c
         ("stream@1", "mbm_total", {*BOTH}, EVERY[:1]),  # where it runs
         ("host", "foreign_traffic", {(FOREIGN, "packages"), *BOTH}, EVERY),
         ("cpu2", "core_throttles", {(THROTTLED, "member")}, EVERY),
+        ("package1", "package_w", {(PACKAGE_POWER, "package 1"), (ENERGY, "packages")}, EVERY),
     ],
 )
 def test_a_sum_of_which_a_part_is_not_known_is_not_known(subject, metric, gone, scenes):
@@ -160,12 +163,25 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_known(subject, metric, gone, 
     def absent(row):
         return [one for one in packages(row) if (one["subject"], one["metric"]) != (subject, metric)]
 
-    # A CPU without a sample is one that has no such counter; all others have a sample of what is not known.
-    for made in (lacking,) if metric == "core_throttles" else (lacking, absent):
+    # A CPU or package without a sample has no such counter; all others have a sample of what is not known.
+    for made in (lacking,) if metric in ("core_throttles", "package_w") else (lacking, absent):
         whole, table = (found("samples", each, of_members=False) for each in (packages, made))
         keys = ("metric", "scope", "scene")
         before, after = ({*zip(*(each[key] for key in keys), strict=True)} for each in (whole, table))
         assert before - after == {(*what, scene) for what in gone for scene in scenes}
+
+
+def test_energy_is_that_of_all_packages_for_what_the_lead_did():
+    """100 W alone, 160 W beside an antagonist; ten steps a second alone and eight beside it: 10 and 20 joules."""
+    windows = written(PLAN, lambda _launch, _round, scene, _name: 8.0 if scene.startswith("corun") else 10.0, rounds=2)
+    table = found("samples", packages, of_members=False, windows=windows)
+    row = row_of(table, metric=ENERGY, scene="corun", baseline="alone")
+    assert (row["value"], row["baseline_value"], row["change"]) == pytest.approx((20, 10, 2))
+    assert (row["scope"], row["unit"], row["role"], row["member"]) == ("packages", "J", "package", "")
+    shown = [each for each in on_page.power_rows(page_of(table)) if each["metric"] == ENERGY]
+    assert {(each["value_shown"].number, each["unit_shown"]) for each in shown} >= {("20.00", "J")}
+    small = on_page.power_rows(page_of(table.assign(value=table["value"] * 1e-7)))
+    assert {each["unit_shown"] for each in small if each["metric"] == ENERGY} == {"µJ"}
 
 
 def test_mbm_is_held_against_the_memory_controllers():

@@ -42,7 +42,7 @@ def data(tmp_path):
 @pytest.mark.parametrize("name", JOBS)
 def test_every_job_of_the_catalogue_can_be_asked_for_and_reads_what_fits(name, data):
     one = EXPANDED[name]
-    words = [word for key, value in (one["options"] | {"data": data}).items() for word in (f"--{key}", value)]
+    words = [word for key, value in (one["options"] | {"data": data}).items() for word in (f"--{key}", str(value))]
     wanted = wish.parse(words)
     assert wanted.shape.inputs == one["inputs"]
     assert one["options"]["data"].endswith(".tsv" if wanted.model == "dlrm" else ".tfrecord")
@@ -84,9 +84,11 @@ def test_every_flag_becomes_a_fact(data):
     words = (
         "--model dlrm --size full --mode infer --batch 7 --threads 3 --inter-threads 2 --onednn off --precision float32"
     )
-    wanted = wish.parse([*words.split(), "--rows", "9", "--steps", "5", "--xla", "--data", data, "--device", "gpu"])
+    wanted = wish.parse([*words.split(), "--rows", "9", "--steps", "5", "--xla", "--data", data, "--device", "gpu",
+                         "--load", "2.5K", "--arrivals", "7"])  # fmt: skip
     expected = wish.Wish(
-        "dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5, "tensorflow", 1.0, 2
+        "dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5, "tensorflow", 1.0,
+        2, 2500.0, 7,
     )  # fmt: skip
     assert wanted == expected
     assert wish.parse(["--model", "bert", "--threads", "3"]).inter_threads == 3

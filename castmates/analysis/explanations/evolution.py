@@ -177,12 +177,13 @@ class Launches:
         return cls(WindowPlaces.of(names), groups, valid.loc[first, PLACE].reset_index(drop=True))
 
 
-def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float]) -> pd.DataFrame:
+def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float], part: str = "") -> pd.DataFrame:
     """A row per group that has steps here: `group`, `steps`, `odd`, `units` and each quantile of its steps in ms.
 
-    `steps` has whole launches, each slice's heartbeats of a member in order. Nothing is refused here.
+    `steps` has whole launches, each slice's heartbeats of a member in order. Nothing is refused here. With `part`, a
+    column of seconds, they are quantiles of this part of each step that has it.
     """
-    group, units, length = _steps(steps, launches)
+    group, units, length = _steps(steps, launches, part)
     first, count = (int(group.min()), int(np.ptp(group)) + 1) if len(group) else (0, 0)
     group = group - first
     usual = _usual(units, group, count)
@@ -220,12 +221,17 @@ def _ordered(values: Integers, group: Integers) -> Integers:
     return np.sort((group << bits) | values) & ((1 << bits) - 1)
 
 
-def _steps(beats: pd.DataFrame, launches: Launches) -> tuple[Integers, Integers, Integers]:
-    """Group, units and nanoseconds of every step that lies in a slice of a valid window."""
+def _steps(beats: pd.DataFrame, launches: Launches, part: str) -> tuple[Integers, Integers, Integers]:
+    """Group, units and nanoseconds of every step, or of this part of it, that lies in a slice of a valid window."""
     at, slices = launches.windows.find(beats), beats["slice"].to_numpy(dtype=np.int64)
     inside = (at[1:] == at[:-1]) & (at[1:] >= 0) & (slices[1:] == slices[:-1])
     units, times = (np.diff(beats[name].to_numpy(dtype=np.int64))[inside] for name in ("units", "t_ns"))
-    return launches.groups[at[1:][inside]], units, times
+    group = launches.groups[at[1:][inside]]
+    if not part:
+        return group, units, times
+    seconds = beats[part].to_numpy(dtype=float)[1:][inside]
+    has = seconds > 0
+    return group[has], units[has], np.rint(seconds[has] * 1e9).astype(np.int64)
 
 
 def _usual(units: Integers, group: Integers, count: int) -> Integers:

@@ -20,6 +20,7 @@ from castmates.study.spec import UNMANAGED, Plan
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
 THROTTLED, LIMITED = "core throttle events", "core power limit events"
 PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
+ENERGY = "package energy per step or request"  # of the lead
 PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
 CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
 WITHOUT_ID = "traffic without an id"
@@ -34,6 +35,7 @@ POWER = {
     LIMITED: "per second",
     PACKAGE_POWER: "W",
     MEMORY_POWER: "W",
+    ENERGY: "J",
     UNCORE: "GHz",
     PACKAGE_THROTTLED: "per second",
     PACKAGE_LIMITED: "per second",
@@ -109,12 +111,13 @@ class Power:
         samples = _of_use(part["samples"])
         names = ["cohort", "source", "subject", "metric"]
         samples = samples.astype(dict.fromkeys(names, object))
-        watched = _watched(part["slices"])
+        watched, of_packages = _watched(part["slices"]), _of_packages(samples)
         self._compared.add(
             [
                 self._clocks(part["counters"]),
                 self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["cohort", "subject"])), watched)),
-                self._of_packages(_per_second(_of_packages(samples), watched)),
+                self._of_packages(_per_second(of_packages, watched)),
+                self._energy(of_packages),
                 self._of_packages(_of_all(samples, watched, self._active)),
                 self._of_packages(_of_gpus(samples)),
             ]
@@ -144,6 +147,16 @@ class Power:
     def _of_packages(self, table: pd.DataFrame) -> Measured:
         at = self._lead.find(table[_KEY])
         return self._measured(np.where(at >= 0, np.append(self._leads, -1)[at], -1), table)
+
+    def _energy(self, table: pd.DataFrame) -> Measured:
+        """Watts of all the launch's packages over the lead's rate: antagonists, idle cores and others are in them."""
+        watts = _known(table[table["metric"].str.endswith(f"{_BETWEEN}{PACKAGE_POWER}")], _KEY).dropna()
+        at, metric, values = self._of_packages(
+            watts.rename("value").reset_index().assign(metric=f"{PACKAGES}{_BETWEEN}{ENERGY}")
+        )
+        rate = self._work.rate[at]
+        works = rate > 0
+        return at[works], metric[works], values[works] / rate[works]
 
     def _measured(self, at: Integers, table: pd.DataFrame) -> Measured:
         here = at >= 0

@@ -29,6 +29,7 @@ from castmates.analysis.explanations.evolution import (
     fewest_steps,
     launch_quantiles,
 )
+from castmates.analysis.explanations.phases import STEP, SUFFIX, is_outermost, phases_of
 from castmates.analysis.keys import LAUNCH, MEMBER, MIX, ROW
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import are_planned, planned
@@ -226,20 +227,31 @@ def conditions(plan: Plan) -> pd.DataFrame:
 def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole launches, some at a time.
 
-    Of an open-loop service they are quantiles of its requests, and not of its steps.
+    Of an open-loop service they are quantiles of its requests, and not of its steps. What reports phases has them of
+    each outermost phase too.
     """
     known = conditions(plan)
     own = planned(windows, plan)
     is_service = own["member"].isin(list(service_members(plan)))
-    launches = Launches.of(own[~is_service])
-    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
-    found = [places_with_quantiles(launches, quantiles)]
+    launches, shares = Launches.of(own[~is_service]), list(QUANTILES.values())
+    quantiles: dict[str, list[pd.DataFrame]] = {STEP: []}
+    for part in chain([_NO_BEATS], steps):
+        quantiles[STEP].append(launch_quantiles(part, launches, shares))
+        for name in filter(is_outermost, phases_of(part)):
+            inside = launch_quantiles(part, launches, shares, f"{name}{SUFFIX}")
+            quantiles.setdefault(f"{name} phase", []).append(inside)
+    found = {what: places_with_quantiles(launches, each) for what, each in quantiles.items()}
+    for what in set(found) - {STEP}:  # who has no such phase has no row of it
+        found[what] = found[what][found[what].groupby("member")["steps"].transform("sum") > 0]
     if is_service.any():
-        found.append(request_quantiles(own[is_service]))
-    values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
-    if values.empty:  # nothing is valid of what has a row
+        found["request"] = request_quantiles(own[is_service])
+    values = {what: each.merge(known, on=MEMBER) for what, each in found.items()}
+    values = {what: each for what, each in values.items() if len(each)}
+    if not values:  # nothing is valid of what has a row
         return frame([], LATENCY)
-    return _table(plan, values.merge(possibly_biased(own, known), on=ROW), own)
+    table = pd.concat([_table(each).assign(what=what) for what, each in values.items()], ignore_index=True)
+    every = pd.concat(values.values(), ignore_index=True).merge(possibly_biased(own, known), on=ROW)
+    return _finished(plan, table, every, own)
 
 
 def places_with_quantiles(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
@@ -248,7 +260,8 @@ def places_with_quantiles(launches: Launches, quantiles: list[pd.DataFrame]) -> 
     return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
 
 
-def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def _table(values: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of each row, or why there are none."""
     values = values.assign(**{name: values[name].fillna(0.0) if name in values else 0.0 for name in _LEFT})
     kept = [*PLACE, "row", "baseline_scene", "steps", "odd", "units"]
     long = values.melt(id_vars=kept, value_vars=list(_NAMES), var_name="quantile")
@@ -266,7 +279,7 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     table = counts.assign(refused=refused, **columns)
     table["launches_paired"] = relative["launches"]
     table["units"] = table["units"].where(table["sizes"] <= 1)
-    return _finished(plan, table.reset_index(), values, windows)
+    return table.reset_index()
 
 
 def _counts(long: pd.DataFrame) -> pd.DataFrame:
@@ -327,14 +340,14 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
         launches_paired=table["launches_paired"].fillna(0),
-        what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
     leads_first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")["member"]
     ranks = {
         name: {word: place for place, word in enumerate(words)}
-        for name, words in (("member", leads_first), ("kind", _ORDER))
+        for name, words in (("member", leads_first), ("kind", _ORDER), ("what", table["what"].unique()))
     }
-    return declared(in_order(table, ["member", "kind", "row", "platform", "quantile"], **ranks), LATENCY, plan)
+    by = ["member", "kind", "row", "platform", "what", "quantile"]
+    return declared(in_order(table, by, **ranks), LATENCY, plan)
 
 
 def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:

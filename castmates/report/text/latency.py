@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.explanations.evolution import QUANTILES, fewest_steps
+from castmates.analysis.explanations.phases import STEP
 from castmates.report.results import Results, records
 from castmates.report.text.words import WORDS, Quantity, counted, listed, plain
 from castmates.study.class_names import without_class
@@ -16,11 +17,12 @@ TOO_FEW, LEFT_OUT = "too few steps", "left out"
 
 
 def rows(results: Results) -> list[Row]:
-    """A row per member, scene and platform, with a cell for each quantile."""
-    lines: dict[tuple[str, str, str], Row] = {}
-    for quantile in records(of_steps(results)):
+    """A row per member, scene, part of a step and platform, with a cell for each quantile."""
+    lines: dict[tuple[str, str, str, str], Row] = {}
+    table = results.latency
+    for quantile in records(table[table["what"] != "request"]):
         row = lines.setdefault(
-            (quantile["member"], quantile["scene"], quantile["platform"]),
+            (quantile["member"], quantile["scene"], quantile["platform"], quantile["what"]),
             quantile | {"cells": {}, "launches": quantile["launches"] + quantile["launches_few"]},
         )
         row["cells"][quantile["quantile"]] = _cell(quantile)
@@ -31,9 +33,8 @@ def rows(results: Results) -> list[Row]:
 
 
 def of_steps(results: Results) -> pd.DataFrame:
-    """The rows of the table that are of steps, and not of requests to services, which have a separate table."""
-    table = results.latency
-    return table[table["what"] != "request"]
+    """The rows of the table that are of whole steps; requests to services have a separate table."""
+    return results.latency[results.latency["what"] == STEP]
 
 
 def needed() -> str:
@@ -84,8 +85,9 @@ def digits(ms: float) -> int:
 
 
 def _step(row: Row) -> str:
-    """What a step of the member is: 1 step, 4,096 loads."""
-    return counted(int(row["units"]), str(row["unit"])) if row["units"] == row["units"] else str(row["unit"])
+    """What a step of the member is, or a phase of it: 1 step, 4,096 loads, prefill phase of 1 request."""
+    whole = counted(int(row["units"]), str(row["unit"])) if row["units"] == row["units"] else str(row["unit"])
+    return whole if row["what"] == STEP else f"{row['what']} of {whole}"
 
 
 def _scene(row: Row) -> str:

@@ -106,8 +106,15 @@ def _whose(row: Row) -> Row:
     return {"whose": row["member"] if is_member else of_all, "is_member": is_member}
 
 
+def _prefixed(joules: float) -> tuple[float, str, int]:
+    """What to divide by, and the unit, in which the number has a digit before its point: work comes in any size."""
+    prefixes = {1.0: "J", 1e-3: "mJ", 1e-6: "µJ", 1e-9: "nJ"}
+    size = next((size for size in prefixes if joules >= size), min(prefixes))
+    return size, prefixes[size], 2
+
+
 def _texts(row: Row) -> Row:
-    size, name, digits = SHOWN[row["unit"]]
+    size, name, digits = _prefixed(row["value"]) if row["unit"] == "J" else SHOWN[row["unit"]]
     if row["scale"] == "points":
         places = 1 if row["unit"] in POINTS else digits
         change = Quantity.of(row, "change", POINTS.get(row["unit"], name), places) / size

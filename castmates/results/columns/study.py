@@ -235,7 +235,7 @@ SYSTEM = Table(
 
 LATENCY = _effects_table(
     "latency",
-    "tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies "
+    "tables/latency.csv: how long a member's steps take; a row per member, scene, part and quantile. A step lies "
     "between two heartbeats in one valid window. Quantiles are per launch; where it has too few steps, none.",
     *usual("study member workload role"),
     col("kind", str, "alone, placebo, corun, antagonist-alone"),
@@ -260,7 +260,12 @@ LATENCY = _effects_table(
     *usual("platform"),
     col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
     *usual("machine"),
-    col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
+    col(
+        "what",
+        str,
+        "step; forward phase …: an outermost phase of a step; request: to an open-loop service, counts from when it "
+        "was due",
+    ),
     estimate="explanations.services:latencies",
 )
 

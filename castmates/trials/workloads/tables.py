@@ -122,6 +122,7 @@ TITLES = {
     "suites": "Suites",
     "torch": "PyTorch: training and inference",
     "jax": "JAX: training and inference",
+    "llama": "llama.cpp: requests to a language model",
     "gpu": "PyTorch on a GPU (not tried)",
 }
 OTHERS = "others"

@@ -6,14 +6,20 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.jobs.asked import Asked
+from castmates.workloads.jobs.serving import Arrivals
 from castmates.workloads.jobs.tracing import Profiler, Tracer
 from castmates.workloads.standing import Standing, StandingError
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
+
+if TYPE_CHECKING:
+    from castmates.workloads.jobs.asked import Asked
+    from castmates.workloads.llamajobs.asked import Asked as LlamaAsked
+
+    AnyAsked = Asked | LlamaAsked
 
 WARM_UP_STEPS = 6
 TOLERANCE = 0.005  # of a known value, for processors and libraries that add in another order
@@ -41,10 +47,11 @@ class Unusable(Exception):
     """What was asked for cannot run here; the message is one sentence."""
 
 
-def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mapping[str, object]]]) -> int:
+def main(asked: "AnyAsked", known: float | None, build: Callable[[], tuple[Job, Mapping[str, object]]]) -> int:
     """Build a job, run it until it is asked to stop, and return the exit status."""
     try:
         beats, standing = Writer.from_environment(), Standing.from_environment()
+        arrivals = Arrivals.of(asked.load, asked.arrivals)
     except (HeartbeatError, StandingError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -54,7 +61,7 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
         if why := _wrong_at_start(values, known):
             return _fail(beats, why, WRONG)
         print(json.dumps(asdict(asked) | {"parameters": job.parameters, "value": values[-1]} | dict(facts)), flush=True)
-        why = _cycle(job, beats, standing, asked, values, Profiler.wanted(job.tracer))
+        why = _cycle(job, beats, standing, asked, values, Profiler.wanted(job.tracer), arrivals)
     except (PageError, Unusable) as error:
         return _fail(beats, str(error), 2)
     except BaseException:
@@ -67,18 +74,30 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
 
 
 def _cycle(
-    job: Job, beats: Writer, standing: Standing, asked: Asked, first: list[float], profiler: Profiler | None
+    job: Job,
+    beats: Writer,
+    standing: Standing,
+    asked: "AnyAsked",
+    first: list[float],
+    profiler: Profiler | None,
+    arrivals: Arrivals | None,
 ) -> str:
     """Beat once a step until the limit or SIGTERM; return what is wrong with the result, or ""."""
     ending = Ending(beats)
+
+    def leaving() -> bool:
+        standing.stand(leaving=lambda: ending.told)  # nothing is queued: each step has waited for its value
+        return ending.told
+
     beats.ready()
     last = list(first)
     for number in itertools.count(WARM_UP_STEPS):
         done = number - WARM_UP_STEPS
-        standing.stand(leaving=lambda: ending.told)  # nothing is queued: each step has waited for its value
-        if done == asked.steps or ending.told:
+        if leaving() or done == asked.steps or (arrivals and not arrivals.wait(leaving)):
             break
         value = job.step(number)
+        if arrivals:
+            arrivals.answered()
         beats.beat()
         if profiler is not None:
             profiler.step_is_over()

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
+from castmates.workloads.jobs.serving import Arrivals
 from castmates.workloads.phases import PhasesError, open_writer
 from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, wish
 from castmates.workloads.tfmodels.anew import Records
@@ -28,17 +29,17 @@ def main() -> int:
         print(jobs.listing())
         return 0
     try:
-        beats = Writer.from_environment()
+        beats, arrivals = Writer.from_environment(), Arrivals.of(wanted.load, wanted.arrivals)
     except HeartbeatError as error:
         return _complain(str(error))
     try:
-        return _run(wanted, beats)
+        return _run(wanted, beats, arrivals)
     except BaseException:
         beats.failed()
         raise
 
 
-def _run(wanted: Wish, beats: Writer) -> int:
+def _run(wanted: Wish, beats: Writer, arrivals: Arrivals | None) -> int:
     clock = [STARTED]
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     try:
@@ -82,7 +83,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
         profiler = profiling.Profiler.wanted(tf, graph, Records.of(source, wanted))
     except PageError as error:
         return _fail(beats, str(error))
-    _cycle(step, beats, wanted.steps, profiler)
+    _cycle(step, beats, wanted.steps, profiler, arrivals)
     if written:
         print(json.dumps({"phases_ms": written.medians_ms(), "unclear_steps": written.unclear}))
     leave(beats)
@@ -128,7 +129,11 @@ def _marking(
 
 
 def _cycle(
-    step: Callable[[], None], beats: Writer, limit: int | None, profiler: profiling.Profiler | None = None
+    step: Callable[[], None],
+    beats: Writer,
+    limit: int | None,
+    profiler: profiling.Profiler | None,
+    arrivals: Arrivals | None,
 ) -> None:
     """Warm up, then beat once a step until the limit or SIGTERM, which ends the work between two steps."""
     ending = Ending(beats)
@@ -140,7 +145,11 @@ def _cycle(
     beats.ready()
     done = 0
     while done != limit and not ending.told:
+        if arrivals and not arrivals.wait(lambda: ending.told):
+            break
         step()
+        if arrivals:
+            arrivals.answered()
         beats.beat()
         done += 1
         if profiler is not None:

@@ -5,9 +5,9 @@ import os
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import NoReturn
 
 from castmates.workloads import phase_file
+from castmates.workloads.jobs.asked import NO_TRAINING, OneSentence, add_load, load_of, positive
 from castmates.workloads.tfmodels import jobs
 from castmates.workloads.tfmodels.jobs import Shape
 
@@ -41,6 +41,8 @@ class Wish:
     engine: str
     width: float
     inter_threads: int
+    load: float | None
+    arrivals: int | None
 
     @property
     def shape(self) -> Shape:
@@ -56,14 +58,6 @@ class Wish:
     def training(self) -> bool:
         """Whether a step trains."""
         return self.mode == "train"
-
-
-class OneSentence(argparse.ArgumentParser):
-    """An argument parser whose complaints are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with status 2."""
-        self.exit(2, f"Bad arguments: {message}; see --help and --list.\n")
 
 
 def parse(words: list[str] | None = None) -> Wish | None:
@@ -94,6 +88,7 @@ def parse(words: list[str] | None = None) -> Wish | None:
         engine=given.engine,
         width=given.width,
         inter_threads=given.inter_threads or given.threads or len(os.sched_getaffinity(0)),
+        **load_of(given),
     )
     if complaint := _complaint(wish):
         parser.error(complaint)
@@ -111,8 +106,9 @@ def _parser() -> OneSentence:
     parser.add_argument("--model", choices=jobs.MODELS)
     parser.add_argument("--size", choices=jobs.SIZES, default="tiny")
     parser.add_argument("--mode", choices=jobs.MODES, default="train")
-    parser.add_argument("--batch", type=_positive, help="examples in a batch (default: the job's own)")
-    parser.add_argument("--steps", type=_positive, help="end after so many steps (default: go on for ever)")
+    parser.add_argument("--batch", type=positive, help="examples in a batch (default: the job's own)")
+    parser.add_argument("--steps", type=positive, help="end after so many steps (default: go on for ever)")
+    add_load(parser)
     add_runtime(parser)
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
     parser.add_argument(
@@ -143,16 +139,16 @@ def _parser() -> OneSentence:
         help="time input, forward, backward and optimizer of each step, and print their medians at the end; a "
         "workload with 'phases: true' does so anyway",
     )
-    parser.add_argument("--rows", type=_positive, help="dlrm only: rows of each embedding table, at most")
+    parser.add_argument("--rows", type=positive, help="dlrm only: rows of each embedding table, at most")
     return parser
 
 
 def add_runtime(parser: argparse.ArgumentParser) -> None:
     """Add the options that every way of running a job has."""
-    parser.add_argument("--threads", type=_positive, help="threads in each pool (default: one per CPU given)")
+    parser.add_argument("--threads", type=positive, help="threads in each pool (default: one per CPU given)")
     parser.add_argument(
         "--inter-threads",
-        type=_positive,
+        type=positive,
         help="threads of the pool that runs operations side by side (default: as --threads)",
     )
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="gpu needs the environment tfmodels-cuda")
@@ -161,6 +157,8 @@ def add_runtime(parser: argparse.ArgumentParser) -> None:
 
 def _complaint(wish: Wish) -> str:
     """Return in a few words what of a wish cannot be, or ''."""
+    if wish.load and wish.training:
+        return NO_TRAINING
     if wish.model == "dlrm" and wish.batch == 1:
         return "the dlrm model cannot take a batch of 1, its smallest is 2"
     if wish.rows is not None and wish.model != "dlrm":
@@ -211,9 +209,3 @@ def _share(text: str) -> float:
     if not 0.05 <= share <= 4:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0.05 to 4")
     return share
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
-    return int(text)
