@@ -50,7 +50,10 @@ def device_type(root: Path = Path("/")) -> int | None:
 
 
 def find(calls: str, path: str) -> list[Place]:
-    """Find what `calls` names, a USDT probe at each of its places; programs are looked for in `path`, then shared libraries where the linker does."""
+    """Find what `calls` names, a USDT probe at each of its places.
+
+    Programs are looked for in `path`, then shared libraries where the linker looks.
+    """
     program, colon, what = calls.partition(":")
     if not (program and colon and what):
         raise CastmatesError(f"'calls: {calls}' names no function; expected {FORM}.")

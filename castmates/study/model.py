@@ -37,7 +37,18 @@ from castmates.study.written import (
 )
 
 ControlKind = Literal["positive", "negative"]
+Progress = Literal["heartbeat", "runs", "output", "barriers", "calls", "instructions"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
+
+
+class Calls(Written):
+    """Progress that is calls of a function, whatever the program."""
+
+    calls: Line = Field(
+        min_length=1,
+        description="PROGRAM:FUNCTION, or PROGRAM:PROVIDER:PROBE of a USDT probe; PROGRAM is a program or a shared "
+        "library, such as libsqlite3.so.0:sqlite3_step",
+    )
 
 
 class Workload(Written):
@@ -63,11 +74,12 @@ class Workload(Written):
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
-    progress: Literal["heartbeat", "runs", "output", "barriers"] = Field(
+    progress: Literal["heartbeat", "runs", "output", "barriers", "instructions"] | Calls = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
         "each completed run is one unit; 'output': its lines of output show its steps; 'barriers': it was patched for "
-        "BenchCast, and each iteration of its region of interest is a step",
+        "BenchCast, and each iteration of its region of interest is a step; 'calls: PROGRAM:FUNCTION': each call is a "
+        "step; 'instructions': those that retire in user mode, as the processor counts them",
     )
     step_line: Line = Field(
         default="",
@@ -148,6 +160,21 @@ class Workload(Written):
             *command,
             *(word for flag, value in options for word in (flag, str(value))[: 1 if value is True else 2]),
         ]
+
+    @property
+    def way(self) -> Progress:
+        """How its progress is read."""
+        return "calls" if isinstance(self.progress, Calls) else self.progress
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a program of its kind runs until it is asked to end: a service, one that Keras' fit repeats."""
+        return bool(self.attach) or self.requests or self.frozen_between_steps
+
+    @property
+    def calls(self) -> str:
+        """What is called; "" where its progress is read otherwise."""
+        return self.progress.calls if isinstance(self.progress, Calls) else ""
 
     @property
     def memory_bytes(self) -> int:

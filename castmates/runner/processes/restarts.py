@@ -44,6 +44,11 @@ class Restarts:
         heartbeat.create(path, CAPACITY)
         return cls(path)
 
+    def about(self) -> dict[str, int]:
+        """Return how many whole runs there were, and the fewest and the most units that one of them made."""
+        names = ("runs", "fewest_units", "most_units")
+        return dict(zip(names, self._reader.reserved, strict=False))
+
     @property
     def waits(self) -> str:
         """How the next run waits for its turn."""

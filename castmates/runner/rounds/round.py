@@ -18,7 +18,7 @@ from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import STEPS, Pace, Steps, first_settle, pace_of
 from castmates.runner.rounds.settling import Settling
-from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
+from castmates.runner.rounds.slices import Slice, await_runs, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.reasons import Reason, ReasonKind, kinds
@@ -246,6 +246,7 @@ def _switch(stage: Stage, names: Sequence[str]) -> float:
 
 def _run(stage: Stage, scene: Scene, members: Mapping[str, Member], longest: float) -> dict[str, float]:
     """Run a scene for a moment; return how long a step of each member took, at least."""
+    await_runs(stage, who_runs(scene))
     begin = stage.now_ns()
     first = stage.cast[scene.active[0]]
     while True:

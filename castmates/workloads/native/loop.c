@@ -61,6 +61,7 @@ struct keeper {
     const char *reports; /* the command beats into the file that this variable names; NULL: we beat */
     cm_heartbeat *hb;    /* NULL: the command beats, or nobody wants it */
     struct cm_file *own; /* the command's heartbeat; NULL: we beat, or nobody wants it */
+    uint64_t units_reported; /* by the command, in all its runs that are over */
     struct cm_file *restarts; /* NULL: not wanted */
     sigset_t before, waited;
     uint64_t prepare_ns; /* when the next run is to be prepared; 0: there is nothing to prepare */
@@ -346,16 +347,29 @@ static int end_as(const struct run *run)
     return 128 + WTERMSIG(run->status);
 }
 
+/* Note how many units a whole run made: the number of runs, and of the units the fewest and the most. */
+static void note_units(struct cm_file *restarts, uint64_t units)
+{
+    if (restarts == NULL)
+        return;
+    uint64_t runs = ++restarts->reserved[0], *fewest = &restarts->reserved[1], *most = &restarts->reserved[2];
+    *fewest = runs == 1 || units < *fewest ? units : *fewest;
+    *most = units > *most ? units : *most;
+}
+
 /* Whether a command that reports itself goes on in another run: it made steps in this one, and found no fault. What it
    reports from here on is that of a start, until it is ready again. */
-static int begins_anew(struct cm_file *own, uint64_t *head)
+static int begins_anew(struct keeper *keeper)
 {
+    struct cm_file *own = keeper->own;
     if (own == NULL)
         return 1;
-    uint64_t before = *head;
-    *head = __atomic_load_n(&own->head, __ATOMIC_ACQUIRE);
-    if (*head == before || __atomic_load_n(&own->state, __ATOMIC_ACQUIRE) == CM_FAILED)
+    uint64_t head = __atomic_load_n(&own->head, __ATOMIC_ACQUIRE), before = keeper->units_reported;
+    if (head > 0)
+        keeper->units_reported = own->records[(head - 1) & (own->capacity - 1)].units;
+    if (keeper->units_reported == before || __atomic_load_n(&own->state, __ATOMIC_ACQUIRE) == CM_FAILED)
         return 0;
+    note_units(keeper->restarts, keeper->units_reported - before);
     __atomic_store_n(&own->state, (uint32_t)CM_STARTING, __ATOMIC_RELEASE);
     return 1;
 }
@@ -365,7 +379,6 @@ static int keep(struct keeper *keeper)
 {
     struct run *running = &keeper->running, *next = &keeper->next;
     uint64_t took = UINT64_MAX; /* the last run; not known yet */
-    uint64_t head = 0;          /* steps that a command has reported itself */
     for (uint64_t done = 0; keeper->units == 0 || done < keeper->units; done++) {
         int last = keeper->units != 0 && done + 1 == keeper->units;
         keeper->prepare_ns = 0;
@@ -386,7 +399,7 @@ static int keep(struct keeper *keeper)
         if (!await(keeper, running))
             return 0;
         if (keeper->reports != NULL && running->error == 0 &&
-            (running->status != 0 || !begins_anew(keeper->own, &head)))
+            (running->status != 0 || !begins_anew(keeper)))
             return end_as(running);
         if (running->error != 0 || running->status != 0)
             return blame(keeper->command[0], running, "");
