@@ -54,7 +54,8 @@ class Ledger:
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[Reason]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
-        reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
+        looked_at = set(each.since_switch).difference(each.anew, () if each.watched else slow)
+        reasons = [*self._progress(each, readings, looked_at)]
         reasons += [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
         reasons += [Reason(ReasonKind.RESTART_GAP, _anew(name, each)) for name in each.anew]
         if each.watched:

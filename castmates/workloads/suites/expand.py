@@ -194,12 +194,12 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
     command = ["{python}", "-P", "-m", "castmates.workloads.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
-    barriers = keys.progress == "barriers"
+    inside = keys.progress != "runs"  # what a step is lies inside a run, and a keeper starts each one
     return Workload(
         title=benchmark.title,
-        command=[*command, "--check", check, "--digest", benchmark.job.digest()],
-        progress="barriers" if barriers else "heartbeat",
-        unit="iteration" if barriers else "run",
+        command=[*command, "--check", check, "--digest", benchmark.job.digest(), *(["--units", "1"] if inside else [])],
+        progress=keys.progress if inside else "heartbeat",
+        unit="" if inside else "run",
         cores=keys.cores,
         memory=keys.memory,
         ready_within=READY_WITHIN,
