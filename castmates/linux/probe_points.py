@@ -1,20 +1,22 @@
 """Where in a file a probe is set: the place of a function or of a USDT probe, read from its ELF tables."""
 
+import ctypes
 import mmap
 import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.linux.perf_event import PERF_DEVICES
+from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, HARDWARE, PERF_DEVICES, Attr, Target, open_event
 
 FORM = "PROGRAM:FUNCTION or PROGRAM:PROVIDER:PROBE, such as libsqlite3.so.0:sqlite3_step"
+INSTRUCTIONS = 1  # the number of that event
 _SYMBOLS, _DYNAMIC, _NOTES, _NO_BITS, _LOAD = 2, 11, 7, 8, 1  # types of sections, and of a segment
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
 _STAPSDT = 3  # the type of a note that has a USDT probe
@@ -65,6 +67,33 @@ def find(calls: str, path: str) -> list[Place]:
             return _place(calls, what, file, data)
     except (OSError, ValueError, struct.error) as problem:
         raise CastmatesError(f"'calls: {calls}': {file} cannot be read as an ELF file ({problem}).") from None
+
+
+def refusal(places: Sequence[Place]) -> str:
+    """Return why calls at these places cannot be counted here; "" where they can, which is tried."""
+    if (kind := device_type()) is None:
+        return "this kernel has no uprobes, by which calls are counted"
+    for place in places:
+        name = ctypes.create_string_buffer(os.fsencode(place.file))
+        attr = Attr(kind, place.counter << 32, ctypes.addressof(name), place.offset)
+        if why := _tried(attr, Target(-1, min(os.sched_getaffinity(0)))):
+            return f"the kernel counts no calls for this user ({why})"
+    return ""
+
+
+def refusal_of_instructions() -> str:
+    """Return why instructions in user mode cannot be counted here; "" where they can, which is tried."""
+    if why := _tried(Attr(HARDWARE, INSTRUCTIONS, exclude=EXCLUDE_KERNEL | EXCLUDE_HV), Target(0)):
+        return f"the processor counts no instructions here ({why})"
+    return ""
+
+
+def _tried(attr: Attr, target: Target) -> str:
+    try:
+        os.close(open_event(attr, target))
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return ""
 
 
 def _file_of(program: str, path: str) -> Path | None:
