@@ -1,6 +1,7 @@
 """Where in a file a probe is set: the place of a function or of a USDT probe, read from its ELF tables."""
 
 import ctypes
+import errno
 import mmap
 import os
 import shutil
@@ -15,7 +16,6 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, HARDWARE, PERF_DEVICES, Attr, Target, open_event
 
-FORM = "PROGRAM:FUNCTION or PROGRAM:PROVIDER:PROBE, such as libsqlite3.so.0:sqlite3_step"
 INSTRUCTIONS = 1  # the number of that event
 _SYMBOLS, _DYNAMIC, _NOTES, _NO_BITS, _LOAD = 2, 11, 7, 8, 1  # types of sections, and of a segment
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
@@ -56,9 +56,7 @@ def find(calls: str, path: str) -> list[Place]:
 
     Programs are looked for in `path`, then shared libraries where the linker looks.
     """
-    program, colon, what = calls.partition(":")
-    if not (program and colon and what):
-        raise CastmatesError(f"'calls: {calls}' names no function; expected {FORM}.")
+    program, _, what = calls.partition(":")
     file = _file_of(program, path)
     if file is None:
         raise CastmatesError(f"'calls: {calls}': there is no program or shared library '{program}' here.")
@@ -92,7 +90,8 @@ def _tried(attr: Attr, target: Target) -> str:
     try:
         os.close(open_event(attr, target))
     except OSError as problem:
-        return problem.strerror or str(problem)
+        absent = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
+        return "it has no such counter; a virtual machine often has none" if problem.errno in absent else str(problem)
     return ""
 
 

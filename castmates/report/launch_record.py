@@ -219,6 +219,17 @@ class LaunchRecord:
         return found
 
     @property
+    def counted_runs(self) -> list[tuple[str, int, int, int]]:
+        """Of leads whose progress is instructions: whole runs, and the fewest and the most that one of them took."""
+        found = []
+        for member in self.members:
+            kept = _mapping(_mapping(self._mapping("members"), member.name), "kept_alive")
+            runs, fewest, most = (_number(kept.get(name), int) or 0 for name in ("runs", "fewest_units", "most_units"))
+            if member.progress == "instructions" and member.role == "lead":
+                found.append((member.workload, runs, fewest, most))
+        return found
+
+    @property
     def requests(self) -> dict[str, RequestFacts]:
         """What became of the records of requests, by the service that wrote them."""
         members = self._mapping("members")

@@ -1,10 +1,12 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    BeforeValidator,
     Field,
     StringConstraints,
     ValidationInfo,
@@ -44,11 +46,21 @@ CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$"
 class Calls(Written):
     """Progress that is calls of a function, whatever the program."""
 
-    calls: Line = Field(
-        min_length=1,
+    calls: str = Field(
         description="PROGRAM:FUNCTION, or PROGRAM:PROVIDER:PROBE of a USDT probe; PROGRAM is a program or a shared "
         "library, such as libsqlite3.so.0:sqlite3_step",
     )
+
+
+CALLS, SQLITE = r"[^:]+(:[^:]+){1,2}", '"libsqlite3.so.0:sqlite3_step"'
+WAYS = ("heartbeat", "runs", "output", "barriers", "instructions")
+
+
+def _progress(value: object) -> object:
+    calls = value.get("calls") if isinstance(value, dict) and len(value) == 1 else None
+    if value in WAYS or isinstance(value, Calls) or (isinstance(calls, str) and re.fullmatch(CALLS, calls)):
+        return value
+    raise ValueError(f"one of {', '.join(WAYS)}, or {{calls: PROGRAM:FUNCTION}} such as {{calls: {SQLITE}}}")
 
 
 class Workload(Written):
@@ -74,7 +86,9 @@ class Workload(Written):
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
-    progress: Literal["heartbeat", "runs", "output", "barriers", "instructions"] | Calls = Field(
+    progress: Annotated[
+        Literal["heartbeat", "runs", "output", "barriers", "instructions"] | Calls, BeforeValidator(_progress)
+    ] = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
         "each completed run is one unit; 'output': its lines of output show its steps; 'barriers': it was patched for "

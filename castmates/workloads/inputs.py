@@ -236,7 +236,7 @@ def _uncounted(workload: Workload, path: str) -> Lack | None:
     try:
         why, remedy = probe_points.refusal(probe_points.find(workload.calls, path)), "run as root"
     except CastmatesError as problem:
-        why, remedy = str(problem).removesuffix("."), f"correct 'progress' of the workload ({probe_points.FORM})"
+        why, remedy = str(problem).removesuffix("."), "correct 'progress' of the workload"
     return Lack(why, remedy) if why else None
 
 
