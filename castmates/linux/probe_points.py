@@ -13,13 +13,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-from castmates.errors import CastmatesError
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, HARDWARE, PERF_DEVICES, Attr, Target, open_event
 
 INSTRUCTIONS = 1  # the number of that event
 _SYMBOLS, _DYNAMIC, _NOTES, _NO_BITS, _LOAD = 2, 11, 7, 8, 1  # types of sections, and of a segment
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
 _STAPSDT = 3  # the type of a note that has a USDT probe
+
+
+class NoPlace(ValueError):
+    """There is nothing of that name to set a probe on; the message is one sentence for the user."""
 
 
 class Place(NamedTuple):
@@ -59,12 +62,14 @@ def find(calls: str, path: str) -> list[Place]:
     program, _, what = calls.partition(":")
     file = _file_of(program, path)
     if file is None:
-        raise CastmatesError(f"'calls: {calls}': there is no program or shared library '{program}' here.")
+        raise NoPlace(f"'calls: {calls}': there is no program or shared library '{program}' here.")
     try:
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _place(calls, what, file, data)
+    except NoPlace:
+        raise
     except (OSError, ValueError, struct.error) as problem:
-        raise CastmatesError(f"'calls: {calls}': {file} cannot be read as an ELF file ({problem}).") from None
+        raise NoPlace(f"'calls: {calls}': {file} cannot be read as an ELF file ({problem}).") from None
 
 
 def refusal(places: Sequence[Place]) -> str:
@@ -114,23 +119,23 @@ def _library(name: str) -> str | None:
 
 def _place(calls: str, what: str, file: Path, data: mmap.mmap) -> list[Place]:
     if data[:6] != b"\x7fELF\x02\x01":
-        raise CastmatesError(f"'calls: {calls}': {file} is no ELF program of 64 bits; name the program that it starts.")
+        raise NoPlace(f"'calls: {calls}': {file} is no ELF program of 64 bits; name the program that it starts.")
     sections = list(_sections(data))
     provider, colon, name = what.partition(":")
     if colon:
         probes = list(_probes(data, sections))
         if (found := [place for probe, *place in probes if probe == (provider, name)]) == []:
             known = sorted({":".join(probe) for probe, *_ in probes})
-            raise CastmatesError(f"'calls: {calls}': {file} has no USDT probe '{what}'{_known(what, known)}.")
+            raise NoPlace(f"'calls: {calls}': {file} has no USDT probe '{what}'{_known(what, known)}.")
         return [Place(file, _offset(data, address), counter and _offset(data, counter)) for address, counter in found]
     functions = dict(_functions(data, sections))
     if what not in functions:
         why = "it has no symbols: it was stripped" if not functions else f"it has no function '{what}'"
         more = "" if not functions else _known(what, sorted(functions))
-        raise CastmatesError(f"'calls: {calls}': {why}{more} ({file}).")
+        raise NoPlace(f"'calls: {calls}': {why}{more} ({file}).")
     address, kind = functions[what]
     if kind == _INDIRECT:
-        raise CastmatesError(
+        raise NoPlace(
             f"'calls: {calls}': '{what}' is chosen among several functions when the program starts (IFUNC); name "
             "the one that is chosen, or one that calls it."
         )

@@ -10,6 +10,7 @@ from castmates.study.last_level import NATIVE
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.mix_keys import MixSets
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.progress_keys import MAKES_NO_STEPS, UNITS
 from castmates.study.reading import did_you_mean
 from castmates.study.remarks import MIXES, Remark
 
@@ -18,8 +19,6 @@ Files = list[tuple[str, Catalogue]]
 # Keys that hold for one command alone.
 OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps", "attach", "step_function")
 TORCH = "castmates.workloads.torchjobs"
-UNITS = {"runs": "run", "barriers": "iteration", "calls": "call", "instructions": "instruction"}
-MAKES_NO_STEPS = ("runs", "calls", "instructions")  # between which it could stand
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",

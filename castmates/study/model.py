@@ -1,12 +1,10 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BeforeValidator,
     Field,
     StringConstraints,
     ValidationInfo,
@@ -23,6 +21,7 @@ from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.partition_keys import CacheKeys, RecommendKeys
 from castmates.study.placement_keys import PlaceKeys, PredictKeys
+from castmates.study.progress_keys import Calls, Progress, Way
 from castmates.study.tracing_keys import ProfileKeys, TraceKeys, recordable, traceable
 from castmates.study.workload_keys import Npb, Parsec, Spec2017, VariantKeys
 from castmates.study.written import (
@@ -39,28 +38,7 @@ from castmates.study.written import (
 )
 
 ControlKind = Literal["positive", "negative"]
-Progress = Literal["heartbeat", "runs", "output", "barriers", "calls", "instructions"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
-
-
-class Calls(Written):
-    """Progress that is calls of a function, whatever the program."""
-
-    calls: str = Field(
-        description="PROGRAM:FUNCTION, or PROGRAM:PROVIDER:PROBE of a USDT probe; PROGRAM is a program or a shared "
-        "library, such as libsqlite3.so.0:sqlite3_step",
-    )
-
-
-CALLS, SQLITE = r"[^:]+(:[^:]+){1,2}", '"libsqlite3.so.0:sqlite3_step"'
-WAYS = ("heartbeat", "runs", "output", "barriers", "instructions")
-
-
-def _progress(value: object) -> object:
-    calls = value.get("calls") if isinstance(value, dict) and len(value) == 1 else None
-    if value in WAYS or isinstance(value, Calls) or (isinstance(calls, str) and re.fullmatch(CALLS, calls)):
-        return value
-    raise ValueError(f"one of {', '.join(WAYS)}, or {{calls: PROGRAM:FUNCTION}} such as {{calls: {SQLITE}}}")
 
 
 class Workload(Written):
@@ -86,15 +64,7 @@ class Workload(Written):
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
-    progress: Annotated[
-        Literal["heartbeat", "runs", "output", "barriers", "instructions"] | Calls, BeforeValidator(_progress)
-    ] = Field(
-        default="runs",
-        description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit; 'output': its lines of output show its steps; 'barriers': it was patched for "
-        "BenchCast, and each iteration of its region of interest is a step; 'calls: PROGRAM:FUNCTION': each call is a "
-        "step; 'instructions': those that retire in user mode, as the processor counts them",
-    )
+    progress: Progress = "runs"
     step_line: Line = Field(
         default="",
         description="with 'progress: output': a line that this regular expression matches is a step; its first "
@@ -176,7 +146,7 @@ class Workload(Written):
         ]
 
     @property
-    def way(self) -> Progress:
+    def way(self) -> Way:
         """How its progress is read."""
         return "calls" if isinstance(self.progress, Calls) else self.progress
 

@@ -10,8 +10,9 @@ from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
 from castmates.study.machine_keys import NodeFacts
 from castmates.study.mix_keys import Kind
-from castmates.study.model import ControlKind, Prepare, Progress
+from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
+from castmates.study.progress_keys import Way
 from castmates.study.remarks import Remark
 
 # What a trace launch records, as its launch defines it.
@@ -62,7 +63,7 @@ class Member(Frozen):
     environment: str | None
     environment_key: str | None  # where the environment is built
     content: str  # digest of what runs there: the lock, the sources
-    progress: Progress
+    progress: Way
     unit: str
     variables: dict[str, str]
     ready_within: float

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
-from castmates.linux import probe_points
+from castmates.linux.probe_points import NoPlace, find, refusal, refusal_of_instructions
 from castmates.workloads import environments, identity, python_environment, sources
 
 
@@ -229,13 +229,13 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
 
 def _uncounted(workload: Workload, path: str) -> Lack | None:
     """Return why the progress that the workload names cannot be counted here; None where it can."""
-    if workload.way == "instructions" and (why := probe_points.refusal_of_instructions()):
+    if workload.way == "instructions" and (why := refusal_of_instructions()):
         return Lack(why, "name another 'progress' (castmates help add-a-workload)")
     if workload.way != "calls":
         return None
     try:
-        why, remedy = probe_points.refusal(probe_points.find(workload.calls, path)), "run as root"
-    except CastmatesError as problem:
+        why, remedy = refusal(find(workload.calls, path)), "run as root"
+    except NoPlace as problem:
         why, remedy = str(problem).removesuffix("."), "correct 'progress' of the workload"
     return Lack(why, remedy) if why else None
 

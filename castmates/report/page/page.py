@@ -29,7 +29,6 @@ from castmates.report.text import (
     latency,
     machine,
     memory,
-    whole_runs,
     nodes,
     operations,
     over_mixes,
@@ -46,6 +45,7 @@ from castmates.report.text import (
     trace_recordings,
     trace_states,
     variants,
+    whole_runs,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps

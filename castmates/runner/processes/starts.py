@@ -144,8 +144,8 @@ def _reporter(member: Member, native: Path, path: str) -> list[str]:
             raise WorkloadFailed(f"{member.name}: this kernel has no uprobes, by which calls are counted")
         try:
             places = probe_points.find(member.calls, path)
-        except CastmatesError as problem:
-            raise WorkloadFailed(f"{member.name}: {problem}") from None
+        except probe_points.NoPlace as problem:
+            raise WorkloadFailed(f"{member.name}: {str(problem).removesuffix('.')}") from None
         options = [word for place in places for word in ("--calls", f"{kind},{place.words}")]
         return [str(native / "count"), *options, "--"]
     return []

@@ -2,7 +2,7 @@
 
    Counted are instructions in user mode, by a counter of the processor, or calls of a function, by a probe that the kernel
    sets on it: for the command, its children and its threads. The probe is set for all processes and recorded on our CPUs,
-   and calls of strangers are left out there: one that is inherited reads the file's name from the memory of whoever
+   with all forks, by which calls of strangers are left out: one that is inherited reads the file's name from the memory of whoever
    forks, so that the fork fails (seen on Linux 6.18). A look comes every two milliseconds, and beats if there is
    something new. A beat of instructions has the time at which the counter was read; one of calls has the time of the
    last call, as the kernel recorded it. So it does not matter when a look comes, but for how many beats there are. */
@@ -19,7 +19,8 @@
 #define RING_PAGES 32u /* of records of calls, on each CPU: 8192 between two looks */
 #define MOST_PLACES 32
 #define MOST_EVENTS 4096
-#define KNOWN 64 /* processes of which is known whether they are ours */
+#define FORK_TURNS 3
+#define MOST_PIDS (1u << 22) /* the kernel's limit */
 
 static const char help[] =
     "usage: count (--instructions | --calls TYPE,OFFSET[,COUNTER],FILE ...) [--] COMMAND [ARGUMENT...]\n"
@@ -47,7 +48,7 @@ struct keeper {
     uint64_t counted;  /* so far */
     uint64_t beaten;   /* of these */
     uint64_t beat_ns;  /* of the last beat */
-    struct { pid_t pid; int ours; } known[KNOWN]; /* by their number */
+    uint64_t ours[MOST_PIDS / 64]; /* a bit for each process of the command */
 };
 
 static void refuse(const char *what, const char *text)
@@ -84,6 +85,7 @@ static void of_calls(struct keeper *keeper, char *text)
     attr->uprobe_path = (uint64_t)(uintptr_t)rest;
     attr->sample_period = 1;
     attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    attr->task = 1; /* forks are recorded too */
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
 }
@@ -186,33 +188,34 @@ static uint64_t word_at(const char *data, uint64_t place, uint64_t size)
     return word;
 }
 
-/* Who started a process; -1 of one that has ended. */
-static pid_t parent_of(pid_t pid)
+static int is_ours(const struct keeper *keeper, uint32_t pid)
 {
-    char path[32], line[256], state;
-    pid_t parent = -1;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    const char *rest = fgets(line, sizeof line, file) == NULL ? NULL : strrchr(line, ')');
-    if (rest == NULL || sscanf(rest, ") %c %d", &state, &parent) != 2)
-        parent = -1;
-    fclose(file);
-    return parent;
+    return pid < MOST_PIDS && (keeper->ours[pid / 64] >> (pid % 64) & 1) != 0;
 }
 
-/* Whether a process belongs to the command: it has our session, or descends from us; one that has ended counts as ours. */
-static int is_ours(struct keeper *keeper, pid_t pid)
+static void set_ours(struct keeper *keeper, uint32_t pid, int ours)
 {
-    int place = pid % KNOWN;
-    if (keeper->known[place].pid == pid)
-        return keeper->known[place].ours;
-    pid_t session = getsid(pid), ancestor = pid;
-    while (session != getsid(0) && ancestor > 0 && ancestor != getpid())
-        ancestor = parent_of(ancestor);
-    keeper->known[place].pid = pid;
-    return keeper->known[place].ours = session == getsid(0) || ancestor != 0;
+    uint64_t bit = (uint64_t)1 << (pid % 64);
+    if (pid < MOST_PIDS)
+        keeper->ours[pid / 64] = ours ? keeper->ours[pid / 64] | bit : keeper->ours[pid / 64] & ~bit;
+}
+
+/* Learn from a ring which processes were started, and by whom. */
+static void learn(struct keeper *keeper, const struct perf_event_mmap_page *ring)
+{
+    const char *data = (const char *)ring + (size_t)sysconf(_SC_PAGESIZE);
+    uint64_t size = RING_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), tail = ring->data_tail;
+    uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+    for (struct perf_event_header header; tail < head; tail += header.size) {
+        uint64_t first = word_at(data, tail, size);
+        memcpy(&header, &first, sizeof header);
+        if (header.type != PERF_RECORD_FORK)
+            continue;
+        uint64_t who = word_at(data, tail + 8, size);
+        uint32_t pid = (uint32_t)who, parent = (uint32_t)(who >> 32);
+        if (pid != parent) /* else it is a thread */
+            set_ours(keeper, pid, is_ours(keeper, parent));
+    }
 }
 
 /* Take the calls up to a moment from a ring, and return the time of the last one; 0 if there was none. */
@@ -226,7 +229,7 @@ static uint64_t take(struct keeper *keeper, struct perf_event_mmap_page *ring, u
         struct perf_event_header header;
         memcpy(&header, &first, sizeof header);
         if (header.type == PERF_RECORD_SAMPLE) {
-            pid_t pid = (pid_t)(uint32_t)word_at(data, tail + 8, size);
+            uint32_t pid = (uint32_t)word_at(data, tail + 8, size);
             uint64_t ns = word_at(data, tail + 16, size);
             if (ns > until_ns)
                 break; /* calls on other CPUs may come before it */
@@ -260,6 +263,9 @@ static int look(struct keeper *keeper)
         keeper->counted = read_now.value;
         last = now + (cm_now() - now) / 2;
     } else {
+        for (int turn = 0; turn < FORK_TURNS; turn++) /* a fork may lie in an earlier ring than that of its parent */
+            for (int one = 0; one < keeper->count; one++)
+                learn(keeper, keeper->rings[one]);
         for (int one = 0; one < keeper->count; one++) {
             uint64_t ns = take(keeper, keeper->rings[one], now);
             last = ns > last ? ns : last;
@@ -315,6 +321,7 @@ static int start(struct keeper *keeper)
         waitpid(keeper->followed.pid, NULL, 0);
         return blame_kernel(keeper, error);
     }
+    set_ours(keeper, (uint32_t)keeper->followed.pid, 1);
     if (write(gate[1], "", 1) < 0)
         perror("castmates count"); /* cannot be: it reads */
     error = cm_await_exec(report);
