@@ -16,6 +16,7 @@ class MemberFacts(Facts):
     workload: str = "–"
     role: str = "–"
     unit: str = "–"
+    progress: str = ""
     cpus: tuple[int, ...] = ()
 
 

@@ -182,11 +182,6 @@ class Reader(Ring):
         """The process that writes, or 0 before it has opened the file."""
         return self._states[_PID_AT]
 
-    @property
-    def reserved(self) -> tuple[int, ...]:
-        """The four words of the header that have no meaning in a heartbeat file."""
-        return tuple(int(self._words[_HEAD_AT + place]) for place in range(1, 5))
-
     def beats(self, since: int = 0) -> Beats:
         """Read the records from number `since` on; pass the result's `head` as the next `since`."""
         head = self.head

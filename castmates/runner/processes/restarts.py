@@ -4,6 +4,7 @@ Its keeper (native/loop.c) writes down when each run ended and when the next one
 """
 
 import contextlib
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ WAITS = (
     "the next run is prepared after the last one",
 )
 
+_UNITS, _UNITS_AT = struct.Struct("QQQ"), 32  # of whole runs, in words that a heartbeat file reserves
+
 Gap = tuple[int, int]  # ns: the end of one run as its keeper saw it, and the moment the next one was let go
 
 
@@ -32,6 +35,7 @@ class Restarts:
 
     def __init__(self, path: Path) -> None:
         self.variables = {VARIABLE: str(path)}  # for its keeper
+        self._path = path
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
         self._gaps: list[Gap] = []
@@ -46,8 +50,9 @@ class Restarts:
 
     def about(self) -> dict[str, int]:
         """Return how many whole runs there were, and the fewest and the most units that one of them made."""
-        names = ("runs", "fewest_units", "most_units")
-        return dict(zip(names, self._reader.reserved, strict=False))
+        with self._path.open("rb") as file:
+            header = file.read(_UNITS_AT + _UNITS.size)
+        return dict(zip(("runs", "fewest_units", "most_units"), _UNITS.unpack_from(header, _UNITS_AT), strict=True))
 
     @property
     def waits(self) -> str:
