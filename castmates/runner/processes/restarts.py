@@ -4,6 +4,7 @@ Its keeper (native/loop.c) writes down when each run ended and when the next one
 """
 
 import contextlib
+import mmap
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +36,7 @@ class Restarts:
 
     def __init__(self, path: Path) -> None:
         self.variables = {VARIABLE: str(path)}  # for its keeper
-        self._path = path
+        self._header: mmap.mmap | None = None  # outlives the file's name
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
         self._gaps: list[Gap] = []
@@ -46,13 +47,15 @@ class Restarts:
     def create(cls, path: Path) -> "Restarts":
         """Make the file for the keeper and open it."""
         heartbeat.create(path, CAPACITY)
-        return cls(path)
+        restarts = cls(path)
+        with path.open("rb") as file:
+            restarts._header = mmap.mmap(file.fileno(), _UNITS_AT + _UNITS.size, access=mmap.ACCESS_READ)
+        return restarts
 
     def about(self) -> dict[str, int]:
         """Return how many whole runs there were, and the fewest and the most units that one of them made."""
-        with self._path.open("rb") as file:
-            header = file.read(_UNITS_AT + _UNITS.size)
-        return dict(zip(("runs", "fewest_units", "most_units"), _UNITS.unpack_from(header, _UNITS_AT), strict=True))
+        units = (0, 0, 0) if self._header is None else _UNITS.unpack_from(self._header, _UNITS_AT)
+        return dict(zip(("runs", "fewest_units", "most_units"), units, strict=True))
 
     @property
     def waits(self) -> str:
