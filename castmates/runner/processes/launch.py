@@ -158,7 +158,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     program = _program(start)
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
-    restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
+    restarts = Restarts.create(scratch / f"{start.name}.restarts", not start.reports) if start.kept else None
     phases = _phase_log(start, scratch) if start.phases else None
     channels = {start.channel: str(beats)} | (restarts.variables if restarts else {})
     requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None

@@ -36,6 +36,7 @@ class Restarts:
 
     def __init__(self, path: Path) -> None:
         self.variables = {VARIABLE: str(path)}  # for its keeper
+        self.in_slices = True
         self._header: mmap.mmap | None = None  # outlives the file's name
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
@@ -44,10 +45,11 @@ class Restarts:
         self.lost = 0  # restarts that were overwritten before they were read
 
     @classmethod
-    def create(cls, path: Path) -> "Restarts":
-        """Make the file for the keeper and open it."""
+    def create(cls, path: Path, in_slices: bool = True) -> "Restarts":
+        """Make the file for the keeper and open it; `in_slices` where gaps may lie in slices, which are told of them."""
         heartbeat.create(path, CAPACITY)
         restarts = cls(path)
+        restarts.in_slices = in_slices
         with path.open("rb") as file:
             restarts._header = mmap.mmap(file.fileno(), _UNITS_AT + _UNITS.size, access=mmap.ACCESS_READ)
         return restarts
@@ -94,7 +96,7 @@ def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) ->
     """Return everything that was read about the restarts of these members inside one window."""
     read = []
     for name, restarts in kept.items():
-        if restarts is not None:
+        if restarts is not None and restarts.in_slices:
             read += _samples(name, restarts, open_ns, close_ns)
     return read
 

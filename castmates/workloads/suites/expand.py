@@ -11,6 +11,7 @@ import yaml
 from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
+from castmates.study.progress_keys import UNITS
 from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.workload_keys import Npb, Parsec, Spec2017, SuiteKeys
 from castmates.workloads.suites import npb, parsec, spec2017
@@ -199,7 +200,7 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
         title=benchmark.title,
         command=[*command, "--check", check, "--digest", benchmark.job.digest(), *(["--units", "1"] if inside else [])],
         progress=keys.progress if inside else "heartbeat",
-        unit="" if inside else "run",
+        unit=UNITS[keys.progress],
         cores=keys.cores,
         memory=keys.memory,
         ready_within=READY_WITHIN,
