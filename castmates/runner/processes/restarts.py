@@ -46,7 +46,7 @@ class Restarts:
 
     @classmethod
     def create(cls, path: Path, in_slices: bool = True) -> "Restarts":
-        """Make the file for the keeper and open it; `in_slices` where gaps may lie in slices, which are told of them."""
+        """Make the file for the keeper and open it; `in_slices` where gaps may lie in slices, which have them."""
         heartbeat.create(path, CAPACITY)
         restarts = cls(path)
         restarts.in_slices = in_slices
