@@ -357,6 +357,17 @@ static void note_units(struct cm_file *restarts, uint64_t units)
     *most = units > *most ? units : *most;
 }
 
+/* Whether the run left processes behind, which may go on making steps: they are our children now. */
+static int left_behind(const struct keeper *keeper)
+{
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+        continue;
+    if (ended == 0)
+        fprintf(stderr, "castmates loop: %s ended and left processes behind\n", keeper->command[0]);
+    return ended == 0;
+}
+
 /* Whether a command that reports itself goes on in another run: it made steps in this one, and found no fault. What it
    reports from here on is that of a start, until it is ready again. */
 static int begins_anew(struct keeper *keeper)
@@ -367,7 +378,7 @@ static int begins_anew(struct keeper *keeper)
     uint64_t head = __atomic_load_n(&own->head, __ATOMIC_ACQUIRE), before = keeper->units_reported;
     if (head > 0)
         keeper->units_reported = own->records[(head - 1) & (own->capacity - 1)].units;
-    if (keeper->units_reported == before || __atomic_load_n(&own->state, __ATOMIC_ACQUIRE) == CM_FAILED)
+    if (left_behind(keeper) || keeper->units_reported == before || __atomic_load_n(&own->state, __ATOMIC_ACQUIRE) == CM_FAILED)
         return 0;
     note_units(keeper->restarts, keeper->units_reported - before);
     __atomic_store_n(&own->state, (uint32_t)CM_STARTING, __ATOMIC_RELEASE);
@@ -428,6 +439,8 @@ int main(int argc, char **argv)
 {
     struct keeper keeper = {.running = NONE, .next = NONE};
     parse(&keeper, argc, argv);
+    if (keeper.reports != NULL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (keeper.reports != NULL)
         keeper.own = file_or_exit(keeper.reports);
     else
