@@ -265,8 +265,9 @@ class Project:
         name = workload.environment
         key = self._keys[name] if name else None
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
+        keepers = environments.keepers(workload.way, name, workload.words, workload.goes_on)
         words = [*workload.words, environments.MODULE] if workload.attach else workload.words
-        content = environments.content(name, key, words, workload.progress, inputs_key)
+        content = environments.content(name, key, words, keepers, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 

@@ -16,6 +16,7 @@ class MemberFacts(Facts):
     workload: str = "–"
     role: str = "–"
     unit: str = "–"
+    progress: str = ""
     cpus: tuple[int, ...] = ()
 
 
@@ -216,6 +217,17 @@ class LaunchRecord:
             resident, huge = (_number(pages.get(name), int) for name in ("resident", "huge"))
             if resident and huge is not None:
                 found.append((member.workload, str(pages.get("wanted") or ""), resident, huge))
+        return found
+
+    @property
+    def counted_runs(self) -> list[tuple[str, int, int, int]]:
+        """Of leads whose progress is instructions: whole runs, and the fewest and the most that one of them took."""
+        found = []
+        for member in self.members:
+            kept = _mapping(_mapping(self._mapping("members"), member.name), "kept_alive")
+            runs, fewest, most = (_number(kept.get(name), int) or 0 for name in ("runs", "fewest_units", "most_units"))
+            if member.progress == "instructions" and member.role == "lead":
+                found.append((member.workload, runs, fewest, most))
         return found
 
     @property

@@ -323,10 +323,18 @@ def member_record(process: Running) -> dict[str, Any]:
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
         "pages": process.pages,
         "last_lines": process.last_lines(),
+        **_kept_alive(process),
         **({"phases": process.phases.about()} if process.phases else {}),
         **({"requests": process.requests.about()} if process.requests else {}),
         **({"frozen_between_steps": process.between_steps.about()} if process.between_steps else {}),
     }
+
+
+def _kept_alive(process: Running) -> dict[str, object]:
+    """Return how often a program that ends after its steps was started again, and what its whole runs made."""
+    if process.restarts is None or not process.start.reports:
+        return {}
+    return {"kept_alive": process.restarts.about() | {"slices_again": process.spoilt}}
 
 
 def _program(process: Running) -> str | None:

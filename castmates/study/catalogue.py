@@ -10,6 +10,7 @@ from castmates.study.last_level import NATIVE
 from castmates.study.mitigations import wanted_mixes
 from castmates.study.mix_keys import MixSets
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.progress_keys import MAKES_NO_STEPS, UNITS
 from castmates.study.reading import did_you_mean
 from castmates.study.remarks import MIXES, Remark
 
@@ -91,16 +92,16 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     if workload.inputs is not None and workload.inputs not in inputs:
         meant, known = did_you_mean(workload.inputs, inputs), ", ".join(sorted(inputs)) or "none"
         return f"has 'inputs: {workload.inputs}', but there is no such data set{meant} (there are: {known})"
-    if workload.progress == "output" and not workload.step_line:
+    if workload.way == "output" and not workload.step_line:
         return "has 'progress: output' but no 'step_line'; give the regular expression of a line that is a step"
-    if workload.progress != "output" and (workload.step_line or workload.ready_line):
-        return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
-    if workload.requests and workload.progress != "heartbeat":
-        return f"has 'requests: true', but its progress is '{workload.progress}'; make it 'heartbeat'"
-    if workload.frozen_between_steps and workload.progress == "runs":
-        return "has 'frozen_between_steps: true', but runs again and again and makes no steps; take the key out"
-    if workload.attach and workload.progress != "heartbeat":
-        return f"has 'attach: {workload.attach}', but its progress is '{workload.progress}'; make it 'heartbeat'"
+    if workload.way != "output" and (workload.step_line or workload.ready_line):
+        return f"has a 'step_line' or 'ready_line', but its progress is '{workload.way}'; make it 'output'"
+    if workload.requests and workload.way != "heartbeat":
+        return f"has 'requests: true', but its progress is '{workload.way}'; make it 'heartbeat'"
+    if workload.frozen_between_steps and workload.way in MAKES_NO_STEPS:
+        return f"has 'frozen_between_steps: true', but with 'progress: {workload.way}' makes no steps; take the key out"
+    if workload.attach and workload.way != "heartbeat":
+        return f"has 'attach: {workload.attach}', but its progress is '{workload.way}'; make it 'heartbeat'"
     if workload.step_function and not workload.attach:
         return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (castmates help profile-a-program)"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
@@ -126,7 +127,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
         raise CastmatesError(
             f"{origin[name]}: the workload '{name}' has no 'command'; give it one, or 'like: ANOTHER'."
         )
-    unit = whole.unit or {"runs": "run", "barriers": "iteration"}.get(whole.progress, "step")
+    unit = whole.unit or UNITS.get(whole.way, "step")
     return whole.model_copy(update={"title": keys.get("title") or name, "unit": unit})
 
 

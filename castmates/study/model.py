@@ -21,6 +21,7 @@ from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.partition_keys import CacheKeys, RecommendKeys
 from castmates.study.placement_keys import PlaceKeys, PredictKeys
+from castmates.study.progress_keys import Calls, Progress, Way
 from castmates.study.tracing_keys import ProfileKeys, TraceKeys, recordable, traceable
 from castmates.study.workload_keys import Npb, Parsec, Spec2017, VariantKeys
 from castmates.study.written import (
@@ -63,12 +64,7 @@ class Workload(Written):
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
-    progress: Literal["heartbeat", "runs", "output", "barriers"] = Field(
-        default="runs",
-        description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit; 'output': its lines of output show its steps; 'barriers': it was patched for "
-        "BenchCast, and each iteration of its region of interest is a step",
-    )
+    progress: Progress = "runs"
     step_line: Line = Field(
         default="",
         description="with 'progress: output': a line that this regular expression matches is a step; its first "
@@ -148,6 +144,21 @@ class Workload(Written):
             *command,
             *(word for flag, value in options for word in (flag, str(value))[: 1 if value is True else 2]),
         ]
+
+    @property
+    def way(self) -> Way:
+        """How its progress is read."""
+        return "calls" if isinstance(self.progress, Calls) else self.progress
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a program of its kind runs until it is asked to end: a service, one that Keras' fit repeats."""
+        return bool(self.attach) or self.requests or self.frozen_between_steps
+
+    @property
+    def calls(self) -> str:
+        """What is called; "" where its progress is read otherwise."""
+        return self.progress.calls if isinstance(self.progress, Calls) else ""
 
     @property
     def memory_bytes(self) -> int:

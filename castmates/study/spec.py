@@ -12,6 +12,7 @@ from castmates.study.machine_keys import NodeFacts
 from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
+from castmates.study.progress_keys import Way
 from castmates.study.remarks import Remark
 
 # What a trace launch records, as its launch defines it.
@@ -62,13 +63,14 @@ class Member(Frozen):
     environment: str | None
     environment_key: str | None  # where the environment is built
     content: str  # digest of what runs there: the lock, the sources
-    progress: Literal["heartbeat", "runs", "output", "barriers"]
+    progress: Way
     unit: str
     variables: dict[str, str]
     ready_within: float
     model: WorkloadModel | None = None  # how it behaves, where nothing is started
     inputs: str | None = None  # the data set that it reads
     inputs_key: str | None = None  # where that is built
+    calls: str = ""  # of what, with `progress: calls`
     step_line: str = ""  # with `progress: output`
     ready_line: str = ""
     package: str | None = None  # that has its program
@@ -77,6 +79,11 @@ class Member(Frozen):
     frozen_between_steps: bool = False  # it queues work on a device, and stands between two steps when it is asked to
     attach: str = ""  # the framework whose steps are followed from outside
     step_function: str = ""  # whose calls are these steps; Keras' train function where it is ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a program of its kind runs until it is asked to end."""
+        return bool(self.attach) or self.requests or self.frozen_between_steps
 
 
 class Share(Frozen):

@@ -75,10 +75,10 @@ Check = Annotated[
     Field(description="which runs have their results compared with the suite's; comparing takes CPU time too"),
 ]
 Progress = Annotated[
-    Literal["runs", "barriers"],
+    Literal["runs", "barriers", "instructions"],
     Field(
-        description="what is a step: a whole run, or, where the suite was patched for BenchCast, each iteration of a "
-        "region of interest (castmates help benchcast)"
+        description="what is a step: a whole run; where the suite was patched for BenchCast, each iteration of a "
+        "region of interest (castmates help benchcast); or an instruction, as the processor counts them"
     ),
 ]
 FITS = "a run must fit a window (budget.longest_window) to be measured well"

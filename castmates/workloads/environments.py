@@ -21,8 +21,16 @@ from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
 COMPILER = "compiler"
-# Who reports for programs without a heartbeat, the keeper first, and with what.
-KEEPERS = {"runs": ("loop",), "output": ("lines",), "barriers": ("loop", *native_build.LIBRARIES)}
+LOOP = "loop"
+# Who keeps programs running that end, and who reports for those that do not report themselves.
+KEEPERS = {
+    "runs": (LOOP,),
+    "heartbeat": (LOOP,),
+    "output": (LOOP, "lines"),
+    "barriers": (LOOP, *native_build.LIBRARIES),
+    "calls": (LOOP, "count"),
+    "instructions": (LOOP, "count"),
+}
 PACKAGE = Path(__file__).resolve().parents[1]
 FRAMEWORKS_OWN = ("castmates", "dev", "docs", "kubernetes", "slurm", COMPILER)  # locks that no workload names
 
@@ -44,14 +52,28 @@ def key(name: str, envs_dir: Path) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
+def keepers(progress: str, name: str | None, command: Sequence[str], goes_on: bool) -> tuple[str, ...]:
+    """Return who starts a command, the first one outermost, and what is preloaded; nobody where it goes on by itself.
+
+    That holds for our own programs, and for those whose kind of work does (`goes_on`).
+    """
+    is_ours = name == NATIVE and command[0] in native_build.OF_WORKLOADS
+    is_ours |= any(word.startswith(f"{PACKAGE.name}.") for word in command)
+    return () if progress == "heartbeat" and (goes_on or is_ours) else KEEPERS[progress]
+
+
 def content(
-    name: str | None, content_key: str | None, command: Sequence[str], progress: str, inputs_key: str | None = None
+    name: str | None,
+    content_key: str | None,
+    command: Sequence[str],
+    keepers: Sequence[str],
+    inputs_key: str | None = None,
 ) -> str:
     """Digest what runs when this command is started: its environment, its data set, and our own files that it uses.
 
     What a command of the user's reads besides (its own script, its data) is not seen.
     """
-    parts = [native_build.content(part) for part in KEEPERS.get(progress, ())]
+    parts = [native_build.content(part) for part in keepers]
     if name == NATIVE and command[0] in native_build.OF_WORKLOADS:
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:

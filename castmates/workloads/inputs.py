@@ -19,6 +19,7 @@ from typing import Protocol
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
+from castmates.linux.probe_points import NoPlace, find, refusal, refusal_of_instructions
 from castmates.workloads import environments, identity, python_environment, sources
 
 
@@ -197,6 +198,14 @@ class Workload(Protocol):
     def package(self) -> str | None:
         """Debian's, which has its program."""
 
+    @property
+    def way(self) -> str:
+        """How its progress is read."""
+
+    @property
+    def calls(self) -> str:
+        """What is called, where that is its progress."""
+
 
 @dataclass(frozen=True)
 class Lack:
@@ -224,7 +233,20 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
     if lack := identity.lack(workload.words, workload.package, path):
         remedy = f"apt-get install {workload.package}" if workload.package else f"install {workload.words[0]}"
         return Lack(lack, remedy)
-    return None
+    return _uncounted(workload, path)
+
+
+def _uncounted(workload: Workload, path: str) -> Lack | None:
+    """Return why the progress that the workload names cannot be counted here; None where it can."""
+    if workload.way == "instructions" and (why := refusal_of_instructions()):
+        return Lack(why, "name another 'progress' (castmates help add-a-workload)")
+    if workload.way != "calls":
+        return None
+    try:
+        why, remedy = refusal(find(workload.calls, path)), "run as root"
+    except NoPlace as problem:
+        why, remedy = str(problem).removesuffix("."), "correct 'progress' of the workload"
+    return Lack(why, remedy) if why else None
 
 
 def _maker_of_inputs(workload: Workload, envs_dir: Path, cache: Path) -> str | None:

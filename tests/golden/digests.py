@@ -34,7 +34,11 @@ def digests() -> dict:
         "kernels": {kernel: native.content(kernel) for kernel in sorted((*native.KERNELS, *native.CONTROLS))},
         "workloads": {
             name: environments.content(
-                workload.environment, workload.environment, workload.words, workload.progress, workload.inputs
+                workload.environment,
+                workload.environment,
+                workload.words,
+                environments.keepers(workload.way, workload.environment, workload.words, workload.goes_on),
+                workload.inputs,
             )
             for name, workload in sorted(workloads.items())
         },

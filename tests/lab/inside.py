@@ -23,7 +23,7 @@ from tests.lab.shapes import SHAPES
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
 PROGRAMS = "CASTMATES_LAB_PROGRAMS"  # set in a guest: where those are that it may install
 AT_ONCE = 3  # guests: each has one busy CPU, or none while its tests wait
-OWN_PROGRAMS = ("chase", "stream", "gather", "mix", "spin", "loop", "known", "tax", "taxed")
+OWN_PROGRAMS = ("chase", "stream", "gather", "mix", "spin", "loop", "count", "known", "tax", "taxed")
 MODELLED = PROJECT / "tests/lab/kit/modelled.h"
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most

@@ -14,6 +14,7 @@ from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
 from castmates.protocols import Held
 from castmates.runner.processes.freezer import choose_freezer
+from castmates.workloads import heartbeat
 from tests.waiting import wait_for
 
 # How often each counter ticks in a microsecond (tests/lab/kit/processor/rdt.c): the fixed ones, then any other.
@@ -116,3 +117,17 @@ def test_a_machine_without_counters_says_not_supported(lead):
     (found,), _ = windows(Counters(events, budget, Rota()), lead, 1, seconds=0.1)
     assert found["task-clock"].status == "counted"
     assert {found[name].status for name in TICKS} == {"not supported"}
+
+
+@pytest.mark.machines("obeying")
+def test_progress_by_instructions_is_what_a_program_executes(state, tmp_path, compiled):
+    counted = []
+    for units in (20_000, 60_000):  # of 100 instructions each
+        beats = tmp_path / f"beats-{units}"
+        heartbeat.create(beats)
+        command = [compiled / "loop", "--units", "2", "--reports", heartbeat.VARIABLE, "--"]
+        command += [compiled / "count", "--instructions", "--", compiled / "known", "instructions", f"units={units}"]
+        subprocess.run(command, env=os.environ | {heartbeat.VARIABLE: str(beats)}, check=True, capture_output=True)
+        counted.append(heartbeat.Reader(beats).beats(0).records[-1][1])
+    fewer, more = counted
+    assert more - fewer == pytest.approx(2 * 40_000 * 100, rel=0.01), counted

@@ -120,7 +120,8 @@ def test_in_a_launch_ours_is_preloaded_before_the_users(cache, tmp_path):
     for folder in ("/with a blank", "/with:colon"):
         with pytest.raises(CastmatesError, match="cannot be preloaded: its path must have no blank"):
             member_start(lead, Path(folder), tmp_path, cache)
-    assert (start.channel, start.kept, start.command) == (BARRIERS_VARIABLE, True, ["/native/loop", "--", "true"])
+    assert (start.channel, start.kept, start.reports) == (BARRIERS_VARIABLE, True, True)
+    assert start.command == ["/native/loop", "--reports", BARRIERS_VARIABLE, "--", "true"]
 
 
 @pytest.mark.needs("two-cpus")

@@ -7,6 +7,7 @@ import platform
 import signal
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -294,3 +295,78 @@ def test_sigterm_ends_both_runs(keep):
     assert keeper.end() == (0, "")
     assert keeper.beats.state is State.FINISHED
     assert keeper.descendants() == []
+
+
+# Programs that report their steps, and end.
+
+STEPS = """
+import sys
+from castmates.workloads.heartbeat import Writer
+beats = Writer.from_environment()
+beats.ready()
+for _ in range(int(sys.argv[1])):
+    beats.beat()
+getattr(beats, sys.argv[2])()
+"""
+REPORTS = ("--reports", heartbeat.VARIABLE)
+
+
+def stepping(steps: int, state: str = "finished") -> list[str]:
+    return [sys.executable, "-c", STEPS, str(steps), state]
+
+
+def test_a_program_that_reports_its_steps_goes_on_in_another_run_and_its_count_too(keep):
+    keeper = keep("--units", "3", *REPORTS, "--", *stepping(7))
+    assert keeper.end() == (0, "")
+    assert [units for _, units in keeper.beats.beats(0).records] == list(range(1, 22))
+    assert keeper.beats.state is State.STARTING, "no run is ready: that is how the runner sees a gap"
+    assert keeper.restarts.about() == {"runs": 3, "fewest_units": 7, "most_units": 7}
+    keeper.restarts.read()
+    gaps, times = keeper.restarts.inside(0, time.monotonic_ns()), [t_ns for t_ns, _ in keeper.beats.beats(0).records]
+    assert len(gaps) == 2
+    for number, (ended, resumed) in enumerate(gaps, start=1):
+        assert times[7 * number - 1] < ended < resumed < times[7 * number]
+
+
+@pytest.mark.parametrize("command", [stepping(0), stepping(3, "failed")], ids=["no step", "a wrong result"])
+def test_a_run_without_a_step_or_with_a_wrong_result_is_the_last(keep, command):
+    assert keep(*REPORTS, "--", *command).end() == (0, "")
+
+
+def test_it_ends_as_a_program_that_reports_its_steps_does(keep):
+    assert keep(*REPORTS, "--", "sh", "-c", "exit 3").end()[0] == 3
+
+
+def test_it_is_killed_by_the_signal_that_killed_its_program(keep):
+    assert keep(*REPORTS, "--", "sh", "-c", "kill -SEGV $$").end()[0] == -signal.SIGSEGV
+
+
+def test_sigterm_is_passed_on_to_a_program_that_reports_its_steps(keep, tmp_path):
+    script = "trap 'echo asked > told; exit 0' TERM; echo $$ > began; while :; do sleep 0.01; done"
+    keeper = keep(*REPORTS, "--", "sh", "-c", script)
+    wait_for(lambda: keeper.lines("began"), "it runs")
+    keeper.process.send_signal(signal.SIGTERM)
+    assert keeper.end() == (0, "")
+    assert (tmp_path / "told").read_text() == "asked\n"
+
+
+ENDS = """
+import sys, time
+time.sleep(float(sys.argv[1]))
+for step in range(400):
+    sum(range(60_000))
+    print("step", step, flush=True)
+"""
+
+
+@pytest.mark.needs("two-cpus")
+def test_a_program_that_ends_after_its_steps_leads_a_launch(cache, tmp_path):
+    lead = Workload.model_validate(
+        {"command": [sys.executable, "-c", ENDS, "0.1"], "progress": "output", "step_line": r"step (\d+)"}
+    )
+    plan = plan_of({"lead": lead.model_copy(update={"unit": "step"}), "other": counter()}, ["other"], cache)
+    record = measured(plan, tmp_path, cache)
+    kept = record["members"]["lead@0"]["kept_alive"]
+    assert kept["runs"] > 0
+    assert (kept["fewest_units"], kept["most_units"]) == (399, 399), "the first number of each run is where it begins"
+    assert "lead@0" not in set(pd.read_parquet(tmp_path / "samples.parquet").query("source == 'keeper'")["subject"])

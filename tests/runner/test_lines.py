@@ -234,7 +234,7 @@ def test_a_member_is_followed_by_its_output(cache, tmp_path):
     slices = pd.read_parquet(tmp_path / "slices.parquet")
     assert slices[slices["role"] == "lead"]["beats"].sum() > 0
     (lead,) = [one for name, one in record["members"].items() if name.startswith("lead@")]
-    assert lead["command"][1:6] == ["--step", "^at ([0-9]+)$", "--ready", "^begin", "--"]
+    assert lead["command"][5:10] == ["--step", "^at ([0-9]+)$", "--ready", "^begin", "--"]
     assert lead["last_lines"][-1].startswith("at ")
 
 

@@ -14,7 +14,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     COLUMNS: {"study"},
     "linux": {"study"},
     "inside": {"linux"},  # its table of events alone: see below
-    "workloads": {"inside", "study"},
+    "workloads": {"inside", "linux", "study"},
     "machine": {"linux", "study"},
     "counters": {"linux", "study"},
     "traces": {"analysis", "workloads"},

@@ -53,8 +53,8 @@ def imports(file: Path) -> Iterator[str]:
 
 
 def test_what_workloads_use_of_linux_needs_the_standard_library_alone():
-    """Their interpreters have nothing else; of `linux` they use the two modules that open counters."""
-    shared = ["castmates.linux.event_names", "castmates.linux.perf_event"]
+    """Their interpreters have nothing else; of `linux` they use the modules that open counters."""
+    shared = [f"castmates.linux.{module}" for module in ("event_names", "perf_event", "probe_points")]
     apart = [file for room in ("inside", "workloads") for file in (PACKAGE / room).rglob("*.py")]
     used = {name for file in apart for name in imports(file) if name.startswith("castmates.linux")}
     assert sorted(used) == shared

@@ -22,6 +22,7 @@ from castmates.analysis.effects.verdicts import (
 )
 from castmates.report.answer.parts import BAD, DOUBT, GOOD, Card
 from castmates.report.results import Results, records
+from castmates.report.text import whole_runs
 from castmates.report.text.stamps import BAD as NO
 from castmates.report.text.stamps import nodes_stamps
 from castmates.report.text.words import Quantity, counted, listed, number, percent_of, plain
@@ -37,7 +38,14 @@ def cards(results: Results) -> list[Card]:
     if not (results.launches["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), rejected_card(results)]
-    troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results), *_others(results)]
+    troubles = [
+        *_nodes(results),
+        *_cautions(results),
+        *_instructions(results),
+        *_failures(results),
+        *_carryover(results),
+        *_others(results),
+    ]
     return [*always, *_masks(results), *troubles]
 
 
@@ -153,6 +161,12 @@ def _cautions(results: Results) -> list[Card]:
         return []
     text = first + (f" And {counted(len(more), 'more such sentence')} in the part on the machine." if more else "")
     return [Card(DOUBT, "An antagonist may do less here than it seems", text, "machine")]
+
+
+def _instructions(results: Results) -> list[Card]:
+    """Leads whose progress is instructions, which may not be their work."""
+    sentences = whole_runs.instructions(results.measured_records)
+    return [Card(BAD, "Instructions may not be its work", sentence, "machine") for sentence in sentences]
 
 
 def _failures(results: Results) -> list[Card]:

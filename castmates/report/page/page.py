@@ -45,6 +45,7 @@ from castmates.report.text import (
     trace_recordings,
     trace_states,
     variants,
+    whole_runs,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
@@ -217,7 +218,11 @@ def _context(
         "between": words.between(results.effects),
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
-        "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
+        "cautions": [
+            *results.plan.cautions,
+            *memory.pages(results.measured_records),
+            *whole_runs.instructions(results.measured_records),
+        ],
         "memory_words": [*memory.bandwidth(results), *memory.throttles(results)],
         "controls": [health.control(row) for row in records(results.controls)],
         "launch_rows": _launches(results),

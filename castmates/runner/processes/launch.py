@@ -44,7 +44,9 @@ class Start:
     command: list[str]
     environment: dict[str, str]
     ready_within: float
-    kept: bool = False  # run again and again: its restarts are recorded, and of its endless output the errors alone
+    kept: bool = False  # run again and again: its restarts are recorded
+    reports: bool = False  # and its steps are: what lies between two runs is no part of them
+    silent: bool = False  # of its output the errors alone are kept
     kept_command: tuple[str, ...] = ()  # that its keeper runs, where it has one
     channel: str = heartbeat.VARIABLE  # which variable names the file of its heartbeat
     package: str | None = None  # that has this program
@@ -71,6 +73,7 @@ class Running:
     ready_seconds: float | None = None
     seen: int = 0  # heartbeats already read
     records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
+    spoilt: int = 0  # slices that were measured again because one of its runs ended in them
     lost: int = 0  # heartbeats of the window that were overwritten before they were read
     between_steps: BetweenSteps | None = None  # of one that queues work on a device
     pages: dict[str, int | str] | None = None  # that its memory was on when it was ready; None where that is not known
@@ -84,6 +87,16 @@ class Running:
     def pid(self) -> int:
         """The leader of its session and process group."""
         return self.process.pid
+
+    @property
+    def between_runs(self) -> bool:
+        """Whether its last run has ended, and the next one makes no steps yet."""
+        return self.start.reports and self.reader.state in (heartbeat.State.STARTING, heartbeat.State.FINISHED)
+
+    def began_anew(self, begin_ns: int, end_ns: int) -> bool:
+        """Whether one of its runs ended in this time, as far as that was read; or it has no run now."""
+        ended = self.start.reports and self.restarts is not None and bool(self.restarts.inside(begin_ns, end_ns))
+        return ended or self.between_runs
 
     @property
     def at_its_end(self) -> bool:
@@ -145,7 +158,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     program = _program(start)
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
-    restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
+    restarts = Restarts.create(scratch / f"{start.name}.restarts", not start.reports) if start.kept else None
     phases = _phase_log(start, scratch) if start.phases else None
     channels = {start.channel: str(beats)} | (restarts.variables if restarts else {})
     requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None
@@ -160,7 +173,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
                 [program, *start.command[1:]],
                 env=start.environment | channels,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL if start.kept else output,
+                stdout=subprocess.DEVNULL if start.silent else output,
                 stderr=output,
                 start_new_session=True,
                 preexec_fn=_before_exec(start.cpus),  # safe: the runner has no threads

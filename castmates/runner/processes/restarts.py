@@ -4,6 +4,8 @@ Its keeper (native/loop.c) writes down when each run ended and when the next one
 """
 
 import contextlib
+import mmap
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +26,8 @@ WAITS = (
     "the next run is prepared after the last one",
 )
 
+_UNITS, _UNITS_AT = struct.Struct("QQQ"), 32  # of whole runs, in words that a heartbeat file reserves
+
 Gap = tuple[int, int]  # ns: the end of one run as its keeper saw it, and the moment the next one was let go
 
 
@@ -32,6 +36,8 @@ class Restarts:
 
     def __init__(self, path: Path) -> None:
         self.variables = {VARIABLE: str(path)}  # for its keeper
+        self.in_slices = True
+        self._header: mmap.mmap | None = None  # outlives the file's name
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
         self._gaps: list[Gap] = []
@@ -39,10 +45,19 @@ class Restarts:
         self.lost = 0  # restarts that were overwritten before they were read
 
     @classmethod
-    def create(cls, path: Path) -> "Restarts":
-        """Make the file for the keeper and open it."""
+    def create(cls, path: Path, in_slices: bool = True) -> "Restarts":
+        """Make the file for the keeper and open it; `in_slices` where gaps may lie in slices, which have them."""
         heartbeat.create(path, CAPACITY)
-        return cls(path)
+        restarts = cls(path)
+        restarts.in_slices = in_slices
+        with path.open("rb") as file:
+            restarts._header = mmap.mmap(file.fileno(), _UNITS_AT + _UNITS.size, access=mmap.ACCESS_READ)
+        return restarts
+
+    def about(self) -> dict[str, int]:
+        """Return how many whole runs there were, and the fewest and the most units that one of them made."""
+        units = (0, 0, 0) if self._header is None else _UNITS.unpack_from(self._header, _UNITS_AT)
+        return dict(zip(("runs", "fewest_units", "most_units"), units, strict=True))
 
     @property
     def waits(self) -> str:
@@ -81,7 +96,7 @@ def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) ->
     """Return everything that was read about the restarts of these members inside one window."""
     read = []
     for name, restarts in kept.items():
-        if restarts is not None:
+        if restarts is not None and restarts.in_slices:
             read += _samples(name, restarts, open_ns, close_ns)
     return read
 

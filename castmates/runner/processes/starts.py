@@ -8,8 +8,9 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, understanding
+from castmates.linux import probe_points
 from castmates.linux.memory_binding import page_counts
-from castmates.runner.processes.launch import Start, clean_environment
+from castmates.runner.processes.launch import Start, WorkloadFailed, clean_environment
 from castmates.study.spec import Cohort, Member
 from castmates.study.written import posix
 from castmates.workloads import environments, inputs
@@ -92,8 +93,8 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
     if member.environment is not None and member.environment_key is not None:
         prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
     command, variables, ours = filled(member, scratch, cache)
-    keeper = _keeper(member, native)
     environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
+    keeper = _keeper(member, native, environment["PATH"])
     if member.progress == "barriers":
         library, also = str(native / f"{BARRIERS}.so"), environment.get("LD_PRELOAD", "")
         if re.search(r"[\s:]", library):
@@ -108,9 +109,11 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         command=[*keeper, *command],
         environment=environment,
         ready_within=member.ready_within,
-        kept=member.progress in ("runs", "barriers"),
+        kept=bool(keeper),
+        reports=bool(keeper) and member.progress != "runs",
+        silent=member.progress in ("runs", "barriers", "calls", "instructions"),
         kept_command=tuple(command) if keeper else (),
-        channel=BARRIERS_VARIABLE if member.progress == "barriers" else VARIABLE,
+        channel=_channel(member),
         package=member.package,
         awaited=_awaited(member),
         phases=member.phases,
@@ -119,14 +122,38 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
     )
 
 
-def _keeper(member: Member, native: Path) -> list[str]:
-    """Return who starts the command and reports for it, where it does not report itself."""
-    if member.progress in ("runs", "barriers"):
-        return [str(native / "loop"), "--"]
+def _keeper(member: Member, native: Path, path: str) -> list[str]:
+    """Return who starts the command again and again, and reports for it where it does not report itself."""
+    if not environments.keepers(member.progress, member.environment, member.command, member.goes_on):
+        return []
+    loop = str(native / environments.LOOP)
+    if member.progress == "runs":
+        return [loop, "--"]
+    return [loop, "--reports", _channel(member), "--", *_reporter(member, native, path)]
+
+
+def _reporter(member: Member, native: Path, path: str) -> list[str]:
+    """Return who starts the command once, and reports for it."""
     if member.progress == "output":
         ready = ["--ready", posix(member.ready_line)] if member.ready_line else []
         return [str(native / "lines"), "--step", posix(member.step_line), *ready, "--"]
+    if member.progress == "instructions":
+        return [str(native / "count"), "--instructions", "--"]
+    if member.progress == "calls":
+        if (kind := probe_points.device_type()) is None:
+            raise WorkloadFailed(f"{member.name}: this kernel has no uprobes, by which calls are counted")
+        try:
+            places = probe_points.find(member.calls, path)
+        except probe_points.NoPlace as problem:
+            raise WorkloadFailed(f"{member.name}: {str(problem).removesuffix('.')}") from None
+        options = [word for place in places for word in ("--calls", f"{kind},{place.words}")]
+        return [str(native / "count"), *options, "--"]
     return []
+
+
+def _channel(member: Member) -> str:
+    """Return which variable names the file of its heartbeat."""
+    return BARRIERS_VARIABLE if member.progress == "barriers" else VARIABLE
 
 
 def _awaited(member: Member) -> str:
@@ -136,6 +163,8 @@ def _awaited(member: Member) -> str:
         return f"no {what} was seen for long enough"
     if member.progress == "barriers":
         return "it made no call of call_barrier"
+    if member.progress == "calls":
+        return f"there was no call of {member.calls}"
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"

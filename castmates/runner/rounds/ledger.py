@@ -20,7 +20,7 @@ from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
 from castmates.runner.rounds.hardware import CHANGED, MISPLACED
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load, Readings
-from castmates.runner.rounds.slices import Slice
+from castmates.runner.rounds.slices import TRIES, Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.runner.rounds.witnesses import PREFETCHERS_CHANGED, QUOTA_CHANGED
@@ -54,8 +54,10 @@ class Ledger:
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[Reason]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
-        reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
+        looked_at = set(each.since_switch).difference(each.anew, () if each.watched else slow)
+        reasons = [*self._progress(each, readings, looked_at)]
         reasons += [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
+        reasons += [Reason(ReasonKind.RESTART_GAP, _anew(name, each)) for name in each.anew]
         if each.watched:
             reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         return reasons + self._load().reasons(list(each.since_switch), readings)
@@ -193,6 +195,11 @@ class Ledger:
             name: process.start.cpus for name, process in self.stage.cast.items() if name not in self.stage.evictors
         }
         return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
+
+
+def _anew(name: str, each: Slice) -> str:
+    took = f"{name} ended and began anew in a slice of {each.seconds:.2f} s, {TRIES} times in turn"
+    return f"{took} (give it more steps, or 'progress: runs')"
 
 
 def _listed(cpus: set[int]) -> str:

@@ -13,12 +13,13 @@ from statistics import median
 from castmates.protocols import Say
 from castmates.runner import outcome as progress
 from castmates.runner.outcome import Measured
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds import stage as eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import STEPS, Pace, Steps, first_settle, pace_of
 from castmates.runner.rounds.settling import Settling
-from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
+from castmates.runner.rounds.slices import Slice, await_runs, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.reasons import Reason, ReasonKind, kinds
@@ -246,6 +247,7 @@ def _switch(stage: Stage, names: Sequence[str]) -> float:
 
 def _run(stage: Stage, scene: Scene, members: Mapping[str, Member], longest: float) -> dict[str, float]:
     """Run a scene for a moment; return how long a step of each member took, at least."""
+    await_runs(stage, who_runs(scene))
     begin = stage.now_ns()
     first = stage.cast[scene.active[0]]
     while True:
@@ -254,6 +256,12 @@ def _run(stage: Stage, scene: Scene, members: Mapping[str, Member], longest: flo
         enough = len(first.records) > STEPS + 1 and passed >= SHORTEST
         if enough or passed >= longest:
             break
+    if members[scene.active[0]].progress == "runs" and scene.kind == "alone" and len(first.records) < 2:
+        raise WorkloadFailed(
+            f"{first.name} ended fewer than two runs in the {passed:.0f} s that a slice may take: give it another "
+            "'progress', with which slices lie inside runs (castmates help add-a-workload), or raise "
+            "budget.longest_window to more than twice a run, so that whole runs are compared"
+        )
     # Who ends the slices was waited for as long as is ever waited; others may need any time.
     unseen = {name: passed if name == scene.active[0] else math.inf for name in scene.active if name in members}
     return {name: step_of(stage.cast[name].records, otherwise) for name, otherwise in unseen.items()}

@@ -5,10 +5,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.stage import Stage
@@ -20,6 +22,8 @@ LONGEST_WAIT = 3.0  # slices that we wait at most for the step that ends one
 POLLS = 20  # looks for that step while one usually takes place
 SHORTEST_POLL, LONGEST_POLL = 0.0003, 0.02  # seconds between two of them
 SHORTEST_LOOK = 0.05  # seconds between two looks at a slice that is kept open for slow members
+RUN_LOOK = 0.005  # seconds between two looks whether a program that is started again makes steps
+TRIES = 4  # times that a slice is measured at most until no program begins anew in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Slice:
     unfrozen: Sequence[str] = ()  # who was seen to be able to run; looked for in watched slices alone
     allowed: Mapping[str, set[int]] = field(default_factory=dict)  # CPUs that threads may run on; in watched slices
     ended: Sequence[str] = ()  # who reported that it is at its end
+    anew: Sequence[str] = ()  # whose run ended, and who went on in another one
     watched: bool = False  # with everything that is read, not only with what is cheap
     round: int = 0
     stretch: int = 0  # of the round, from 1
@@ -124,9 +129,38 @@ def who_runs(scene: Scene) -> list[str]:
     return [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
 
 
+def _whole(stage: Stage, names: Sequence[str], measure: Callable[[], Slice]) -> Slice:
+    """Measure a slice again in which a program ended that goes on in another run: that time is in no slice."""
+    for _ in range(TRIES):
+        await_runs(stage, names)
+        each = measure()
+        if not each.anew:
+            break
+        for name in each.anew:
+            stage.cast[name].spoilt += 1
+    return each
+
+
+def await_runs(stage: Stage, names: Sequence[str]) -> None:
+    """Let these run until each has a run that makes steps; only who ends and is started again may have none."""
+    begin_ns = stage.now_ns()
+    while late := [stage.cast[name] for name in names if stage.cast[name].between_runs]:
+        waited_s = (stage.now_ns() - begin_ns) / 1e9
+        if slow := [process for process in late if waited_s > process.start.ready_within]:
+            raise WorkloadFailed.of(
+                slow[0], f"ended well, and made no step in another run within {slow[0].start.ready_within:g} s"
+            )
+        stage.exchange(names)
+        stage.sleep_until(stage.now_ns() + int(RUN_LOOK * 1e9))
+
+
 def measure_slice(stage: Stage, scene: Scene, pace: Pace) -> Slice:
     """Run a scene for one slice, and read at its edges what is cheap to read."""
     names = who_runs(scene)
+    return _whole(stage, names, lambda: _measure_slice(stage, scene, pace, names))
+
+
+def _measure_slice(stage: Stage, scene: Scene, pace: Pace, names: Sequence[str]) -> Slice:
     switch_ns = _set(stage, names)
     stage.rest_until(switch_ns + pace.settle_ns)
     stage.hardware.open_slice(names)
@@ -152,6 +186,20 @@ def measure_watched(
     Who was `silent` in an earlier slice of the round is waited for no more: its windows are rejected all the same.
     """
     names = who_runs(scene)
+    measured = partial(_measure_watched, stage, scene, pace, members, design, round_number, silent, names)
+    return _whole(stage, names, measured)
+
+
+def _measure_watched(
+    stage: Stage,
+    scene: Scene,
+    pace: Pace,
+    members: Mapping[str, Member],
+    design: Design,
+    round_number: int,
+    silent: AbstractSet[str],
+    names: Sequence[str],
+) -> Slice:
     active = [name for name in names if name in members]
     switch_ns = _set(stage, names)
     stage.hardware.begin_series(active, round_number)
@@ -191,6 +239,7 @@ def _closed(stage: Stage, measured: Slice, names: Sequence[str]) -> Slice:
         for name, process in cast.items()
         if name not in measured.since_switch and (moved := process.reader.head - process.seen)
     }
+    measured.anew = [name for name in names if cast[name].began_anew(measured.switch_ns, measured.close_ns)]
     measured.ended = [name for name in names if cast[name].at_its_end]
     kept = {name: cast[name].restarts for name in names}
     measured.samples += restarts.samples(kept, measured.open_ns, measured.close_ns)

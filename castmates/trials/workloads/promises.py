@@ -178,7 +178,7 @@ class Alone:
         deadline, cpu_s = time.monotonic() + PATIENCE_S, self._cpu_s()
         while self._running.reader.head <= head:
             self._look(Usage())
-            if self._running.start.kept and self._cpu_s() - cpu_s > LOOK_S:
+            if self._running.start.kept and not self._running.start.reports and self._cpu_s() - cpu_s > LOOK_S:
                 return True
             if time.monotonic() > deadline:
                 return False
@@ -249,7 +249,7 @@ def ready(seconds: float) -> Finding:
 
 def progress(seen: Seen, workload: Workload) -> Finding:
     """It reports steps, and at least two, which make a rate."""
-    if seen.beats < 2 and workload.progress == "runs" and seen.cpu_s > WORKING * seen.seconds:
+    if seen.beats < 2 and workload.way == "runs" and seen.cpu_s > WORKING * seen.seconds:
         return Finding("progress", f"works; no whole run in {seen.seconds:.0f} s")  # enough for an antagonist
     if seen.beats < 2 or seen.units == 0:
         why = f"it reported {seen.beats} steps in {seen.seconds:.0f} s, which makes no rate: its steps must be shorter"

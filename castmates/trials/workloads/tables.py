@@ -34,7 +34,7 @@ def rows(
                 "what": workload.title,
                 "stresses": workload.stresses,
                 "environment": workload.environment,
-                "progress": workload.progress,
+                "progress": f"calls of {workload.calls}" if workload.calls else workload.way,
                 "unit": workload.unit,
                 "memory": workload.memory,
                 "cores": workload.cores,

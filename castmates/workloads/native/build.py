@@ -16,7 +16,7 @@ from castmates.errors import CastmatesError
 
 SOURCES = Path(__file__).parent
 TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
-KEEPERS = ("loop", "lines")  # of programs without a heartbeat
+KEEPERS = ("loop", "lines", "count")  # of programs that end, or without a heartbeat
 CONTROLS = ("tax", "taxed")  # a pair with a known loss
 SERVICES = ("openloop",)  # load generators, which start servers of other people
 BARRIERS = "barriers"  # of programs that were patched for BenchCast

@@ -7,12 +7,9 @@
 #include <poll.h>
 #include <regex.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <termios.h>
 
-#include "program.h"
+#include "follow.h"
 
 #define LONGEST_LINE 65536u /* bytes of a line that are looked at; what follows them is copied and not matched */
 #define ESCAPE 0x1b
@@ -38,7 +35,7 @@ static const char help[] =
 enum escape { PLAIN, AFTER_ESCAPE, IN_SEQUENCE, IN_TITLE };
 
 struct keeper {
-    char **command;
+    struct cm_followed followed;
     regex_t step, ready;
     int has_ready, has_number;
     cm_heartbeat *hb;
@@ -49,8 +46,6 @@ struct keeper {
     enum escape escape;
     int after_return; /* the last line ended with a carriage return: a newline now belongs to it */
     int wrong;        /* a number could not be read */
-    int asked;        /* a signal was handed on */
-    pid_t pid;
 };
 
 static void compile_or_exit(regex_t *regex, const char *option, const char *text)
@@ -91,7 +86,7 @@ static void parse(struct keeper *keeper, int argc, char **argv)
         exit(2);
     }
     keeper->has_number = keeper->step.re_nsub > 0;
-    keeper->command = argv + optind;
+    keeper->followed.command = argv + optind;
 }
 
 /* Read a whole number, which may have separators of thousands; 0 when it is none. */
@@ -240,107 +235,44 @@ static int open_output(int ends[2])
     return 0;
 }
 
-static void become_command(char **command, pid_t parent, int output, int report, const sigset_t *before)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127); /* the keeper died before the line above took effect */
-    unsetenv(CM_HEARTBEAT_VARIABLE);
-    dup2(output, 1);
-    dup2(output, 2);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, before, NULL);
-    execvp(command[0], command);
-    int error = errno;
-    if (write(report, &error, sizeof error) < 0)
-        _exit(126);
-    _exit(127);
-}
-
-/* Start the command; 0, or the errno for which it cannot be run. */
-static int start(struct keeper *keeper, int output, const sigset_t *before)
-{
-    int report[2], error = 0;
-    pid_t parent = getpid();
-    if (pipe2(report, O_CLOEXEC) < 0 || (keeper->pid = fork()) < 0)
-        return errno;
-    if (keeper->pid == 0)
-        become_command(keeper->command, parent, output, report[1], before);
-    close(report[1]);
-    while (read(report[0], &error, sizeof error) < 0 && errno == EINTR)
-        continue;
-    close(report[0]);
-    return error;
-}
-
-/* Hand signals on, and return whether the command has ended. */
-static int hear_signals(struct keeper *keeper, int signals, int *status)
-{
-    struct signalfd_siginfo heard;
-    while (read(signals, &heard, sizeof heard) == (ssize_t)sizeof heard) {
-        if (heard.ssi_signo == SIGCHLD)
-            continue;
-        keeper->asked = 1;
-        kill(keeper->pid, (int)heard.ssi_signo);
-    }
-    return waitpid(keeper->pid, status, WNOHANG) == keeper->pid;
-}
-
 /* Read and hand on until the command has ended; returns its status as wait reports it. */
-static int follow(struct keeper *keeper, int output, int signals)
+static int follow(struct keeper *keeper, int output)
 {
-    struct pollfd both[2] = {{.fd = output, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    struct pollfd both[2] = {{.fd = output, .events = POLLIN}, {.fd = keeper->followed.signals, .events = POLLIN}};
     int status = 0, ended = 0;
     while (!ended && !keeper->wrong) {
         if (poll(both, 2, -1) < 0 && errno != EINTR)
             keeper->wrong = 1; /* cannot be: the two are ours */
-        ended = hear_signals(keeper, signals, &status);
+        ended = cm_hear_signals(&keeper->followed, &status);
         read_output(keeper, output, ended ? LAST_READS : READS_A_TURN);
     }
     if (keeper->wrong) {
-        kill(keeper->pid, SIGKILL);
-        waitpid(keeper->pid, &status, 0);
+        kill(keeper->followed.pid, SIGKILL);
+        waitpid(keeper->followed.pid, &status, 0);
     } else if (keeper->length > 0) {
         look(keeper); /* the last line has no end */
     }
     return status;
 }
 
-/* Choose our exit status, and report what the command cannot have reported itself. */
-static int verdict(const struct keeper *keeper, int status)
-{
-    if (keeper->wrong)
-        return 4;
-    if (!WIFSIGNALED(status))
-        return WEXITSTATUS(status) == 128 + SIGTERM && keeper->asked ? 0 : WEXITSTATUS(status);
-    if (keeper->asked)
-        return 0;
-    fprintf(stderr, "castmates lines: %s was killed by signal %d\n", keeper->command[0], WTERMSIG(status));
-    return 128 + WTERMSIG(status);
-}
-
 int main(int argc, char **argv)
 {
     static struct keeper keeper;
-    sigset_t heard, before;
-    int output[2];
+    int output[2], status, report = -1;
     parse(&keeper, argc, argv);
     keeper.hb = cm_heartbeat_or_exit();
-    sigemptyset(&heard);
-    for (const int *one = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *one != 0; one++)
-        sigaddset(&heard, *one);
-    sigprocmask(SIG_BLOCK, &heard, &before);
-    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide how the command ended */
-    signal(SIGPIPE, SIG_IGN);
-    int signals = signalfd(-1, &heard, SFD_NONBLOCK | SFD_CLOEXEC), status;
-    int error = signals < 0 || open_output(output) < 0 ? errno : start(&keeper, output[1], &before);
+    int error = cm_listen(&keeper.followed);
+    if (error == 0 && (open_output(output) < 0 || (report = cm_fork_command(&keeper.followed, output[1], -1)) < 0))
+        error = errno;
+    if (error == 0)
+        error = cm_await_exec(report);
     if (error != 0) {
-        fprintf(stderr, "castmates lines: cannot run %s: %s\n", keeper.command[0], strerror(error));
-        status = error == ENOENT ? 127 : 126;
+        status = cm_blame_start(&keeper.followed, "lines", error);
     } else {
-        status = verdict(&keeper, follow(&keeper, output[0], signals));
+        int ended = follow(&keeper, output[0]);
+        status = keeper.wrong ? 4 : cm_verdict(&keeper.followed, "lines", ended);
     }
-    if (status == 0 || (keeper.asked && !keeper.wrong)) /* how it takes our signal shows nothing of its work */
+    if (status == 0 || (keeper.followed.asked && !keeper.wrong)) /* how it takes our signal shows nothing of its work */
         cm_finished(keeper.hb);
     else
         cm_failed(keeper.hb);

@@ -1,13 +1,17 @@
-/* loop: runs a command again and again, one beat per successful run: the keeper of programs without a heartbeat.
+/* loop: runs a command again and again, one beat per successful run: the keeper of programs that end.
 
    While one run lasts, the next one is already there: it has called exec and stands before its first instruction,
-   held by ptrace. This stop takes no time, passes for stopped and for frozen, and outlasts the SIGCONT of a thaw. */
+   held by ptrace. This stop takes no time, passes for stopped and for frozen, and outlasts the SIGCONT of a thaw.
+
+   A command that reports itself (--reports) beats into the same file in run after run, and nothing is prepared: while
+   none has reported that it is ready, the state is that of a start, and the runner counts none of that time. */
 #define _GNU_SOURCE /* pipe2 */
 #include <getopt.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "program.h"
@@ -17,17 +21,20 @@
 #define SHORT_RUN_NS 2000000u /* after a run that took less, the next one is started plainly: nothing would be won */
 
 static const char help[] =
-    "usage: loop [--units N] [--ahead exec|fork|no] [--] COMMAND [ARGUMENT...]\n"
+    "usage: loop [--units N] [--ahead exec|fork|no] [--reports VARIABLE] [--] COMMAND [ARGUMENT...]\n"
     "\n"
     "Runs COMMAND again and again, until SIGTERM or until it fails; SIGTERM kills the run in progress.\n"
     "\n"
     "  --units N      stop after N units\n"
     "  --ahead HOW    while one run of 2 ms or more lasts, prepare the next: 'exec' up to its first instruction\n"
     "                 (needs ptrace), 'fork' up to its exec, 'no' not at all; by default exec, or fork without ptrace\n"
+    "  --reports VARIABLE\n"
+    "                 COMMAND reports its steps itself, in the heartbeat that this variable names: its runs add\n"
+    "                 nothing, SIGTERM is passed on, and a run without a step is the last\n"
     "  --help         show this and stop\n"
     "\n"
     "K, M and G stand for 1024, 1024^2 and 1024^3. A unit is one completed run that ended with status 0.\n"
-    "COMMAND does not see CASTMATES_HEARTBEAT, and is killed when loop is.\n"
+    "COMMAND sees no CASTMATES_HEARTBEAT but that of --reports, and is killed when loop is.\n"
     "Exit status: 0 done, 2 bad arguments, 126 or 127 COMMAND cannot be run, 128+N it was killed by signal N,\n"
     "else the status with which COMMAND failed.\n";
 
@@ -51,7 +58,10 @@ struct keeper {
     char **command;
     enum ahead ahead;
     uint64_t units; /* 0: for ever */
-    cm_heartbeat *hb;
+    const char *reports; /* the command beats into the file that this variable names; NULL: we beat */
+    cm_heartbeat *hb;    /* NULL: the command beats, or nobody wants it */
+    struct cm_file *own; /* the command's heartbeat; NULL: we beat, or nobody wants it */
+    uint64_t units_reported; /* by the command, in all its runs that are over */
     struct cm_file *restarts; /* NULL: not wanted */
     sigset_t before, waited;
     uint64_t prepare_ns; /* when the next run is to be prepared; 0: there is nothing to prepare */
@@ -76,6 +86,7 @@ static void parse(struct keeper *keeper, int argc, char **argv)
     static const struct option options[] = {{"help", no_argument, NULL, 'h'},
                                             {"units", required_argument, NULL, 'u'},
                                             {"ahead", required_argument, NULL, 'a'},
+                                            {"reports", required_argument, NULL, 'r'},
                                             {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -86,6 +97,9 @@ static void parse(struct keeper *keeper, int argc, char **argv)
             keeper->units = cm_number_or_exit("loop", "units", optarg, 1);
         } else if (option == 'a') {
             keeper->ahead = parse_ahead(optarg);
+        } else if (option == 'r') {
+            keeper->reports = optarg;
+            keeper->ahead = NOT_AHEAD;
         } else {
             exit(2); /* getopt_long has printed why */
         }
@@ -164,7 +178,8 @@ static void become_command(const struct keeper *keeper, pid_t parent, int gate, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127); /* the keeper died before the line above took effect */
-    unsetenv(CM_HEARTBEAT_VARIABLE);
+    if (keeper->reports == NULL || strcmp(keeper->reports, CM_HEARTBEAT_VARIABLE) != 0)
+        unsetenv(CM_HEARTBEAT_VARIABLE);
     unsetenv(RESTARTS_VARIABLE);
     while (gate >= 0 && read(gate, &opened, sizeof opened) < 0)
         if (errno != EINTR)
@@ -292,10 +307,10 @@ static void forget(struct run *run)
     *run = NONE;
 }
 
-static void end(struct run *run)
+static void end(const struct keeper *keeper, struct run *run)
 {
     if (run->pid != 0 && !run->ended) {
-        kill(run->pid, SIGKILL);
+        kill(run->pid, keeper->reports != NULL ? SIGTERM : SIGKILL);
         while (waitpid(run->pid, &run->status, 0) == run->pid && WIFSTOPPED(run->status))
             continue;
     }
@@ -314,6 +329,60 @@ static int blame(const char *command, const struct run *run, const char *when)
     }
     fprintf(stderr, "castmates loop: %s ended with status %d%s\n", command, WEXITSTATUS(run->status), when);
     return WEXITSTATUS(run->status);
+}
+
+/* End as the command did, which has reported what there was to report. */
+static int end_as(const struct run *run)
+{
+    if (!WIFSIGNALED(run->status))
+        return WEXITSTATUS(run->status);
+    const struct rlimit none = {0, 0};
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, WTERMSIG(run->status));
+    setrlimit(RLIMIT_CORE, &none);
+    signal(WTERMSIG(run->status), SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(WTERMSIG(run->status));
+    return 128 + WTERMSIG(run->status);
+}
+
+/* Note how many units a whole run made: the number of runs, and of the units the fewest and the most. */
+static void note_units(struct cm_file *restarts, uint64_t units)
+{
+    if (restarts == NULL)
+        return;
+    uint64_t runs = ++restarts->reserved[0], *fewest = &restarts->reserved[1], *most = &restarts->reserved[2];
+    *fewest = runs == 1 || units < *fewest ? units : *fewest;
+    *most = units > *most ? units : *most;
+}
+
+/* Whether the run left processes behind, which may go on making steps: they are our children now. */
+static int left_behind(const struct keeper *keeper)
+{
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+        continue;
+    if (ended == 0)
+        fprintf(stderr, "castmates loop: %s ended and left processes behind\n", keeper->command[0]);
+    return ended == 0;
+}
+
+/* Whether a command that reports itself goes on in another run: it made steps in this one, and found no fault. What it
+   reports from here on is that of a start, until it is ready again. */
+static int begins_anew(struct keeper *keeper)
+{
+    struct cm_file *own = keeper->own;
+    if (own == NULL)
+        return 1;
+    uint64_t head = __atomic_load_n(&own->head, __ATOMIC_ACQUIRE), before = keeper->units_reported;
+    if (head > 0)
+        keeper->units_reported = own->records[(head - 1) & (own->capacity - 1)].units;
+    if (left_behind(keeper) || keeper->units_reported == before || __atomic_load_n(&own->state, __ATOMIC_ACQUIRE) == CM_FAILED)
+        return 0;
+    note_units(keeper->restarts, keeper->units_reported - before);
+    __atomic_store_n(&own->state, (uint32_t)CM_STARTING, __ATOMIC_RELEASE);
+    return 1;
 }
 
 /* Run the command until it is enough; returns the exit status. */
@@ -340,6 +409,9 @@ static int keep(struct keeper *keeper)
             cm_ready(keeper->hb);
         if (!await(keeper, running))
             return 0;
+        if (keeper->reports != NULL && running->error == 0 &&
+            (running->status != 0 || !begins_anew(keeper)))
+            return end_as(running);
         if (running->error != 0 || running->status != 0)
             return blame(keeper->command[0], running, "");
         if (!last)
@@ -351,10 +423,10 @@ static int keep(struct keeper *keeper)
     return 0;
 }
 
-/* Open the file for the restarts, where the runner named one; it has the layout of a heartbeat file. */
-static struct cm_file *restarts_or_exit(void)
+/* Open a file with the layout of a heartbeat file, where the runner named one. */
+static struct cm_file *file_or_exit(const char *variable)
 {
-    const char *path = getenv(RESTARTS_VARIABLE);
+    const char *path = getenv(variable);
     if (path == NULL || *path == '\0')
         return NULL;
     struct cm_file *file = cm_heartbeat_map(path);
@@ -367,8 +439,13 @@ int main(int argc, char **argv)
 {
     struct keeper keeper = {.running = NONE, .next = NONE};
     parse(&keeper, argc, argv);
-    keeper.hb = cm_heartbeat_or_exit();
-    keeper.restarts = restarts_or_exit();
+    if (keeper.reports != NULL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (keeper.reports != NULL)
+        keeper.own = file_or_exit(keeper.reports);
+    else
+        keeper.hb = cm_heartbeat_or_exit();
+    keeper.restarts = file_or_exit(RESTARTS_VARIABLE);
     sigemptyset(&keeper.waited);
     sigaddset(&keeper.waited, SIGCHLD);
     sigaddset(&keeper.waited, SIGTERM);
@@ -378,8 +455,8 @@ int main(int argc, char **argv)
     choose_ahead(&keeper);
 
     int status = keep(&keeper);
-    end(&keeper.running);
-    end(&keeper.next);
+    end(&keeper, &keeper.running);
+    end(&keeper, &keeper.next);
     if (status == 0)
         cm_finished(keeper.hb);
     else

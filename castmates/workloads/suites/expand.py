@@ -11,6 +11,7 @@ import yaml
 from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
+from castmates.study.progress_keys import UNITS
 from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.workload_keys import Npb, Parsec, Spec2017, SuiteKeys
 from castmates.workloads.suites import npb, parsec, spec2017
@@ -194,12 +195,12 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
     command = ["{python}", "-P", "-m", "castmates.workloads.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
-    barriers = keys.progress == "barriers"
+    inside = keys.progress != "runs"  # what a step is lies inside a run, and a keeper starts each one
     return Workload(
         title=benchmark.title,
-        command=[*command, "--check", check, "--digest", benchmark.job.digest()],
-        progress="barriers" if barriers else "heartbeat",
-        unit="iteration" if barriers else "run",
+        command=[*command, "--check", check, "--digest", benchmark.job.digest(), *(["--units", "1"] if inside else [])],
+        progress=keys.progress if inside else "heartbeat",
+        unit=UNITS[keys.progress],
         cores=keys.cores,
         memory=keys.memory,
         ready_within=READY_WITHIN,

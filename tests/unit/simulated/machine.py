@@ -56,7 +56,8 @@ class Script:
     dies: float = math.inf
     ends: float = math.inf  # when it reports that it is at its end
     escapes: bool = False  # runs on when it is frozen
-    gap: int = 0  # after each step until its keeper lets the next one go; then a step is a run
+    gap: int = 0  # after each run until its keeper lets the next one go
+    steps: int = 1  # of a run; of several it reports each one
 
 
 class Job:
@@ -101,7 +102,7 @@ class Job:
                 begin += self._left / speed
                 self._left = self._step()
                 self.log.append((round(begin), len(self.log) + 1))
-                if self.script.gap:
+                if self.script.gap and not len(self.log) % self.script.steps:
                     self._resting = float(self.script.gap)
                     self.gaps.append((round(begin), 0))
             else:
@@ -133,6 +134,8 @@ class Job:
 
     @property
     def state(self) -> State:
+        if self._resting and self.script.steps > 1:
+            return State.STARTING
         return State.FINISHED if self.machine.now >= self.script.ends else State.READY
 
     def beats(self, since: int) -> Beats:
@@ -233,7 +236,8 @@ class Machine:
     def _running(self, job: Job) -> Running:
         environment = {"PATH": ""}
         cpu = int(job.name.replace(":", "@").partition("@")[2])
-        start = Start(job.name, (cpu,), (), command=[], environment=environment, ready_within=0.0)
+        start = Start(job.name, (cpu,), (), command=[], environment=environment, ready_within=60.0)
+        start = replace(start, reports=job.script.steps > 1)
         return Running(start, job, job, Path(f"{job.name}.log"), job.restarts, ready_seconds=0.0)
 
     def pass_until(self, t_ns: int) -> None:

@@ -344,6 +344,31 @@ def test_time_between_two_runs_is_the_keepers_and_spoils_windows_from_its_limit_
             assert spoilt == (each.watched and absent > limit * each.seconds)
 
 
+@pytest.mark.parametrize("who", [LEAD, BESIDE])
+@pytest.mark.parametrize("gap", [20 * MS, 300 * MS, 3 * SECOND])
+def test_time_between_two_runs_of_a_program_that_makes_steps_is_in_no_slice(gap, who):
+    scripts = {LEAD: Script(step=2 * MS, beside=0.8), BESIDE: Script(step=3 * MS)}
+    scripts[who].gap, scripts[who].steps = gap, 151
+    machine = Machine(launch_of(rounds=4), scripts)
+    outcome, job = machine.measure(), machine.jobs[who]
+    slices = [each for window in outcome.windows for each in window.all_slices if who in window.scene.active]
+    assert len(job.gaps) > 2, "there was something to leave out"
+    assert not any(begin < each.close_ns and each.switch_ns < end for each in slices for begin, end in job.gaps if end)
+    assert not any(window.reasons for window in outcome.windows)
+    rates = {window.scene.kind: window.total(LEAD).rate for window in outcome.windows if LEAD in window.scene.active}
+    assert rates["alone"] == pytest.approx(SECOND / (2 * MS), rel=1e-6)
+    assert rates["corun"] == pytest.approx(0.8 * rates["alone"], rel=1e-6), "whatever the gap takes"
+    (again,) = [process.spoilt for process in outcome.cast if process.name == who]
+    assert 0 < again <= len(job.gaps)
+
+
+def test_runs_that_are_shorter_than_a_slice_spoil_it_with_a_sentence():
+    machine = Machine(launch_of(rounds=1), {LEAD: Script(step=2 * MS, gap=5 * MS, steps=8)})
+    slices = [each for window in machine.measure().windows for each in window.all_slices]
+    reasons = {str(reason) for each in slices for reason in each.reasons}
+    assert any("lead@0 ended and began anew in a slice of" in reason for reason in reasons), reasons
+
+
 def absent_s(gaps, each):
     """How long nothing ran inside a slice; the last gap may not be over."""
     spans = [(max(begin, each.open_ns), min(end or each.close_ns, each.close_ns)) for begin, end in gaps]

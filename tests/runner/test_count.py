@@ -1,0 +1,140 @@
+"""The keeper that counts: calls of functions in programs of others, known by their own count."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from castmates.linux import probe_points
+from castmates.linux.probe_points import NoPlace, Place
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import State
+from tests.needs import lacks
+from tests.waiting import PATIENCE
+
+EACH = 1000
+# Calls from a thread, from a child and from its own; the cold one is never called.
+PROGRAM = f"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void step(volatile int *x) {{ for (int i = 0; i < 2000; i++) (*x)++; }}
+__attribute__((noinline)) void never(volatile int *x) {{ (*x)--; }}
+static void *work(void *a) {{ int x = 0; for (int i = 0; i < {EACH}; i++) step(&x); return a; }}
+int main(int count, char **words) {{
+    pthread_t thread;
+    int x = 0;
+    if (count > 5)
+        never(&x);
+    pthread_create(&thread, 0, work, 0);
+    pid_t child = fork();
+    work(0);
+    if (child == 0)
+        _exit(0);
+    wait(0);
+    pthread_join(thread, 0);
+    return count > 1 ? 3 : 0;
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(compiler, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("counted")
+    (folder / "own.c").write_text(PROGRAM)
+    subprocess.run([*compiler, "-O1", "-pthread", "-w", folder / "own.c", "-o", folder / "own"], check=True)
+    return folder / "own"
+
+
+def counted(kernels: Path, folder: Path, *words: object) -> tuple[int, str, heartbeat.Reader]:
+    heartbeat.create(folder / "beats")
+    environment = os.environ | {heartbeat.VARIABLE: str(folder / "beats")}
+    command = [str(kernels / "count"), *map(str, words)]
+    pipes = {"capture_output": True, "text": True, "start_new_session": True}
+    done = subprocess.run(command, env=environment, timeout=PATIENCE, check=False, **pipes)
+    return done.returncode, done.stderr, heartbeat.Reader(folder / "beats")
+
+
+def options(calls: str) -> list[str]:
+    places = probe_points.find(calls, os.environ["PATH"])
+    if why := probe_points.refusal(places):
+        lacks("root", why)
+    return [word for place in places for word in ("--calls", f"{probe_points.device_type()},{place.words}")]
+
+
+def test_calls_of_threads_and_children_count_and_those_of_strangers_do_not(kernels, tmp_path, program):
+    words = options(f"{program}:step")
+    stranger = subprocess.Popen([program], start_new_session=True)
+    status, said, reader = counted(kernels, tmp_path, *words, "--", program)
+    stranger.wait(PATIENCE)
+    records = reader.beats(0).records
+    assert (status, said, reader.state) == (0, "", State.FINISHED)
+    assert records[-1][1] == 3 * EACH
+    times, units = zip(*records, strict=True)
+    assert list(times) == sorted(set(times))
+    assert list(units) == sorted(set(units))
+
+
+def test_the_database_counts_its_statements_alike(kernels, tmp_path):
+    rows, library = 500, "libsqlite3.so.0:sqlite3_step"
+    try:
+        words = options(library)
+        subprocess.run(["sqlite3", "--version"], capture_output=True, check=True)
+    except (NoPlace, OSError) as problem:
+        lacks("sqlite3", str(problem))
+    (tmp_path / "load.sql").write_text("create table t(a);" + "insert into t values(1);\n" * rows)
+    status, said, reader = counted(kernels, tmp_path, *words, "--", "sqlite3", ":memory:", f".read {tmp_path}/load.sql")
+    assert (status, said) == (0, "")
+    (_, units) = reader.beats(0).records[-1]
+    assert rows < units < rows + 20, "once for each statement, and a few of its own"
+
+
+def test_without_a_call_it_is_never_ready_and_ends_as_its_command_does(kernels, tmp_path, program):
+    status, said, reader = counted(kernels, tmp_path, *options(f"{program}:never"), "--", program, "x")
+    assert (status, said, reader.state, reader.head) == (3, "", State.FAILED, 0)
+
+
+def test_instructions_are_counted_or_it_says_why_not(kernels, tmp_path, program):
+    status, said, reader = counted(kernels, tmp_path, "--instructions", "--", program)
+    if why := probe_points.refusal_of_instructions():
+        assert (status, reader.head) == (4, 0)
+        assert said.startswith("castmates count: the kernel does not count instructions: "), why
+    else:
+        assert (status, said) == (0, "")
+        assert 3 * EACH * 2000 < reader.beats(0).records[-1][1] < 3 * EACH * 2000 * 30
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "what to count and a command to run are needed"),
+        (("--calls", "8", "true"), "must have whole numbers before the file"),
+        (("--calls", "8,0x10,bin/true", "true"), "must have whole numbers before the file"),
+    ],
+)
+def test_bad_arguments_are_a_sentence(kernels, tmp_path, words, said):
+    status, heard, _ = counted(kernels, tmp_path, *words)
+    assert status == 2
+    assert said in heard
+
+
+def test_a_function_is_found_where_another_tool_sees_it(program):
+    (place,) = probe_points.find(f"{program}:step", "")
+    table = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    (address,) = [line.split()[0] for line in table.splitlines() if line.endswith(" step")]
+    assert place == Place(program.resolve(), int(address, 16), 0), "addresses of this program are offsets in its file"
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ("{program}:stepp", "it has no function 'stepp'; of the"),
+        ("{program}:mine:step", "has no USDT probe 'mine:step'; it has none"),
+        ("no-such-program:step", "there is no program or shared library 'no-such-program' here"),
+        ("/etc/passwd:step", "is no ELF program of 64 bits"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(program, calls, said):
+    with pytest.raises(NoPlace, match=said):
+        probe_points.find(calls.format(program=program), "")
