@@ -78,6 +78,15 @@ def tree_of(leader: int) -> Iterator[tuple[int, list[int]]]:
                 continue
 
 
+def cpu_seconds_of_tree(leader: int) -> float:
+    """Return the CPU time of a process and its descendants, with that of children that they waited for."""
+    ticks = 0
+    for pid, _ in tree_of(leader):
+        with contextlib.suppress(OSError):
+            ticks += sum(map(int, parse_stat(stat_line(pid))[1][11:15]))
+    return ticks * TICK_S
+
+
 def read_table() -> dict[int, Process]:
     """Read the whole process table."""
     entries = (read_process(pid) for pid in numbers())
