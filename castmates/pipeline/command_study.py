@@ -9,7 +9,7 @@ from pathlib import Path
 from castmates.english import counted, duration, listed
 from castmates.errors import CastmatesError
 from castmates.machine.topology import layout_of, read_topology
-from castmates.pipeline.command_trial import Command, Trial, try_command
+from castmates.pipeline.command_trial import HELPERS, Command, Trial, try_command
 from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
 from castmates.protocols import Say
 from castmates.study.model import Placement, Study, Workload
@@ -44,8 +44,8 @@ def study_of(command: Command, beside: Sequence[str], name: str, known: Mapping[
     room = room_for(beside, known, layout)
     if command.cpus > room:
         raise CastmatesError(
-            f"--cpus is {command.cpus}, but of the {counted(len(_usable(layout)), 'CPU')} that may be used here at most "
-            f"{room} can be the program's: the others are for {listed(list(beside))}."
+            f"--cpus is {command.cpus}, but of the {counted(len(_usable(layout)), 'CPU')} that may be used here at "
+            f"most {room} can be the program's: the others are for {listed(list(beside))}."
         )
 
     def text(own: str) -> str:
@@ -81,13 +81,14 @@ def seen_of(command: Command, trial: Trial, room: int, usable: int, beside: Sequ
     name, what = command.words[0], "step" if command.step_line else "run"
     cpus = command.cpus or min(trial.cpus, room)
     took = f"{name}: one {what} took {duration(trial.seconds) if trial.seconds >= 100 else f'{trial.seconds:.3g} s'}"
-    words = f"{took} and kept {trial.busy:.1f} CPUs busy; it is given {counted(cpus, 'CPU')}"
+    short = f" and could have used {trial.wanted:.1f}" if trial.wanted - trial.busy > HELPERS else ""
+    words = f"{took} and kept {trial.busy:.1f} CPUs busy{short}; it is given {counted(cpus, 'CPU')}"
     if command.cpus:
         words += " (--cpus)"
     elif trial.cpus > room:
         words += (
-            f" and not {trial.cpus}, because of the {usable} here the others are for {listed(list(beside))}: its threads "
-            f"take turns, and {'it' if what == 'run' else 'a step'} takes about {trial.on(cpus):.3g} s"
+            f" and not {trial.cpus}, because of the {usable} here the others are for {listed(list(beside))}: its "
+            f"threads take turns, and a {what} takes about {trial.on(cpus):.3g} s"
         )
     elif cpus > 1 or trial.busy > 1:
         words += " (--cpus N gives it another number)"

@@ -149,12 +149,12 @@ def _told(quick: Quick, launches: list[Launch], took: float) -> Iterator[str]:
     left = project.study.budget.launches - len(launches)
     yield (
         f"  Loss of speed against running alone. The {CONFIDENCE} % interval is from {counted(rounds, 'round')} of "
-        f"{'this launch' if len(launches) == 1 else 'these launches'}: it does not cover how launches differ. Left out: "
-        f"{counted(left, 'launch')}, and the controls, which show whether this machine can be trusted; so there is no "
-        "verdict."
+        f"{'this launch' if len(launches) == 1 else 'these launches'}: it does not cover how launches differ. Left "
+        f"out: {counted(left, 'launch')}, and the controls, which show whether this machine can be trusted; so there "
+        "is no verdict."
     )
     yield ""
-    yield f"Next  the same command without --quick: it measures what is missing of the {project.study.budget.launches} launches"
+    yield f"Next  the same command without --quick measures the other {counted(left, 'launch')} and the controls"
 
 
 def _rates(windows: pd.DataFrame) -> Iterator[str]:

@@ -93,10 +93,9 @@ def too_busy_words(places: Sequence[Path]) -> str:
     from castmates.pipeline.busy import busy_words  # it reads tables
 
     who = busy_words(places)
-    return (
-        f"this machine is too busy: nothing of the first {counted(len(places), 'launch') if len(places) > 1 else 'launch'} "
-        f"counts, because {f'other programs ran: {who}' if who else 'other guests of its host ran'}."
-    )
+    first = f"first {counted(len(places), 'launch')}" if len(places) > 1 else "first launch"
+    why = f"other programs ran: {who}" if who else "other guests of its host ran"
+    return f"this machine is too busy: nothing of the {first} counts, because {why}."
 
 
 def _runner_of(task: Task) -> Callable[[Launch, Path, Path, Say, Callable[[], None]], Outcome]:

@@ -1,9 +1,9 @@
 """Control launches that other studies measured on this machine since it started: they count for a new study too.
 
-Controls ask something of the machine and of the method, and nothing of the user's program. So the launches of one study
-serve the next ones, where all that defines them is the same: members on the same CPUs, design, versions, settings of the
-machine, and its start. What has to be measured anew is so: the first launch of each control, which is compared with those
-that are reused, and, in the launches of the program itself, the program beside itself and beside a placebo.
+Controls ask something of the machine and of the method, and nothing of the user's program. So the launches of one
+study serve the next ones, where all that defines them is the same: members on the same CPUs, design, versions, settings
+of the machine, and its start. What has to be measured anew is so: the first launch of each control, which is compared
+with those that are reused, and, in the launches of the program itself, the program beside itself and beside a placebo.
 """
 
 import json
@@ -73,8 +73,8 @@ def _stale(project: Project, say: Say) -> list[Launch]:
     if p is None or p >= CHANGED:
         return []
     say(
-        f"the controls that were measured now differ from those that were reused (p = {p:.2g}): the machine has changed "
-        "since then, so all of them are measured again."
+        f"the controls that were measured now differ from those that were reused (p = {p:.2g}): the machine has "
+        "changed since then, so all of them are measured again."
     )
     return reused
 
@@ -87,7 +87,7 @@ def reuse(project: Project) -> list[Record]:
     wanted = [launch for launch in _of_controls(plan) if launch.number != FRESH and not _record(project, launch)]
     if not wanted:
         return []
-    now = facts_here(cache_folder())
+    now = _settings(facts_here(cache_folder()))
     return [found for launch in wanted if (found := _take(project.results, launch, now)) is not None]
 
 
@@ -103,14 +103,14 @@ def _record(project: Project, launch: Launch) -> Mapping[str, Any]:
     return record_or_why(file) if file.is_file() else {}
 
 
-def _take(folder: StudyFolder, launch: Launch, now: Mapping[str, Any]) -> Record | None:
+def _take(folder: StudyFolder, launch: Launch, now: str) -> Record | None:
     """Copy the newest launch that is the same as this one but for its study; None where there is none."""
     known: list[tuple[str, Path, Record]] = []
     for donor in map(StudyFolder, sorted(RESULTS.glob("[!.]*"))):
         file = donor.record_file(launch)
         if donor.path != folder.path and file.is_file():
             record = record_or_why(file)
-            if _is_same(record, launch) and _as_now(mapping_if_there(donor.machine_file), now):
+            if _is_same(record, launch) and _settings(mapping_if_there(donor.machine_file)) == now:
                 known.append((str(record["started"]), file, record))
     if not known:
         return None
@@ -130,9 +130,10 @@ def _is_same(record: Record, launch: Launch) -> bool:
     return timedelta() <= age < OLDEST and had == launch.model_dump(mode="json") and record["versions"] == versions()
 
 
-def _as_now(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether the settings of the machine are those with which the other study began."""
-    return all(json.dumps(then.get(key)) == json.dumps(now.get(key)) for key in SETTINGS)
+def _settings(facts: Mapping[str, Any]) -> str:
+    """The settings of a machine, as its facts in memory and those in a file show them alike."""
+    cpus = {key: value for key, value in facts.get("topology", {}).items() if key != "nodes"}  # free memory varies
+    return json.dumps({key: facts.get(key) for key in SETTINGS} | {"topology": cpus}, sort_keys=True)
 
 
 def _words(found: Sequence[Record]) -> str:

@@ -76,15 +76,15 @@ def reused_sentence(results: Results) -> str:
     p = difference_of_reused(results.plan, results.windows, [f"{cohort}/{number}" for cohort, number in leads])
     studies = listed(sorted({record.reused["study"] for record in reused}))
     begun = [record.started[:16].replace("T", " ") for record in reused]
-    compared = "cannot be compared with it"
+    compared = "cannot be compared with that"
     if p is not None:
         compared = (
-            f"{'differs' if p < CHANGED else 'does not differ'} from it (p {'' if p < 0.001 else '= '}{chance(p)})"
+            f"{'differs' if p < CHANGED else 'does not differ'} from that (p {'' if p < 0.001 else '= '}{chance(p)})"
         )
     return (
-        f"{len(reused)} of {counted(len(fresh), 'launch')} of controls were measured by {studies} on this machine, from "
-        f"{min(begun)} to {max(begun)} UTC, since it was started. What was measured anew {compared}. Only a large change "
-        "would be seen; the program itself beside a placebo and beside itself was measured in this study alone."
+        f"{len(reused)} of {counted(len(fresh), 'launch')} of controls were measured by {studies} on this machine, "
+        f"from {min(begun)} to {max(begun)} UTC, since it was started. What was measured anew {compared}. Only a large "
+        "change would be seen. The program beside itself and beside a placebo was measured in this study alone."
     )
 
 
