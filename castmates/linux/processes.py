@@ -122,7 +122,13 @@ def switches_of(pid: int, tid: int) -> tuple[int, int]:
 
 def waited_ns_of(pid: int, tid: int) -> int:
     """Return how long a thread was ready to run and had no CPU, since its start; OSError where it has ended."""
-    return int(read_kernel(f"/proc/{pid}/task/{tid}/schedstat").split()[1])
+    return ran_and_waited_ns_of(pid, tid)[1]
+
+
+def ran_and_waited_ns_of(pid: int, tid: int) -> tuple[int, int]:
+    """Return how long a thread ran, and the same; OSError where it has ended."""
+    ran, waited, _ = read_kernel(f"/proc/{pid}/task/{tid}/schedstat").split()
+    return int(ran), int(waited)
 
 
 def waits_are_counted() -> bool:

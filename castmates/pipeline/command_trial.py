@@ -21,7 +21,7 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.marks import in_child
-from castmates.linux.processes import cpu_seconds_of_tree, tree_of, waited_ns_of
+from castmates.linux.processes import cpu_seconds_of_tree, ran_and_waited_ns_of, tree_of
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.busy import busy_now
 from castmates.pipeline.own_study import FirstRun, last_line
@@ -38,6 +38,7 @@ NEWS = 10.0  # seconds after which a run that goes on is told of
 LOOK = 0.02
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the first that show how long one takes; seconds of them at most
 LONGEST_START = 600.0  # seconds until the first steps
+IDLE = 0.1  # of what the busiest thread ran: one that ran less, such as a shell, would use no CPU of its own
 HELPERS = 0.15  # of a CPU that threads beside the main one may take, as those of a garbage collector
 
 
@@ -99,8 +100,9 @@ class _Running:
     say: Say
     begun: float
     used: resource.struct_rusage | None = None  # once it has ended
-    waits: dict[tuple[int, int], int] = field(default_factory=dict)  # ns, by process and thread
+    times: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # ns, by process and thread
     threads: int = 1  # at once, at most
+    was_ended: bool = False  # by us, so that its status means nothing
 
     @property
     def passed(self) -> float:
@@ -109,8 +111,9 @@ class _Running:
 
     @property
     def waited(self) -> float:
-        """Seconds that its threads were ready to run and had no CPU, as far as that was seen."""
-        return sum(self.waits.values()) / 1e9
+        """Seconds that its threads that work were ready to run and had no CPU, as far as that was seen."""
+        least = IDLE * max((ran for ran, _ in self.times.values()), default=0)
+        return sum(waited for ran, waited in self.times.values() if ran >= least) / 1e9
 
     def has_ended(self) -> bool:
         """Whether it has; what it used is known then."""
@@ -118,8 +121,8 @@ class _Running:
             tree = list(tree_of(self.process.pid))
             self.threads = max(self.threads, sum(len(threads) for _, threads in tree))
             for pid, tid in ((pid, tid) for pid, threads in tree for tid in threads):
-                with suppress(OSError, IndexError):
-                    self.waits[pid, tid] = waited_ns_of(pid, tid)
+                with suppress(OSError, ValueError):
+                    self.times[pid, tid] = ran_and_waited_ns_of(pid, tid)
             pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 self.used, self.process.returncode = used, os.waitstatus_to_exitcode(status)
@@ -161,7 +164,7 @@ def _tried(command: Command, say: Say, watch: Watch) -> Trial:
         finally:
             _kill(running)
             running.beats.close()
-        if process.returncode > 0 and running.used:
+        if process.returncode and not running.was_ended:
             raise CastmatesError(_why(command, process.returncode, errors))
         return trial
 
@@ -213,9 +216,9 @@ def _steps(running: _Running) -> Trial:
         passed, spent, waited = running.passed, running.used.ru_utime + running.used.ru_stime, 0.0
         memory = running.used.ru_maxrss * 1024
     else:
+        running.was_ended = True
         _kill(running)
         memory = running.used.ru_maxrss * 1024 if running.used else 0
-        running.used = None  # we ended it: its status means nothing
     seconds = median(after - before for before, after in pairwise(times)) / 1e9 if len(times) > 1 else 0.0
     return _trial(running, seconds, memory, spent, running.waited - waited, passed, ready)
 

@@ -63,7 +63,7 @@ def first_number(project: Project, say: Say) -> Iterator[str]:
     missing = [launch for launch in quick.launches if launch not in there][: MOST_LAUNCHES - len(there)]
     if missing and quick.expected > LONGEST:
         say(f"one launch takes about {duration(quick.expected)}, because a run is that long")
-    for name in sorted({environments.NATIVE, *_environments(missing)}):
+    for name in [] if project.modelled else sorted({environments.NATIVE, *_environments(missing)}):
         environments.build(name, ENVIRONMENTS, cache_folder())
     longest = 0.0
     for launch in missing:
