@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -41,18 +40,19 @@ def busy_now(seconds: float = LOOK) -> str:
     return _listed(_taken(samples), seconds, MUCH)
 
 
-def _taken(samples: Iterable[tuple[str, str, float, str]]) -> Iterator[tuple[str, float]]:
+def _taken(samples: Iterable[tuple[str, str, float | None, str]]) -> Iterator[tuple[str, float]]:
     """Programs and the seconds of a CPU that they took; what is around the same cache would stand there once more."""
     for subject, metric, value, who in samples:
         if metric == "foreign_s" and subject.removeprefix("cpu").isdecimal():
-            yield program_of(who), value
+            yield program_of(who), value or 0.0
 
 
 def _listed(taken: Iterable[tuple[str, float]], seconds: float, least: float = LEAST) -> str:
-    took = Counter[str]()
+    took: dict[str, float] = {}
     for who, value in taken:
-        took[who] += value
+        took[who] = took.get(who, 0.0) + value
     if not seconds or sum(took.values()) < least * seconds:
         return ""
-    shares = [(who, value / seconds) for who, value in took.most_common(NAMED) if value >= LEAST * seconds]
+    most = sorted(took.items(), key=lambda each: -each[1])[:NAMED]
+    shares = [(who, value / seconds) for who, value in most if value >= LEAST * seconds]
     return listed([f"{who} ({100 * share:.0f} % of a CPU)" for who, share in shares])

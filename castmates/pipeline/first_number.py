@@ -17,6 +17,7 @@ from castmates.pipeline.measure_launch import measure_launch, too_busy_words
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
 from castmates.protocols import Say
+from castmates.report.results import records
 from castmates.report.text.words import loss_seen, plain
 from castmates.results.launch_tables import read_windows
 from castmates.results.records import record_or_why, too_busy, useless
@@ -137,7 +138,7 @@ def _told(quick: Quick, launches: list[Launch], took: float) -> Iterator[str]:
     width = max((len(plain(name)) for name in own["lead"]), default=0)
     beside = max((len(plain(name)) for name in own["antagonists"]), default=0)
     before = ""
-    for row in own.to_dict("records"):
+    for row in records(own):
         name = plain(row["lead"])
         loss = loss_seen(row, "%")
         cells = [f"{'' if name == before else name:<{width}}", f"beside {plain(row['antagonists']):<{beside}}"]

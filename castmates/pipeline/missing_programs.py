@@ -26,7 +26,7 @@ def refuse_missing_programs(project: Project, plan: Plan) -> None:
         if lack := lack_of(workload, ENVIRONMENTS, cache_folder()):
             place = ""
             if name in project.study.workloads:
-                place = f", line {line_of(written_text(file, 'the study'), file, ('workloads', name, 'command'))}"
+                place = f", line {line_of(written_text(project.study_file, 'the study'), file, ('workloads', name, 'command'))}"
             raise CastmatesError(f"{file}{place}: 'workloads.{name}.command': {lack.what.rstrip('?')}{_end(lack.what)}")
 
 

@@ -105,7 +105,7 @@ def _record(project: Project, launch: Launch) -> Mapping[str, Any]:
 
 def _take(folder: StudyFolder, launch: Launch, now: str) -> Record | None:
     """Copy the newest launch that is the same as this one but for its study; None where there is none."""
-    known: list[tuple[str, Path, Record]] = []
+    known: list[tuple[str, Path, dict[str, Any]]] = []
     for donor in map(StudyFolder, sorted(RESULTS.glob("[!.]*"))):
         file = donor.record_file(launch)
         if donor.path != folder.path and file.is_file():
