@@ -23,10 +23,10 @@ from castmates.files import cache_folder
 from castmates.linux.marks import in_child
 from castmates.linux.processes import cpu_seconds_of_tree, ran_and_waited_ns_of, tree_of
 from castmates.machine.lock import machine_lock
-from castmates.pipeline.busy import busy_now
 from castmates.pipeline.own_study import FirstRun, last_line
 from castmates.protocols import Say
 from castmates.runner.cleanup.warden import guarded
+from castmates.runner.others import busy_now
 from castmates.runner.processes.launch import clean_environment
 from castmates.study.written import posix
 from castmates.workloads import environments, heartbeat

@@ -4,11 +4,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import pandas as pd
-
 from castmates.analysis.effects.contrasts import own_leads
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.english import counted, duration, number
+from castmates.english import duration
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.owner import age
@@ -17,20 +15,18 @@ from castmates.pipeline.measure_launch import measure_launch, too_busy_words
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
 from castmates.protocols import Say
-from castmates.report.results import records
-from castmates.report.text.words import loss_seen, plain
+from castmates.report.answer.first_number import first_lines
 from castmates.results.launch_tables import read_windows
 from castmates.results.records import record_or_why, too_busy, useless
 from castmates.study.budget_keys import Budget
 from castmates.study.rounds import guessed_cost, part_of
-from castmates.study.spec import UNMANAGED, Launch, Plan
+from castmates.study.spec import Launch, Plan
 from castmates.workloads import environments
 
 LONGEST = 60.0  # seconds, all in all
 AFTERWARDS = 4.0  # of these, for what is computed
 FEWEST_ROUNDS, FEWEST_UNITS = 2, 2  # one round shows no interval; a single unit no rate
 MOST_LAUNCHES = 2  # more of them are the study's own matter
-CONFIDENCE = 95
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Quick:
         return cls(project, plan, tuple(_of_leads(plan)), expected)
 
 
-def first_number(project: Project, say: Say) -> Iterator[str]:
+def first_number(project: Project, say: Say) -> list[str]:
     """Measure as many launches as fit into a minute, at least one, and tell what they show; lines for a terminal."""
     begun = time.monotonic() - age()
     refuse_strangers(project.study_file)
@@ -75,7 +71,7 @@ def first_number(project: Project, say: Say) -> Iterator[str]:
         longest = time.monotonic() - at
         _refuse_nothing(project, launch)
         there.append(launch)
-    yield from _told(quick, there, time.monotonic() - begun)
+    return _told(quick, there, time.monotonic() - begun)
 
 
 def _of_leads(plan: Plan) -> Iterator[Launch]:
@@ -125,43 +121,10 @@ def _refuse_nothing(project: Project, launch: Launch) -> None:
     raise CastmatesError(f"the first launch gave nothing ({record.get('reason') or why}); {file.parent / 'logs'}.")
 
 
-def _told(quick: Quick, launches: list[Launch], took: float) -> Iterator[str]:
+def _told(quick: Quick, launches: list[Launch], took: float) -> list[str]:
     """What these launches show, and what they do not."""
     project = quick.project
     plan = part_of(project.plan(), [launch.path for launch in launches])
     windows = read_windows([project.results.launch(launch.path) for launch in launches])
     effects = estimate_effects(plan, windows, project.study.margin)
-    own = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)]
-    many, rounds = counted(len(launches), "launch"), int(own["rounds"].max()) if len(own) else 0
-    yield f"FIRST NUMBER, not a result: {many} of {project.study.budget.launches}, no controls, {duration(took)}"
-    yield ""
-    width = max((len(plain(name)) for name in own["lead"]), default=0)
-    beside = max((len(plain(name)) for name in own["antagonists"]), default=0)
-    before = ""
-    for row in records(own):
-        name = plain(row["lead"])
-        loss = loss_seen(row, "%")
-        cells = [f"{'' if name == before else name:<{width}}", f"beside {plain(row['antagonists']):<{beside}}"]
-        said = f"{loss.whole}" if row["launches"] else "no measurement counts"
-        yield f"  {cells[0]}  {cells[1]}  {said}"
-        before = name
-    yield ""
-    yield from (f"  {line}" for line in _rates(windows))
-    left = project.study.budget.launches - len(launches)
-    yield (
-        f"  Loss of speed against running alone. The {CONFIDENCE} % interval is from {counted(rounds, 'round')} of "
-        f"{'this launch' if len(launches) == 1 else 'these launches'}: it does not cover how launches differ. Left "
-        f"out: {counted(left, 'launch')}, and the controls, which show whether this machine can be trusted; so there "
-        "is no verdict."
-    )
-    yield ""
-    yield f"Next  the same command without --quick measures the other {counted(left, 'launch')} and the controls"
-
-
-def _rates(windows: pd.DataFrame) -> Iterator[str]:
-    """How fast each program is alone."""
-    alone = windows[windows["valid"] & (windows["role"] == "lead") & windows["scene"].isin(["alone", "alone-again"])]
-    for (name, unit), own in alone.groupby(["workload", "unit"], observed=True):
-        rate = float(own["rate"].mean())
-        if rate > 0:
-            yield f"{plain(str(name))} alone: {number(rate, 2)} {unit or 'unit'}s a second, {1 / rate:.3g} s each"
+    return first_lines(effects, windows, len(launches), project.study.budget.launches, took)

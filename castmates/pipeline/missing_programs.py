@@ -18,17 +18,21 @@ def refuse_missing_programs(project: Project, plan: Plan) -> None:
         return
     measured = set(project.results.measured_paths())
     members = (each for launch in plan.launches if launch.path not in measured for each in launch.cohort.members)
-    file = str(project.study_file)
     for name in dict.fromkeys(member.workload for member in members):
         workload = project.workloads.get(name)
         if workload is None or workload.package or workload.environment or not workload.words:
             continue
         if lack := lack_of(workload, ENVIRONMENTS, cache_folder()):
-            place = ""
-            if name in project.study.workloads:
-                place = f", line {line_of(written_text(project.study_file, 'the study'), file, ('workloads', name, 'command'))}"
-            raise CastmatesError(f"{file}{place}: 'workloads.{name}.command': {lack.what.rstrip('?')}{_end(lack.what)}")
+            raise CastmatesError(f"{_place(project, name)}: 'workloads.{name}.command': {lack.what}{_end(lack.what)}")
+
+
+def _place(project: Project, name: str) -> str:
+    """File and line of its command; the file alone where the catalogue has it."""
+    file = project.study_file
+    if name not in project.study.workloads:
+        return str(file)
+    return f"{file}, line {line_of(written_text(file, 'the study'), str(file), ('workloads', name, 'command'))}"
 
 
 def _end(sentence: str) -> str:
-    return "?" if sentence.endswith("?") else " here; correct it, or install it."
+    return "" if sentence.endswith("?") else " here; correct it, or install it."

@@ -44,7 +44,7 @@ def test_a_first_number_is_stamped_and_its_launches_count(window, launches):
     """Also where they had to be shorter than those of the study: what is missing then has the study's length."""
     budget = STUDY["budget"] | {"window": window, "longest_window": 80.0}
     Sweep(STUDY | {"budget": budget})  # writes the study
-    lines = list(first_number(load("study.yaml"), print))
+    lines = first_number(load("study.yaml"), print)
     many = "2 launches" if launches == 2 else "1 launch"
     assert lines[0].startswith(f"FIRST NUMBER, not a result: {many} of 4, no controls")
     (loss,) = [line for line in lines if "beside stream" in line]
