@@ -17,6 +17,8 @@ from castmates.cli.command import (
     Verbose,
     command,
     loudness,
+    only_with,
+    option,
 )
 from castmates.errors import CastmatesError
 
@@ -62,7 +64,12 @@ def measure(
         ),
     ] = "",
     ready_line: Annotated[
-        str, typer.Option(metavar="REGEX", help="With --step-line: ready at the first line that this matches.")
+        str,
+        option(
+            metavar="REGEX",
+            help="Ready at the first line that this matches; at the first step if left out.",
+            under=only_with("--step-line"),
+        ),
     ] = "",
     env: Annotated[
         list[str] | None,
@@ -112,13 +119,11 @@ def _command(program: list[str], env: list[str], step_line: str, ready_line: str
     from castmates.pipeline.command_trial import Command
     from castmates.study.written import posix
 
-    for option, pattern in (("--step-line", step_line), ("--ready-line", ready_line)):
+    for name, pattern in (("--step-line", step_line), ("--ready-line", ready_line)):
         try:
             posix(pattern)
         except ValueError as problem:
-            raise CastmatesError(f"{option} is '{pattern}', expected {problem}.") from None
-    if ready_line and not step_line:
-        raise CastmatesError("--ready-line needs --step-line, which says what a step is.")
+            raise CastmatesError(f"{name} is '{pattern}', expected {problem}.") from None
     return Command(program, dict(map(_variable, env)), step_line, ready_line, cpus or 0)
 
 

@@ -118,7 +118,8 @@ class _Running:
     def has_ended(self) -> bool:
         """Whether it has; what it used is known then."""
         if self.used is None:
-            tree = list(tree_of(self.process.pid))
+            keeper = self.process.pid if self.command.step_line else 0  # of the program whose lines it reads
+            tree = [each for each in tree_of(self.process.pid) if each[0] != keeper]
             self.threads = max(self.threads, sum(len(threads) for _, threads in tree))
             for pid, tid in ((pid, tid) for pid, threads in tree for tid in threads):
                 with suppress(OSError, ValueError):

@@ -1,5 +1,6 @@
 """A first number within about a minute: one or two launches of a study's leads, which count for its result too."""
 
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -57,6 +58,11 @@ def first_number(project: Project, say: Say) -> list[str]:
         raise CastmatesError(f"{project.study_file}: there is no place for this program beside others here.")
     hold_sweep_lock(folder)
     there = [launch for launch in quick.launches if _counts(project, launch)]
+    if len(there) > MOST_LAUNCHES:
+        return [
+            f"{len(there)} launches are measured already, which show more than a first number: castmates show "
+            f"{shlex.quote(str(project.study_file))}"
+        ]
     missing = [launch for launch in quick.launches if launch not in there][: MOST_LAUNCHES - len(there)]
     if missing and quick.expected > LONGEST:
         say(f"one launch takes about {duration(quick.expected)}, because a run is that long")
