@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from castmates.project import Project
+    from castmates.study.spec import Plan
 
 
 PREDICT = only_with("--predict")
@@ -102,17 +103,20 @@ def plan(
     if predict:
         predict_losses(study, lead, beside, limit, everything, form == "json")
         return
+    from castmates.pipeline.missing_programs import refuse_missing_programs
     from castmates.project import load, on_captured_machine
 
     project = load(study, launches)
     if machine:
         project = on_captured_machine(project, machine)
+    planned = project.plan()
+    refuse_missing_programs(project, planned)
     if form == "json":
         from castmates.terminal.preview.outline import outline
 
-        show_json(outline(project, project.plan()))
+        show_json(outline(project, planned))
     else:
-        _show(project, scenes or everything, counters or everything, masks or everything, everything)
+        _show(project, planned, scenes or everything, counters or everything, masks or everything, everything)
 
 
 def _pilot(study: Path, launches: int) -> None:
@@ -126,7 +130,7 @@ def _pilot(study: Path, launches: int) -> None:
     typer.echo(propose(project.study, measure(project, launches)), nl=False)
 
 
-def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances: bool) -> None:
+def _show(project: "Project", planned: "Plan", scenes: bool, counters: bool, masks: bool, chances: bool) -> None:
     from rich.text import Text
 
     from castmates.terminal.preview import duration
@@ -136,7 +140,6 @@ def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances
 
     if project.elsewhere:
         show(*map(Text, project.elsewhere.words()), "")
-    planned = project.plan()
     plan, found = duration.expected(project, planned), outline(project, planned)
     show(screen(found))
     if project.elsewhere:

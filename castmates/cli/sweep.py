@@ -32,6 +32,7 @@ from castmates.errors import CastmatesError
 
 ANALYSES = ("gather_launches", "estimate_operations", "estimate_traces", "analyse")  # rules that make tables
 DRY = re.compile(r"--dry.*|-[aDfFklpSt]*n.*")  # Snakemake's words for a dry run, which may stand behind --
+ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile)|-e")  # jobs may run where other programs are
 CONFIRM, REPLAY, SESSIONS = only_with("--confirm"), only_with("--replay"), only_with("--sessions")
 
 
@@ -196,13 +197,16 @@ def sweep(
 
 def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
     from castmates.pipeline import snakemake
+    from castmates.pipeline.missing_programs import refuse_missing_programs
     from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load
     from castmates.results.records import torn_words
 
     project = load(study, launches)
     found = project.found()
-    project.plan(found)  # what is wrong or has no place here is one sentence; Snakemake is not started for it
+    plan = project.plan(found)  # what is wrong or has no place here is one sentence; Snakemake is not started for it
+    if not any(ELSEWHERE.match(option) for option in options):
+        refuse_missing_programs(project, plan)
     for sentence in torn_words(found.torn):
         typer.echo(sentence, err=True)
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), launches, options)

@@ -36,6 +36,11 @@ def myself() -> Owner:
     return Owner(os.getpid(), born_of(os.getpid()) or 0, boot_id(), _space("self"))
 
 
+def age() -> float:
+    """How many seconds ago this process was started."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - (born_of(os.getpid()) or 0) / os.sysconf("SC_CLK_TCK")
+
+
 def is_gone(owner: Owner) -> bool:
     """Check whether the process has ended; where that cannot be known (another container's), it has not."""
     if owner.boot != boot_id():

@@ -78,6 +78,15 @@ def tree_of(leader: int) -> Iterator[tuple[int, list[int]]]:
                 continue
 
 
+def cpu_seconds_of_tree(leader: int) -> float:
+    """Return the CPU time of a process and its descendants, with that of children that they waited for."""
+    ticks = 0
+    for pid, _ in tree_of(leader):
+        with contextlib.suppress(OSError):
+            ticks += sum(map(int, parse_stat(stat_line(pid))[1][11:15]))
+    return ticks * TICK_S
+
+
 def read_table() -> dict[int, Process]:
     """Read the whole process table."""
     entries = (read_process(pid) for pid in numbers())
@@ -113,7 +122,13 @@ def switches_of(pid: int, tid: int) -> tuple[int, int]:
 
 def waited_ns_of(pid: int, tid: int) -> int:
     """Return how long a thread was ready to run and had no CPU, since its start; OSError where it has ended."""
-    return int(read_kernel(f"/proc/{pid}/task/{tid}/schedstat").split()[1])
+    return ran_and_waited_ns_of(pid, tid)[1]
+
+
+def ran_and_waited_ns_of(pid: int, tid: int) -> tuple[int, int]:
+    """Return how long a thread ran, and the same; OSError where it has ended."""
+    ran, waited, _ = read_kernel(f"/proc/{pid}/task/{tid}/schedstat").split()
+    return int(ran), int(waited)
 
 
 def waits_are_counted() -> bool:

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from castmates import shipped
+from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, mapping_if_there
 from castmates.linux.processes import read_process
@@ -20,7 +21,7 @@ from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.known_nodes import node_here, note_attempt, note_refusal
-from castmates.results.records import record_or_why, too_busy
+from castmates.results.records import REUSED, hopeless, record_or_why, too_busy
 from castmates.runner import outcome as progress
 from castmates.runner.launch import kind_of
 from castmates.runner.outcome import Outcome
@@ -76,13 +77,25 @@ def measure(task: Task, folder: Path, cache: Path, owner: int | None = None) -> 
 
 def refuse_busy_machine(folder: StudyFolder) -> None:
     """Measure no more where nothing of the first launches counts because others ran: the next ones would end alike."""
-    files = list(islice(folder.launches.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
-    if len(files) == FIRST_LAUNCHES and too_busy([record_or_why(file) for file in files]):
+    read = ((file, record_or_why(file)) for file in folder.launches.glob(f"*/*/{RECORD}"))
+    own = dict(islice(((file, record) for file, record in read if not record.get(REUSED)), FIRST_LAUNCHES + 1))
+    if len(own) > FIRST_LAUNCHES or not too_busy(list(own.values())):
+        return
+    if len(own) == FIRST_LAUNCHES or hopeless(next(iter(own.values()))):
         raise CastmatesError(
-            f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
-            "ran (the lines of these launches above name them). Stop them, and measure these again: `castmates sweep "
+            f"{too_busy_words([file.parent for file in own])} Stop them, and measure these again: `castmates sweep "
             "--retry` with this study."
         )
+
+
+def too_busy_words(places: Sequence[Path]) -> str:
+    """Why nothing counts of the first launches, which lie there, and who is to blame."""
+    from castmates.pipeline.busy import busy_words  # it reads tables
+
+    who = busy_words(places)
+    first = f"first {counted(len(places), 'launch')}" if len(places) > 1 else "first launch"
+    why = f"other programs ran: {who}" if who else "other guests of its host ran"
+    return f"this machine is too busy: nothing of the {first} counts, because {why}."
 
 
 def _runner_of(task: Task) -> Callable[[Launch, Path, Path, Say, Callable[[], None]], Outcome]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from castmates.report.machine_facts import Facts
+from castmates.results.records import REUSED
 
 # The parts of a launch.json that the report asks for: its members, what was thrown away, how it settled.
 
@@ -112,6 +113,11 @@ class LaunchRecord:
     def reason(self) -> str:
         """Why it failed."""
         return self._text("reason")
+
+    @property
+    def reused(self) -> dict[str, str]:
+        """The study that measured it, and when, where that was another one."""
+        return {str(name): str(value) for name, value in self._mapping(REUSED).items()}
 
     @property
     def platform(self) -> str:

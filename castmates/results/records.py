@@ -20,6 +20,8 @@ Record = Mapping[str, Any]
 FROM_OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC, ReasonKind.STEAL)
 ALIKE = ("cohort", "design")  # of `spec`: each launch of a cohort repeats them
 LONGEST_HEAD = 1 << 16  # bytes
+NEXT_TO_ALL = 0.9  # of the slices of a launch
+REUSED = "reused"  # key of a launch that another study measured: where, and when
 MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a launch; BROKEN stands in no file
 
 
@@ -86,6 +88,13 @@ def useless(record: Record) -> str:
 def too_busy(records: Sequence[Record]) -> bool:
     """Whether none of these launches gave anything, each mostly because other programs or guests ran."""
     return bool(records) and all(useless(record) == "no clean round" and _is_busy(record) for record in records)
+
+
+def hopeless(record: Record) -> bool:
+    """Whether others spoilt next to all of a launch, so that one is enough to tell."""
+    ledger = record.get("ledger", {})
+    slices, rejected = (sum(ledger.get(name, {}).values()) for name in ("slices", "slices_rejected"))
+    return bool(slices) and rejected >= NEXT_TO_ALL * slices and too_busy([record])
 
 
 def _is_busy(record: Record) -> bool:

@@ -21,19 +21,24 @@ REMEDY = "What was measured counts; `castmates sweep --retry --changed` measures
 def changed_launches(study: Study, launches: Iterable[Launch]) -> dict[str, tuple[str, ...]]:
     """The launches of a plan that were measured otherwise than the study says now: by their paths, what differs."""
     rounds = study.budget.model_copy(update={"rounds": "auto"})  # whatever a pilot found
-    now = _settings(design_of(study.model_copy(update={"budget": rounds})))
-    known: dict[int, tuple[str, ...]] = {}  # launches share their designs
+    study = study.model_copy(update={"budget": rounds})
+    controls = {
+        "+".join([rule.lead, *rule.antagonists]) for _, rule in study.control_rules if rule.lead not in study.leads
+    }
+    now = {is_control: _settings(design_of(study, is_control)) for is_control in (False, True)}
+    known: dict[tuple[int, bool], tuple[str, ...]] = {}  # launches share their designs
     found = {}
     for launch in launches:
-        if id(launch.design) not in known:
+        place = id(launch.design), all(mix.name in controls for mix in launch.cohort.mixes)
+        if place not in known:
             had = _settings(launch.design)
-            known[id(launch.design)] = tuple(
+            known[place] = tuple(
                 f"'{key}' {had[key]}, where the study now says {value}"
-                for key, value in now.items()
+                for key, value in now[place[1]].items()
                 if key in had and had[key] != value
             )
-        if known[id(launch.design)]:
-            found[launch.path] = known[id(launch.design)]
+        if known[place]:
+            found[launch.path] = known[place]
     return found
 
 

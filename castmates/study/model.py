@@ -214,6 +214,12 @@ class Controls(Written):
         default=MixRule(lead="taxed", antagonists=["compute"]),
         description="a mix that must show none",
     )
+    reuse: bool = Field(
+        default=False,
+        description="whether launches of controls count that other studies here measured since the machine started; "
+        "`castmates measure` takes them. Controls then have windows of a fixed length, and the first launch of each "
+        "is measured anew (castmates help measure)",
+    )
 
 
 class Attribution(Written):

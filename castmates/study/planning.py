@@ -32,6 +32,8 @@ from castmates.study.trace_launches import trace_launches
 
 # What a control has to show is known, and shown by a program that is steady: it needs no more.
 CONTROL_ROUNDS, CONTROL_LAUNCHES = 3, 5
+# How controls are measured that several studies share, whatever suits the programs of each.
+SHARED_WINDOW: Mapping[str, float] = {"window": 0.5, "longest_window": 5.0, "steps": 10}
 
 
 @dataclass(frozen=True)
@@ -343,6 +345,8 @@ def _design(request: _Request, cohort: Cohort, number: int) -> Design:
 def design_of(study: Study, is_control: bool = False) -> Design:
     """The design of launches, before anything follows from what was measured."""
     budget, rounds = study.budget, _rounds(study)
+    if is_control and study.controls and study.controls.reuse:
+        budget = budget.model_copy(update=SHARED_WINDOW)
     return Design(
         rounds=min(rounds, CONTROL_ROUNDS) if is_control else rounds,
         spare_rounds=budget.spare_rounds,

@@ -3,6 +3,7 @@
 Standard library only, and asked at most once per process and file, so that the doctor stays quick.
 """
 
+import difflib
 import os
 import re
 import shutil
@@ -107,7 +108,7 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     if Path(program).name in SERVICES:
         return _lack_of_service(command, package, path)
     if program != "{python}" and shutil.which(program, path=path) is None:
-        return f"there is no program '{program}'"
+        return no_such_program(program, path)
     if package is None:
         return ""
     if not WRAPPER.fullmatch(program):
@@ -122,6 +123,17 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     if shutil.which(wanted, path=everywhere):
         return _foreign(wanted, package, everywhere)
     return "" if asked or _has_package(package) else f"there is no program '{package}'"
+
+
+def no_such_program(program: str, path: str) -> str:
+    """A clause that names a program which is not there, and one with a name like it, where there is one."""
+    if "/" in program:
+        why = "the file may not be run" if Path(program).is_file() else "there is no such file"
+        return f"there is no program '{program}': {why}"
+    folders = [folder for folder in map(Path, path.split(os.pathsep)) if folder.is_dir()]
+    known = {file.name for folder in folders for file in folder.iterdir()}
+    near = difflib.get_close_matches(program, sorted(known), n=1, cutoff=0.75)
+    return f"there is no program '{program}'" + (f", did you mean '{near[0]}'?" if near else "")
 
 
 def _lack_of_service(command: Sequence[str], package: str | None, path: str) -> str:

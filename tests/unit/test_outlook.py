@@ -17,6 +17,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.trial_records import RDT
 from castmates.pipeline.looks import look_text, take_look
+from castmates.pipeline.missing_programs import refuse_missing_programs
 from castmates.pipeline.snakemake import closing_words
 from castmates.results.looks import went_on
 from castmates.results.named import default_study
@@ -68,7 +69,16 @@ def test_a_program_that_is_not_there_is_named_before_anything_runs(folder):
         text = text.replace(f"{{command: {name}}}", f"{{command: {command}}}")
     Path("study.yaml").write_text(text.replace("{command: b}", "{command: stream, environment: native}"))
     loaded = project.load("study.yaml")
-    assert outline(loaded, loaded.plan()).missing == ("x: there is no program 'gzipp' (install gzipp)",)
+    plan = loaded.plan()
+    (missing,) = outline(loaded, plan).missing
+    assert missing.startswith("x: there is no program 'gzipp'")
+    line = 1 + (Path("study.yaml").read_text().split("gzipp")[0].count("\n"))
+    with pytest.raises(
+        CastmatesError, match=rf"^study\.yaml, line {line}: 'workloads\.x\.command': there is no program"
+    ):
+        refuse_missing_programs(loaded, plan)
+    installed = loaded.workloads["x"].model_copy(update={"package": "gzip"})  # `castmates plan` shows how to install it
+    refuse_missing_programs(replace(loaded, workloads=loaded.workloads | {"x": installed}), plan)
 
 
 def measure(loaded, paths, swing=0.01):

@@ -1,4 +1,4 @@
-"""`castmates init`, `measure`, `show` and `open`: what they write and print, without measuring anything."""
+"""`castmates init`, `show` and `open`: what they write and print, and what studies of a command have in common."""
 
 import io
 import json
@@ -11,16 +11,12 @@ from typer.testing import CliRunner
 from castmates.cli.main import app, main
 from castmates.cli.screen import ERRORS
 from castmates.errors import CastmatesError
-from castmates.pipeline import own_study
-from castmates.pipeline.own_study import FirstRun, name_of, study_of, text_of
-from castmates.project import load, read_catalogue
-from castmates.shipped import catalogue, environments
+from castmates.pipeline.own_study import name_of
+from castmates.project import load
+from castmates.shipped import environments
 from castmates.study.model import Study
 from castmates.study.reading import read_keys
 from tests.unit.results_maker import make
-
-KNOWN = read_catalogue(catalogue().resolve())
-COMMAND = ["./my program", "-9", "a 'b' \"c\"", "--x={y}"]
 
 
 def ask(*words):
@@ -54,76 +50,12 @@ def test_a_study_in_config_is_the_default_one_and_init_names_its_own(here):
     assert load().study.name == "theirs"
 
 
-@pytest.mark.parametrize("seconds", [0.0001, 0.004, 0.3, 7.0, 90.0, 181.5, 299.0])
-def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
-    text = text_of("mine", COMMAND, ["stream", "chase"], FirstRun(seconds, 50_000_000), KNOWN)
-    study = read_keys(Study, text, "mine.yaml")
-    assert study.workloads["mine"].words == COMMAND
-    assert study.workloads["mine"].memory_bytes == 75_000_000
-    assert (study.leads, study.antagonists) == (["mine"], ["stream", "chase"])
-    assert (4 if seconds < 150 else 2) <= study.budget.steps <= 10
-    assert study.budget.window >= 0.5
-    assert study.budget.window >= 0.99 * study.budget.steps * seconds
-    assert study.budget.longest_window >= study.budget.window
-
-
-def test_what_takes_so_long_that_no_window_holds_it_is_refused():
-    with pytest.raises(CastmatesError, match=r"takes 301 s: a window .* would hold fewer than 2"):
-        text_of("mine", COMMAND, ["stream"], FirstRun(301.0, 50_000_000), KNOWN)
-
-
-def test_a_program_of_the_catalogue_s_name_is_told_apart():
-    study = read_keys(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
-    assert study.leads == ["xz-own"]
-    assert "xz-own" not in KNOWN
-
-
-@pytest.mark.parametrize("name", ["true", "yes", "null", "007", "1.5", "0x1f", "2026-01-01"])
-def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
-    file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
-    study = read_keys(Study, file.read_text(encoding="utf-8"), str(file))
-    assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
-    assert study.workloads[name].words == [name, "--flag=no", "12", "a\nb", "é: #"]
-
-
-def test_a_study_that_cannot_be_read_is_not_left_behind(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
-    monkeypatch.setattr(own_study, "ROUNDS", 0)  # as if a budget could come out impossible
-    with pytest.raises(CastmatesError, match=r"studies/tool\.yaml, line \d+: 'budget\.rounds'"):
-        study_of(["tool"], ["stream"], "", KNOWN)
-    assert not (here / "studies/tool.yaml").exists()
-
-
-def test_a_program_never_measures_into_the_results_of_another_study(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
-    (here / "config/studies").mkdir(parents=True)
-    (here / "config/studies/first.yaml").write_text("name: demo\nleads: [chase]\nantagonists: [stream]\n")
-    (here / "results/tool").mkdir(parents=True)  # its study file lies elsewhere, or was deleted
-    assert study_of(["./demo"], ["stream"], "", KNOWN).name == "demo-2.yaml"
-    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
-    (here / "results/tool-2").mkdir()  # its own: the same command goes on with them
-    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
-
-
 @pytest.mark.parametrize(
     ("word", "name"), [("/usr/bin/GZip", "gzip"), ("./my prog.py", "my-prog.py"), ("..", "program"), ("_x", "x")]
 )
 def test_a_study_is_named_by_its_program(word, name):
     assert name_of([word]) == name
     assert read_keys(Study, f"name: {name}\n", "x.yaml").name == name
-
-
-def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
-    first = study_of(["gzip", "-9"], ["stream"], "", KNOWN)
-    first.write_text(first.read_text().replace("launches: 6", "launches: 7"))  # by hand
-    assert study_of(["gzip", "-9"], ["stream"], "", KNOWN) == first
-    assert "launches: 7" in first.read_text()
-    assert study_of(["gzip", "-1"], ["stream"], "", KNOWN).name == "gzip-2.yaml"
-    assert study_of(["gzip", "-9"], ["stream", "chase"], "", KNOWN).name == "gzip-3.yaml"
-    assert study_of(["gzip", "-9"], ["stream"], "named", KNOWN).name == "named.yaml"
-    assert load("studies/gzip-2.yaml").study.name == "gzip-2"
 
 
 def test_the_result_is_printed_and_given_to_scripts(tmp_path):

@@ -10,6 +10,7 @@ import pandas as pd
 
 from castmates.analysis.core import once
 from castmates.analysis.effects.effects import Growth, pooled_growth
+from castmates.analysis.effects.reused import CHANGED, difference_of_reused
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, NO_DATA, NONE_SEEN, SEEN, TOO_FEW, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.sensitivity import INTERPOLATED
 from castmates.report.launch_record import LaunchRecord, LedgerFacts, Settled
@@ -19,6 +20,7 @@ from castmates.report.text import machine, services
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
+    chance,
     counted,
     failure_sentence,
     listed,
@@ -44,6 +46,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
     rows = [
         ("Controls", results.stamp[1]),
         ("Sensitivity", results.sensitivity_stamp[1]),
+        ("Reused controls", reused_sentence(results)),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Windows", rejection_sentence(results.launches, results.windows)),
         ("Masks in the processor", machine.sentences(results)),
@@ -61,6 +64,28 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Caches", eviction_sentence([record.eviction for record in results.measured_records])),
     ]
     return [(term, text) for term, text in rows if text]
+
+
+def reused_sentence(results: Results) -> str:
+    """Which launches of controls another study measured, and whether those that were measured anew differ from them."""
+    reused = [record for record in results.measured_records if record.reused]
+    if not reused:
+        return ""
+    leads = {(record.cohort, record.number) for record in reused}
+    fresh = [launch for launch in results.plan.launches if launch.cohort.id in {cohort for cohort, _ in leads}]
+    p = difference_of_reused(results.plan, results.windows, [f"{cohort}/{number}" for cohort, number in leads])
+    studies = listed(sorted({record.reused["study"] for record in reused}))
+    begun = [record.started[:16].replace("T", " ") for record in reused]
+    compared = "cannot be compared with that"
+    if p is not None:
+        compared = (
+            f"{'differs' if p < CHANGED else 'does not differ'} from that (p {'' if p < 0.001 else '= '}{chance(p)})"
+        )
+    return (
+        f"{len(reused)} of {counted(len(fresh), 'launch')} of controls were measured by {studies} on this machine, "
+        f"from {min(begun)} to {max(begun)} UTC, since it was started. What was measured anew {compared}. Only a large "
+        "change would be seen. The program beside itself and beside a placebo was measured in this study alone."
+    )
 
 
 def adaptive_sentence(results: Results) -> str:

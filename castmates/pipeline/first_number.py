@@ -1,0 +1,136 @@
+"""A first number within about a minute: one or two launches of a study's leads, which count for its result too."""
+
+import shlex
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from castmates.analysis.effects.contrasts import own_leads
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.english import duration
+from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.linux.owner import age
+from castmates.linux.ownership import refuse_strangers
+from castmates.pipeline.measure_launch import measure_launch, too_busy_words
+from castmates.pipeline.snakemake import hold_sweep_lock
+from castmates.project import ENVIRONMENTS, Project
+from castmates.protocols import Say
+from castmates.report.answer.first_number import first_lines
+from castmates.results.launch_tables import read_windows
+from castmates.results.records import record_or_why, too_busy, useless
+from castmates.study.budget_keys import Budget
+from castmates.study.rounds import guessed_cost, part_of
+from castmates.study.spec import Launch, Plan
+from castmates.workloads import environments
+
+LONGEST = 60.0  # seconds, all in all
+AFTERWARDS = 4.0  # of these, for what is computed
+FEWEST_ROUNDS, FEWEST_UNITS = 2, 2  # one round shows no interval; a single unit no rate
+MOST_LAUNCHES = 2  # more of them are the study's own matter
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The launches of a study that give its first number."""
+
+    project: Project
+    plan: Plan  # whose missing launches are as short as they have to be
+    launches: tuple[Launch, ...]  # of its leads, in order
+    expected: float  # seconds of each
+
+    @classmethod
+    def of(cls, project: Project, seconds: float) -> "Quick":
+        """Those that fit into so many seconds; where not even one does, the shortest one."""
+        plan = project.plan()
+        budget, expected = _short(project.study.budget, plan, seconds)
+        plan = replace(project, study=project.study.model_copy(update={"budget": budget})).plan()
+        return cls(project, plan, tuple(_of_leads(plan)), expected)
+
+
+def first_number(project: Project, say: Say) -> list[str]:
+    """Measure as many launches as fit into a minute, at least one, and tell what they show; lines for a terminal."""
+    begun = time.monotonic() - age()
+    refuse_strangers(project.study_file)
+    quick = Quick.of(project, LONGEST - AFTERWARDS - (time.monotonic() - begun))
+    folder = project.results
+    if not quick.launches:
+        raise CastmatesError(f"{project.study_file}: there is no place for this program beside others here.")
+    hold_sweep_lock(folder)
+    there = [launch for launch in quick.launches if _counts(project, launch)]
+    if len(there) > MOST_LAUNCHES:
+        return [
+            f"{len(there)} launches are measured already, which show more than a first number: castmates show "
+            f"{shlex.quote(str(project.study_file))}"
+        ]
+    missing = [launch for launch in quick.launches if launch not in there][: MOST_LAUNCHES - len(there)]
+    if missing and quick.expected > LONGEST:
+        say(f"one launch takes about {duration(quick.expected)}, because a run is that long")
+    for name in [] if project.modelled else sorted({environments.NATIVE, *_environments(missing)}):
+        environments.build(name, ENVIRONMENTS, cache_folder())
+    longest = 0.0
+    for launch in missing:
+        at = time.monotonic()
+        if there and at - begun + max(longest, quick.expected) > LONGEST - AFTERWARDS:
+            break
+        measure_launch(quick.plan, launch.path, folder.launch(launch.path), cache_folder())
+        longest = time.monotonic() - at
+        _refuse_nothing(project, launch)
+        there.append(launch)
+    return _told(quick, there, time.monotonic() - begun)
+
+
+def _of_leads(plan: Plan) -> Iterator[Launch]:
+    """The launches of what the study is about, the first of each program first."""
+    ours = own_leads(plan)
+    yield from sorted(
+        (launch for launch in plan.launches if launch.cohort.lead.name in ours), key=lambda launch: launch.number
+    )
+
+
+def _short(budget: Budget, plan: Plan, seconds: float) -> tuple[Budget, float]:
+    """A budget whose launches take so many seconds at most, as far as that can be; and what one then takes."""
+    first = next(_of_leads(plan), None)
+    if first is None:
+        return budget, 0.0
+    rounds = first.design.rounds
+    usual = guessed_cost(first.cohort, budget.window)
+    whole = usual.launch + rounds * usual.round
+    if whole <= seconds:
+        return budget.model_copy(update={"spare_rounds": 0}), whole
+    unit = budget.window / budget.steps
+    fitting = (seconds - usual.launch) / FEWEST_ROUNDS / (usual.round / budget.window)
+    units = max(FEWEST_UNITS, min(budget.steps, int(fitting / unit)))
+    shorter = {"rounds": FEWEST_ROUNDS, "spare_rounds": 0, "window": min(budget.window, units * unit), "steps": units}
+    cost = guessed_cost(first.cohort, units * unit)
+    return budget.model_copy(update=shorter), cost.launch + FEWEST_ROUNDS * cost.round
+
+
+def _counts(project: Project, launch: Launch) -> bool:
+    file = project.results.record_file(launch)
+    return file.is_file() and not useless(record_or_why(file))
+
+
+def _environments(launches: list[Launch]) -> set[str]:
+    return {each.environment for launch in launches for each in launch.cohort.members if each.environment}
+
+
+def _refuse_nothing(project: Project, launch: Launch) -> None:
+    """End where a launch gave nothing: the next one would end alike."""
+    file = project.results.record_file(launch)
+    record = record_or_why(file)
+    why = useless(record)
+    if not why:
+        return
+    if too_busy([record]):
+        raise CastmatesError(f"{too_busy_words([file.parent])} Stop them, and give the same command again.")
+    raise CastmatesError(f"the first launch gave nothing ({record.get('reason') or why}); {file.parent / 'logs'}.")
+
+
+def _told(quick: Quick, launches: list[Launch], took: float) -> list[str]:
+    """What these launches show, and what they do not."""
+    project = quick.project
+    plan = part_of(project.plan(), [launch.path for launch in launches])
+    windows = read_windows([project.results.launch(launch.path) for launch in launches])
+    effects = estimate_effects(plan, windows, project.study.margin)
+    return first_lines(effects, windows, len(launches), project.study.budget.launches, took)
