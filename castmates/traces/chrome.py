@@ -132,7 +132,7 @@ def _of_kinds(columns: Columns, carriers: dict[_Carrier, int]) -> AnyInts:
 
 def _of_region(name: str) -> _Carrier | None:
     """What is settled by code that PyTorch has compiled: modules in it are not known."""
-    return _Carrier((f"compiled {name.removeprefix(REGION)}",)) if name.startswith(REGION) else None
+    return _Carrier(("compiled " + name.removeprefix(REGION).replace("/", "."),)) if name.startswith(REGION) else None
 
 
 def _add_clipping(columns: Columns, parent: Ints, own: AnyInts, carriers: dict[_Carrier, int]) -> None:
