@@ -32,7 +32,9 @@ from castmates.workloads.attached.pulse import FRAMEWORKS
 from castmates.workloads.attached.pulse import VARIABLE as STATUS
 
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the warm-up that show how long one takes; seconds of them at most
-SOON = 5.0  # seconds after which Python would have begun, and after which only imports may still go on without a framework
+SOON = (
+    5.0  # seconds after which Python would have begun, and after which only imports may still go on without a framework
+)
 LOOPS = 60.0  # … after which a step would have come beside compiled functions that are called all the time, …
 LONGEST = 600.0  # … or a first step at all
 NEWS = 15.0  # seconds between two lines of progress
@@ -45,7 +47,9 @@ MANY_CALLS = 30  # of a compiled function that may be the step
 TRACEBACK = 30  # lines of what a program wrote before it failed
 NAMES = "TensorFlow, PyTorch or JAX"
 PYTHON = re.compile(r"python[\d.]*")
-UNREAD = re.compile(r"-(?![WX])[a-zA-Z]*[IES][a-zA-Z]*")  # options with which Python does not read PYTHONPATH, or our module
+UNREAD = re.compile(
+    r"-(?![WX])[a-zA-Z]*[IES][a-zA-Z]*"
+)  # options with which Python does not read PYTHONPATH, or our module
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,13 @@ class _Seen:
         times = [at_ns for at_ns, _ in self._reader.beats().records]
         seconds = median(after - before for before, after in pairwise(times)) / 1e9
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        return Steps(max(seconds, 1e-5), memory, self._ready - self._begun, self.facts["framework"], self.facts.get("versions", {}))
+        return Steps(
+            max(seconds, 1e-5),
+            memory,
+            self._ready - self._begun,
+            self.facts["framework"],
+            self.facts.get("versions", {}),
+        )
 
     def failure(self, process: "subprocess.Popen[bytes]", errors: IO[bytes], path: str) -> str:
         """Why nothing can be traced, in a sentence; "" where it can."""
@@ -181,7 +191,9 @@ class _Seen:
         if steps:
             return f"{program} {how}, and a launch needs hundreds: give it more data, or more epochs."
         if called:
-            return f"{program} {how}, but calls compiled functions: {', '.join(called)}. Name the step by --step-function."
+            return (
+                f"{program} {how}, but calls compiled functions: {', '.join(called)}. Name the step by --step-function."
+            )
         return (
             f"{program} {how}, and a step is a call of Keras' train function (fit, train_on_batch), of an optimizer of "
             "torch.optim, or of a function that TensorFlow or JAX compiles: train by one of these, or have the program "
@@ -196,7 +208,9 @@ def _unread(command: Sequence[str]) -> str:
         return ""
     options = itertools.takewhile(lambda word: word.startswith("-") and word not in ("-c", "-m"), command[python + 1 :])
     found = next((word for word in options if UNREAD.fullmatch(word)), "")
-    return f"{_shown(command)}: steps of a Python with {found} cannot be followed: leave that option out." if found else ""
+    return (
+        f"{_shown(command)}: steps of a Python with {found} cannot be followed: leave that option out." if found else ""
+    )
 
 
 def _frameworks(facts: Mapping[str, Any]) -> str:

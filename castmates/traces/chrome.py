@@ -81,7 +81,7 @@ def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:
     parent, depth = _tree(columns)
     carriers: dict[_Carrier, int] = {_Carrier(): 0}
     own, settles = _of_kinds(columns, carriers), _settles(columns)
-    _add_clipping(columns, parent, own, carriers)
+    _add_clipping(columns, parent, own)
     carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
     gradients = np.flatnonzero(np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind])
     forward = _forward_of(columns, gradients)
@@ -135,7 +135,7 @@ def _of_region(name: str) -> _Carrier | None:
     return _Carrier(("compiled " + name.removeprefix(REGION).replace("/", "."),)) if name.startswith(REGION) else None
 
 
-def _add_clipping(columns: Columns, parent: Ints, own: AnyInts, carriers: dict[_Carrier, int]) -> None:
+def _add_clipping(columns: Columns, parent: Ints, own: AnyInts) -> None:
     """Let what happens between the last gradient and an optimizer's step be the optimizer's: clipping, scaling."""
     steps = [bool(found) and found[1] == "step" for found in (OPTIMIZER.fullmatch(name) for name, _ in columns.kinds)]
     gradient = np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind]

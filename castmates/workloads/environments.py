@@ -184,9 +184,7 @@ MODULE = "castmates.workloads.attached.follow"
 START = Path("workloads") / "attached" / "start"  # in the package; its folder comes first on PYTHONPATH
 
 
-def variables(
-    environment: Mapping[str, str], step_function: str, cache: Path, framework: str = ""
-) -> dict[str, str]:
+def variables(environment: Mapping[str, str], step_function: str, cache: Path, framework: str = "") -> dict[str, str]:
     """The variables that are added to an environment, or changed in it."""
     ours = import_folder(cache.resolve())
     start = ours / PACKAGE.name / START

@@ -1,4 +1,4 @@
-"""Programs of several people's idioms are profiled as they are, and what is found is held against what is known of them.
+"""Programs in several people's idioms are profiled as they are; what is found is held against what is known of them.
 
 What is known: sleeps and bytes that are in the programs; how often the framework's own profiler, in a run without
 Castmates, has each operation in a step; and what the framework's own marks and readers make of the same trace.
@@ -171,7 +171,9 @@ def outermost(trace: Trace) -> Counter[str]:
     types = [trace.operations[place].type for place in trace.calls.operation.tolist()]
     callers = [types[parent] if parent >= 0 else "" for parent in trace.calls.parent.tolist()]
     inside = (trace.calls.step >= 0).tolist()
-    return Counter(type_ for type_, caller, there in zip(types, callers, inside, strict=True) if there and type_ != caller)
+    return Counter(
+        type_ for type_, caller, there in zip(types, callers, inside, strict=True) if there and type_ != caller
+    )
 
 
 def marks_of(file: Path) -> dict[str, float]:
@@ -219,7 +221,12 @@ def inside(name: str) -> dict[str, str]:
     """The variables of an environment, with one thread: what is asked is who takes time, not how well threads do."""
     own = environments.environment_of(environments.build(name, ENVS.absolute(), cache_folder()))
     path = os.pathsep.join([own["PATH"], os.environ["PATH"]])
-    return own | {"PATH": path, "HOME": os.environ.get("HOME", "/"), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return own | {
+        "PATH": path,
+        "HOME": os.environ.get("HOME", "/"),
+        "OMP_NUM_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
 
 
 def said(name: str, words: list[str]) -> str:

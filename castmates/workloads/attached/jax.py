@@ -1,8 +1,8 @@
 """Follows a training loop of JAX: each call of the compiled function that takes most of the time is a step.
 
-JAX has no trainer to ask. What `jax.jit` and `jax.pmap` return is wrapped, and so are programs that were compiled ahead;
-calls that are part of another one's compilation do not count. JAX returns from a call before its result is there. The
-program may be one step ahead as it goes, and none while steps are traced.
+JAX has no trainer to ask. What `jax.jit` and `jax.pmap` return is wrapped, and so are programs compiled ahead; calls
+that are part of another one's compilation do not count. JAX returns from a call before its result is there: the program
+may be one step ahead as it goes, and none while steps are traced.
 """
 
 import functools

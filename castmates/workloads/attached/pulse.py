@@ -41,7 +41,7 @@ class Status:
         self._facts |= facts
         if self._file is not None and self._counts(Path(self._file)):
             content = self._facts | {"pid": os.getpid(), "python": sys.version.split()[0], "calls": dict(self._calls)}
-            unfinished = Path(f"{self._file}.{os.getpid()}")
+            unfinished = Path(f"{self._file}.{os.getpid()}.{threading.get_ident()}")
             with suppress(OSError):  # who reads it is gone
                 unfinished.write_text(json.dumps(content), encoding="utf-8")
                 unfinished.replace(self._file)
@@ -62,7 +62,11 @@ class Status:
 
 
 FRAMEWORK = "CASTMATES_FRAMEWORK"  # names the one whose steps count; without it, the first that makes a step
-FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}  # modules that are followed, and their names
+FRAMEWORKS = {
+    "tensorflow": "TensorFlow",
+    "torch": "PyTorch",
+    "jax": "JAX",
+}  # modules that are followed, and their names
 
 
 def _nearness(facts: Mapping[str, object]) -> int:

@@ -14,7 +14,12 @@ from castmates.workloads.tfmodels.profile_page import PageError
 from castmates.workloads.tfmodels.profiling import Profiler, graph_wanted
 from castmates.workloads.tfmodels.step_graph import StepGraph
 
-TRACES_ITSELF = ("nother profiler", "rofiler is already", "rofile has already", "one profile")  # where a session goes on
+TRACES_ITSELF = (
+    "nother profiler",
+    "rofiler is already",
+    "rofile has already",
+    "one profile",
+)  # where a session goes on
 
 
 class _TensorFlow(Profiler):

@@ -6,7 +6,10 @@ import jax.numpy as jnp
 
 def step(state, x):
     matrix = state["matrix"]
-    return {"matrix": matrix - 0.01 * jax.grad(lambda m: jnp.mean((x @ m - x) ** 2))(matrix), "count": state["count"] + 1}
+    return {
+        "matrix": matrix - 0.01 * jax.grad(lambda m: jnp.mean((x @ m - x) ** 2))(matrix),
+        "count": state["count"] + 1,
+    }
 
 
 state = {"matrix": jnp.zeros((128, 128)), "count": jnp.int32(0)}
