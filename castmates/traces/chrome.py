@@ -137,16 +137,16 @@ def _of_region(name: str) -> _Carrier | None:
 
 def _add_clipping(columns: Columns, parent: Ints, own: AnyInts) -> None:
     """Let what happens between the last gradient and an optimizer's step be the optimizer's: clipping, scaling."""
-    steps = [bool(found) and found[1] == "step" for found in (OPTIMIZER.fullmatch(name) for name, _ in columns.kinds)]
+    found = [OPTIMIZER.fullmatch(name) for name, _ in columns.kinds]
+    steps = [one is not None and one[1] == "step" for one in found]
     gradient = np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind]
     settled = np.flatnonzero((own != NONE) | gradient)  # marks, of modules too
     ends = np.sort(columns.end[settled])
     for place in np.flatnonzero(np.array(steps)[columns.kind]).tolist():
         begin = columns.begin[place]
         before = np.searchsorted(ends, begin, "right") - 1
-        since = ends[before] if before >= 0 else begin
         if before >= 0:
-            at = (columns.thread == columns.thread[place]) & (columns.begin >= since) & (columns.end <= begin)
+            at = (columns.thread == columns.thread[place]) & (columns.begin >= ends[before]) & (columns.end <= begin)
             own[at & (parent == parent[place]) & (own == NONE)] = own[place]
 
 

@@ -169,11 +169,11 @@ def in_steps(trace: Trace) -> list[int]:
 def outermost(trace: Trace) -> Counter[str]:
     """The calls in steps by type; one that only calls itself is one, as in PyTorch's table."""
     types = [trace.operations[place].type for place in trace.calls.operation.tolist()]
-    callers = [types[parent] if parent >= 0 else "" for parent in trace.calls.parent.tolist()]
-    inside = (trace.calls.step >= 0).tolist()
-    return Counter(
-        type_ for type_, caller, there in zip(types, callers, inside, strict=True) if there and type_ != caller
-    )
+    parents = trace.calls.parent.tolist()
+    children, found = Counter(parents), Counter()
+    for type_, parent, step in zip(types, parents, trace.calls.step.tolist(), strict=True):
+        found[type_] += step >= 0 and not (parent >= 0 and types[parent] == type_ and children[parent] == 1)
+    return found
 
 
 def marks_of(file: Path) -> dict[str, float]:

@@ -6,6 +6,7 @@ may be one step ahead as it goes, and none while steps are traced.
 """
 
 import functools
+import sys
 import threading
 import time
 import types
@@ -149,8 +150,7 @@ class Compiled:
 
 def name_optimizers(optax: ModuleType) -> None:
     """Let operations of optax have a scope: compiled code is the same, and its metadata name the optimizer."""
-    import jax
-
+    jax: Any = sys.modules[NAME]
     base: Any = optax.GradientTransformation
 
     def scoped(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -96,8 +96,7 @@ def _torch(followed: Any) -> Any:
         shapes = True
 
         def start(self, folder: Path) -> None:
-            import torch
-
+            torch = sys.modules["torch"]
             self.modules = modules_of(torch)
             super().start(folder)
             followed.mark = torch.profiler.record_function
