@@ -65,8 +65,8 @@ def profile(
 ) -> None:
     """Show which operations of a program that trains lose beside others.
 
-    The program, of TensorFlow, Keras, PyTorch or JAX, is not changed. It runs until it has made some steps, then in several launches, which
-    end it in the middle of its training.
+    The program, of TensorFlow, Keras, PyTorch or JAX, is not changed. It runs until it has made some steps, then in
+    several launches, which end it in the middle of its training.
 
     The study that this writes into studies/ can be changed, planned and swept like any other.
 

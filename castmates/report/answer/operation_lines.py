@@ -52,7 +52,7 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int
         yield ""
         yield "  of a step, alone          operation"
         yield from _summary(own)
-        if own.loc[own["operation"] != "", "share"].sum() < SEEN:
+        if own.loc[own["operation"] != "", "share"].sum() < SEEN and _may_be_compiled(results, member):
             yield ""
             yield from textwrap.wrap(COMPILED, width)
     effects = results.operation_effects[results.operation_effects["member"] == member]
@@ -64,6 +64,12 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int
 def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
     own = table[(table["scene"] == scene["scene"]) & (table["member"] == scene["member"])]
     return pd.DataFrame(own[own["partition"] == scene["partition"]]).sort_values("shared_ms", ascending=False)
+
+
+def _may_be_compiled(results: Results, member: str) -> bool:
+    """Whether operations of a lead may be hidden in what XLA made of them: PyTorch and JAX show what they run."""
+    workload = results.study.workloads.get(member.partition("@")[0])
+    return workload is None or workload.attach not in ("torch", "jax")
 
 
 def _parts(own: pd.DataFrame) -> str:
