@@ -241,6 +241,8 @@ def _operation(carrier: _Carrier, kind: tuple[str, bool], settled: str) -> Opera
 
 def _type(name: str) -> str:
     """An operation's type: `mm` of `aten::mm`; other libraries keep their name before a point."""
+    if name.startswith(REGION):
+        return "CompiledRegion"
     return name.removeprefix("aten::").replace("::", ".")
 
 
