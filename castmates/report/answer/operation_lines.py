@@ -68,7 +68,7 @@ def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
 
 def _may_be_compiled(results: Results, member: str) -> bool:
     """Whether operations of a lead may be hidden in what XLA made of them: PyTorch and JAX show what they run."""
-    workload = results.study.workloads.get(member.partition("@")[0])
+    workload = results.study.workloads.get(member.partition("@")[0]) if results.study else None
     return workload is None or workload.attach not in ("torch", "jax")
 
 

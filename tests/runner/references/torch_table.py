@@ -1,4 +1,4 @@
-"""Runs a program of PyTorch under PyTorch's own profiler, and prints how often a step calls each operation of its table.
+"""Runs a program of PyTorch under PyTorch's own profiler, and prints how often a step calls what its table has.
 
 Nothing of Castmates is here: steps are seen by PyTorch's hook of optimizers.
 """
@@ -8,6 +8,7 @@ import os
 import runpy
 import sys
 from collections import Counter
+from pathlib import Path
 
 import torch  # noqa: F401
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -29,7 +30,7 @@ def step_is_over(optimizer, *_):
     elif seen == warm_up + steps:
         profiler.stop()
         profiler.export_chrome_trace("reference.json")
-        with open("reference.json", encoding="utf-8") as file:
+        with Path("reference.json").open(encoding="utf-8") as file:
             events = [one for one in json.load(file)["traceEvents"] if one.get("cat") == "cpu_op"]
         counts = Counter(one["name"].removeprefix("aten::") for one in events)
         known = {one.key.removeprefix("aten::") for one in profiler.key_averages() if one.key.startswith("aten::")}
