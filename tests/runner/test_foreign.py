@@ -217,6 +217,7 @@ def inside(name: str) -> dict[str, str]:
         "HOME": os.environ.get("HOME", "/"),
         "OMP_NUM_THREADS": "1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TORCHINDUCTOR_CACHE_DIR": str(cache_folder().resolve() / "torchinductor"),  # a compiler runs for each program
     }
 
 
