@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -67,7 +68,8 @@ def _safely(action: Callable[[ModuleType], None]) -> Callable[[ModuleType], None
 
 def _last_words(pulse: Pulse, status: Status, wanted: str) -> None:
     """A program that ends while it is measured has made all its steps: what to do about it."""
-    if not status.framework or not pulse.own or (not pulse.steps and writer_of(os.environ[heartbeat.VARIABLE])):
+    path = Path(os.environ[heartbeat.VARIABLE])
+    if not status.framework or not pulse.own or not path.exists() or (not pulse.steps and writer_of(str(path))):
         return  # a helper of the process whose steps are counted
     status.note()
     what = f"calls of {wanted}" if wanted else "training steps"

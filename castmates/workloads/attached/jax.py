@@ -127,6 +127,7 @@ class Compiled:
 
     def __init__(self, inner: Any, followed: Followed) -> None:
         functools.update_wrapper(self, inner)
+        self.__wrapped__ = getattr(inner, "__wrapped__", inner)  # the function that is not compiled, as in JAX
         self._castmates_inner, self._castmates_followed = inner, followed
         self._castmates_name = str(getattr(inner, "__qualname__", type(inner).__name__)).replace("<locals>.", "")
 

@@ -44,17 +44,19 @@ class Followed:
     def _wrapping(self, init: Callable[..., None]) -> Callable[..., None]:
         followed, compiling = self, self._torch.compiler.is_compiling
 
-        def step(optimizer: Any, *words: Any, **more: Any) -> Any:
-            plain = type(optimizer).step
-            if compiling():
-                return plain(optimizer, *words, **more)
-            return followed.step(plain, optimizer, *words, **more)
-
         @functools.wraps(init)
         def made(optimizer: Any, *words: Any, **more: Any) -> None:
             init(optimizer, *words, **more)
+
+            @functools.wraps(type(optimizer).step)
+            def step(itself: Any, *words: Any, **more: Any) -> Any:
+                plain = type(itself).step
+                if compiling():
+                    return plain(itself, *words, **more)
+                return followed.step(plain, itself, *words, **more)
+
             if "step" not in vars(optimizer):
-                optimizer.step = types.MethodType(functools.wraps(type(optimizer).step)(step), optimizer)
+                optimizer.step = types.MethodType(step, optimizer)
 
         return made
 
