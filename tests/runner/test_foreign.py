@@ -54,7 +54,7 @@ TORCH = {
     "workers": Case(counted=False, layers=("RMSprop",)),
     "gan": Case(layers=("Generator/main/0", "Discriminator/main/2", "BCEWithLogitsLoss"), calls={"leaky_relu": 3}),
     "accumulation": Case(marked=False, layers=("Sequential/1", "AdamW"), calls={"gelu": 4, "mse_loss": 4}),
-    "amp": Case(marked=False, layers=("Sequential/0", "SGD"), calls={"cross_entropy_loss": 1}),
+    "amp": Case(marked=False, layers=("Sequential/0", "SGD"), calls={"nll_loss_forward": 1}),
     "lbfgs": Case(2, marked=False, layers=("Sequence/lstm", "LBFGS"), calls={"lstm_cell": 19 * 4}),
     "compiled": Case(layers=("compiled 0.0", "Adam")),
     "compiled_function": Case(layers=("compiled 0.0", "NAdam")),
