@@ -48,7 +48,7 @@ def profile(
         bool, typer.Option("--only-trace", help="Measure no losses of speed, and make no report.")
     ] = False,
     step_function: Annotated[
-        str, typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train.")
+        str, typer.Option(metavar="NAME", help="The function (tf.function, jax.jit) of which each call is a step.")
     ] = "",
     cpus: Annotated[int, typer.Option(min=1, metavar="N", help="CPUs that the program is given.")] = 1,
     environment: Annotated[
@@ -63,10 +63,10 @@ def profile(
     verbose: Verbose = False,
     only_write: OnlyWrite = False,
 ) -> None:
-    """Show which operations of a TensorFlow program lose beside others.
+    """Show which operations of a program that trains lose beside others.
 
-    The program, also of Keras, is not changed. It runs until it has made some steps, then in several launches, which
-    end it in the middle of its training.
+    The program, of TensorFlow, Keras, PyTorch or JAX, is not changed. It runs until it has made some steps, then in
+    several launches, which end it in the middle of its training.
 
     The study that this writes into studies/ can be changed, planned and swept like any other.
 

@@ -1,7 +1,6 @@
 """Writes the study that traces a command as it was typed, and measures what it loses."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Protocol
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, written_text
-from castmates.pipeline.followed_trial import Steps, Wish, try_steps
+from castmates.pipeline.followed_trial import PYTHON, Steps, Wish, try_steps
 from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
 from castmates.protocols import Say
 from castmates.results.named import default_study
@@ -26,7 +25,6 @@ from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 LAUNCHES = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
 WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
-PYTHON = re.compile(r"python[\d.]*")
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workl
         "workloads:",
         f"  {scalar(workload)}:",
         f"    command: {in_a_line(traced.command)}",
-        f"    attach: tensorflow # {seen}",
+        f"    attach: {steps.framework} # {seen}",
         *([f"    step_function: {scalar(traced.step_function)}"] if traced.step_function else []),
         f"    progress: heartbeat # one step took {1000 * steps.seconds:.3g} ms",
         *([f"    environment: {scalar(traced.environment)}"] if traced.environment else []),

@@ -1,6 +1,8 @@
 """Tries a program whose steps are to be traced: can they be followed, how long do they take, what does it need?"""
 
+import itertools
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -21,21 +23,33 @@ from castmates.errors import CastmatesError
 from castmates.files import mapping_if_there
 from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
-from castmates.pipeline.own_study import FirstRun, last_line
+from castmates.pipeline.own_study import FirstRun
 from castmates.protocols import Say
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes.launch import clean_environment
 from castmates.workloads import environments, heartbeat
+from castmates.workloads.attached.pulse import FRAMEWORKS
 from castmates.workloads.attached.pulse import VARIABLE as STATUS
 
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the warm-up that show how long one takes; seconds of them at most
-UNFOLLOWED = 30.0  # seconds after which Python would have begun, …
-LOOPS = 60.0  # … a training step would have come beside functions that are called all the time, …
+SOON = (
+    5.0  # seconds after which Python would have begun, and after which only imports may still go on without a framework
+)
+LOOPS = 60.0  # … after which a step would have come beside compiled functions that are called all the time, …
 LONGEST = 600.0  # … or a first step at all
 NEWS = 15.0  # seconds between two lines of progress
 LOOK = 0.1
+OURS = "castmates: "  # before our own lines in a program's output
+MISSING = re.compile(r"No module named '(\w+)")
+ENVIRONMENTS = {"tensorflow": "tfmodels", "tf_keras": "tfmodels", "torch": "torch", "jax": "jax"}  # that have a module
 SHOWN = 200  # letters of a command
-MANY_CALLS = 30  # of a function of TensorFlow that may be the step
+MANY_CALLS = 30  # of a compiled function that may be the step
+TRACEBACK = 30  # lines of what a program wrote before it failed
+NAMES = "TensorFlow, PyTorch or JAX"
+PYTHON = re.compile(r"python[\d.]*")
+UNREAD = re.compile(
+    r"-(?![WX])[a-zA-Z]*[IES][a-zA-Z]*"
+)  # options with which Python does not read PYTHONPATH, or our module
 
 
 @dataclass(frozen=True)
@@ -55,11 +69,14 @@ class Steps(FirstRun):
     """What one step takes, and what the program needs."""
 
     start: float  # seconds until it was ready
+    framework: str  # that makes its steps: what `attach` is to be
     versions: Mapping[str, str]
 
 
 def try_steps(wish: Wish, cache: Path, say: Say) -> Steps:
     """Run a program until it has made some steps, as a launch would run it, and end it."""
+    if why := _unread(wish.command):
+        raise CastmatesError(why)
     with (
         machine_lock(f"a first run of {wish.name}", say=say),
         guarded() as warden,
@@ -118,22 +135,26 @@ class _Seen:
             self._ready = self._ready or now
             return self._reader.head > MEASURED or (self._reader.head > 1 and now - self._ready > LONGEST_MEASURED)
         passed, facts = now - self._begun, self.facts
-        if not facts:
-            return passed > UNFOLLOWED
+        if not _frameworks(facts):
+            return passed > SOON and not facts.get("imports", False)
         return passed > LONGEST or (passed > LOOPS and not facts.get("steps") and bool(_candidates(facts)))
 
     def _progress(self) -> str:
         facts = self.facts
-        if "tensorflow" not in facts:
-            return "TensorFlow is not imported yet" if facts else "no Python is seen yet"
-        return f"TensorFlow {facts['tensorflow']}, {facts.get('steps', 0)} steps so far"
+        return f"{_frameworks(facts) or 'it imports'}, {facts.get('steps', 0)} steps so far"
 
     def steps(self) -> Steps:
         """What they take."""
         times = [at_ns for at_ns, _ in self._reader.beats().records]
         seconds = median(after - before for before, after in pairwise(times)) / 1e9
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        return Steps(max(seconds, 1e-5), memory, self._ready - self._begun, self.facts.get("versions", {}))
+        return Steps(
+            max(seconds, 1e-5),
+            memory,
+            self._ready - self._begun,
+            self.facts["framework"],
+            self.facts.get("versions", {}),
+        )
 
     def failure(self, process: "subprocess.Popen[bytes]", errors: IO[bytes], path: str) -> str:
         """Why nothing can be traced, in a sentence; "" where it can."""
@@ -141,42 +162,60 @@ class _Seen:
         if self._reader.head > 1 and facts.get("traceable") and not self._ended:
             return ""
         errors.seek(0)
-        words = errors.read()
+        words = errors.read().decode(errors="replace").strip().splitlines()
+        theirs = [line for line in words if not line.startswith(OURS)]
         if self._ended and process.returncode:
-            return _status(self._wish.command, process.returncode, last_line(words), path)
-        if ours := next((line for line in words.splitlines() if line.startswith(b"castmates: steps ")), b""):
-            return f"{program}: {ours.decode(errors='replace').removeprefix('castmates: ')}"
+            for line in theirs[-TRACEBACK:]:
+                self._say(line)
+            return _status(self._wish.command, process.returncode, theirs[-1] if theirs else "", path)
+        if ours := next((line for line in words if line.startswith(f"{OURS}steps ")), ""):
+            return f"{program}: {ours.removeprefix(OURS)}"
         instead = f"`castmates measure -- {program}` measures what any command loses."
         if not facts:
+            how = "no Python program is seen to begin" + ("" if self._ended else f" within {SOON:.0f} s")
+            return f"{program}: {how}, and only programs that train by {NAMES} can be traced; {instead}"
+        if not (seen := _frameworks(facts)):
+            how = "ended without importing" if self._ended else f"has done other things for {SOON:.0f} s than to import"
             return (
-                f"{program}: no Python program is seen to begin, and only programs that train by TensorFlow can be "
-                f"traced (not with python -I, -E or -S); {instead}"
-            )
-        if "tensorflow" not in facts:
-            how = "ended without importing" if self._ended else f"has not imported after {LONGEST:.0f} s"
-            return (
-                f"{program} {how} TensorFlow (Python {facts['python']}), and only programs that train by TensorFlow "
-                f"can be traced so far; {instead}"
+                f"{program} {how} {NAMES} (Python {facts['python']}), and only programs that train by one of these can "
+                f"be traced; {instead}"
             )
         if self._reader.head > 1 and not facts.get("traceable"):
-            return f"{program} trains by another framework than TensorFlow, which cannot be traced so far."
-        return self._no_steps(facts, program, wanted)
+            return f"{program} trains by another framework than {NAMES}, which cannot be traced so far."
+        return self._no_steps(facts, f"{program} ({seen})", wanted)
 
     def _no_steps(self, facts: Mapping[str, Any], program: str, wanted: str) -> str:
         steps, called = facts.get("steps", 0), _candidates(facts)
-        what = f"calls of {wanted}" if wanted else "training steps of Keras (fit, train_on_batch)"
+        what = f"calls of {wanted}" if wanted else "training steps"
         how = f"ended after {steps} {what}" if self._ended else f"has made {steps} {what} by now"
         if steps:
             return f"{program} {how}, and a launch needs hundreds: give it more data, or more epochs."
         if called:
             return (
-                f"{program} {how}, but calls functions of TensorFlow: {', '.join(called)}. Name the one that is a step "
-                "by --step-function."
+                f"{program} {how}, but calls compiled functions: {', '.join(called)}. Name the step by --step-function."
             )
         return (
-            f"{program} {how}, and no function of TensorFlow that is called again and again: put its step into a "
-            "tf.function and name it by --step-function, or have it report its steps (castmates help add-a-workload)."
+            f"{program} {how}, and a step is a call of Keras' train function (fit, train_on_batch), of an optimizer of "
+            "torch.optim, or of a function that TensorFlow or JAX compiles: train by one of these, or have the program "
+            "report its steps (castmates help add-a-workload)."
         )
+
+
+def _unread(command: Sequence[str]) -> str:
+    """Why the Python of a command cannot be followed at all, by its options; "" where it can."""
+    python = next((at for at, word in enumerate(command) if PYTHON.fullmatch(Path(word).name)), None)
+    if python is None:
+        return ""
+    options = itertools.takewhile(lambda word: word.startswith("-") and word not in ("-c", "-m"), command[python + 1 :])
+    found = next((word for word in options if UNREAD.fullmatch(word)), "")
+    return (
+        f"{_shown(command)}: steps of a Python with {found} cannot be followed: leave that option out." if found else ""
+    )
+
+
+def _frameworks(facts: Mapping[str, Any]) -> str:
+    """The frameworks that a program has imported, with their versions."""
+    return ", ".join(f"{name} {facts[key]}" for key, name in FRAMEWORKS.items() if key in facts)
 
 
 def _shown(command: Sequence[str]) -> str:
@@ -193,13 +232,14 @@ def _candidates(facts: Mapping[str, Any]) -> list[str]:
 def _status(command: Sequence[str], status: int, words: str, path: str) -> str:
     said = f': it wrote "{words}"' if words else ""
     sentence = f"{command[0]} ended with status {status}{said}; only a program that trains can be traced."
-    if "No module named 'tensorflow'" in words or "No module named 'keras'" in words:
-        where = shutil.which(command[0], path=path) or command[0]
-        return (
-            f"{sentence} {command[0]} is {where}: name the interpreter of your own environment in the command, or take "
-            "--environment tfmodels."
-        )
-    return sentence
+    missing = MISSING.search(words)
+    if missing is None:
+        return sentence
+    where = shutil.which(command[0], path=path) or command[0]
+    ours = ENVIRONMENTS.get(missing[1])
+    return f"{sentence} {command[0]} is {where}: name the interpreter of your own environment in the command" + (
+        f", or take --environment {ours}." if ours and f"/{ours}-" not in where else "."
+    )
 
 
 def _started(

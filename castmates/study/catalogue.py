@@ -103,7 +103,12 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     if workload.attach and workload.way != "heartbeat":
         return f"has 'attach: {workload.attach}', but its progress is '{workload.way}'; make it 'heartbeat'"
     if workload.step_function and not workload.attach:
-        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (castmates help profile-a-program)"
+        return (
+            "has a 'step_function' but no 'attach'; add 'attach: tensorflow' or 'attach: jax' "
+            "(castmates help profile-a-program)"
+        )
+    if workload.step_function and workload.attach == "torch":
+        return "has a 'step_function', but with 'attach: torch' a step is one of the first optimizer; take the key out"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
     if on_gpu and not workload.frozen_between_steps:
         return (

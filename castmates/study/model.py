@@ -113,15 +113,16 @@ class Workload(Written):
         default_factory=list,
         description="words by which a study names all workloads that have them, such as kernels (mixes.random.from)",
     )
-    attach: Literal["tensorflow"] | None = Field(
+    attach: Literal["tensorflow", "torch", "jax"] | None = Field(
         default=None,
-        description="'tensorflow': a Python program that is not changed for Castmates; its training steps are followed "
-        "from outside, and traced where the study asks for that (castmates help profile-a-program)",
+        description="the framework of a Python program that is not changed for Castmates: its training steps are "
+        "followed from outside, and traced where the study asks for that (castmates help profile-a-program)",
     )
     step_function: str = Field(
         default="",
-        description="with 'attach': the function of TensorFlow (tf.function) of which each call is a step; if left "
-        "out, a step is a call of Keras' train function",
+        description="with 'attach': the compiled function (tf.function, jax.jit) of which each call is a step; if left "
+        "out, a step is a call of Keras' train function, of an optimizer's step (PyTorch), or of the function that "
+        "takes most of the time (JAX)",
     )
 
     @field_validator("command")

@@ -29,8 +29,8 @@ TRACED = {
     "castmates.workloads.torchjobs": Traced(8),
     "castmates.workloads.jaxjobs": Traced(8),
 }
-FOLLOWED = Traced(120, leaves_out=True)  # a program of TensorFlow that is not ours
-WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with 'attach: tensorflow'"
+FOLLOWED = {"tensorflow": Traced(120, leaves_out=True), "torch": Traced(8), "jax": Traced(8)}  # not ours, by framework
+WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with the key 'attach'"
 CANNOT_LOG = "cannot leave oneDNN's log: only jobs of the Model Garden can"
 CANNOT_BEGIN = "cannot begin with the first record: only jobs of the Model Garden that read records can"
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
@@ -69,7 +69,7 @@ def _kinds(keys: ProfileKeys, usual: Design, cohort: Cohort) -> Iterator[tuple[i
 def traced_by(cohort: Cohort) -> Traced | None:
     """How the lead's steps are traced; None where it neither traces them when it is asked to, nor is made to do so."""
     if cohort.lead.attach:
-        return FOLLOWED
+        return FOLLOWED[cohort.lead.attach]
     words = cohort.lead.command
     if LITE in pairwise(words):
         return None
@@ -180,7 +180,7 @@ def can_be_profiled(cohort: Cohort) -> bool:
     """Whether the lead is a program that traces its steps when it is asked to, or is made to do so from outside."""
     command = cohort.lead.command
     ours = any(word.startswith(JOBS) for word in command) and LITE not in pairwise(command)
-    return ours or bool(cohort.lead.attach)
+    return ours or cohort.lead.attach == "tensorflow"
 
 
 def profiled_scenes(launch: Launch) -> int:

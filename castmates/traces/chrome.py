@@ -26,8 +26,10 @@ from castmates.workloads.jobs.tracing import INPUT, STEP
 from castmates.workloads.tfmodels.xspace import FETCH
 
 MODULE = "castmates_module "  # before the path of a module
+LOADER = re.compile(r"enumerate\(\w+\)#.*")  # PyTorch's mark around the wait for a batch
+REGION = "Torch-Compiled Region: "  # before the number of code that PyTorch has compiled, with all that it calls
 GRADIENT = "autograd::engine::evaluate_function: "  # before the name of a gradient's node
-OPTIMIZER = re.compile(r"Optimizer\.(?:step|zero_grad)#(\w+)\..*")
+OPTIMIZER = re.compile(r"Optimizer\.(step|zero_grad)#(\w+)\..*")
 DIRECTIONS = ("forward", "backward", "optimizer", "input")
 FORWARD, BACKWARD, OPTIMIZES, READS = range(4)
 NONE = -1
@@ -79,6 +81,7 @@ def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:
     parent, depth = _tree(columns)
     carriers: dict[_Carrier, int] = {_Carrier(): 0}
     own, settles = _of_kinds(columns, carriers), _settles(columns)
+    _add_clipping(columns, parent, own)
     carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
     gradients = np.flatnonzero(np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind])
     forward = _forward_of(columns, gradients)
@@ -121,17 +124,42 @@ def _of_kinds(columns: Columns, carriers: dict[_Carrier, int]) -> AnyInts:
     """What marks settle: the module, the optimizer or the input that they are around."""
     of_kind = np.full(len(columns.kinds), NONE, np.int32)
     for number, (name, mark) in enumerate(columns.kinds):
-        if mark and (found := _carrier(name)) is not None:
+        found = _carrier(name) if mark else _of_region(name)
+        if found is not None:
             of_kind[number] = carriers.setdefault(found, len(carriers))
     return of_kind[columns.kind]
+
+
+def _of_region(name: str) -> _Carrier | None:
+    """What is settled by code that PyTorch has compiled: modules in it are not known."""
+    return _Carrier(("compiled " + name.removeprefix(REGION).replace("/", "."),)) if name.startswith(REGION) else None
+
+
+def _add_clipping(columns: Columns, parent: Ints, own: AnyInts) -> None:
+    """Let what happens between the last gradient and an optimizer's step be the optimizer's: clipping, scaling."""
+    found = [OPTIMIZER.fullmatch(name) for name, _ in columns.kinds]
+    steps = [one is not None and one[1] == "step" for one in found]
+    gradient = np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind]
+    settled = np.flatnonzero((own != NONE) | gradient)  # marks, of modules too
+    ends = np.sort(columns.end[settled])
+    for place in np.flatnonzero(np.array(steps)[columns.kind]).tolist():
+        begin = columns.begin[place]
+        before = np.searchsorted(ends, begin, "right") - 1
+        if before >= 0:
+            at = (columns.thread == columns.thread[place]) & (columns.begin >= ends[before]) & (columns.end <= begin)
+            own[at & (parent == parent[place]) & (own == NONE)] = own[place]
 
 
 def _carrier(mark: str) -> _Carrier | None:
     if mark.startswith(MODULE):
         return _Carrier(tuple(filter(None, mark.removeprefix(MODULE).split("/"))))
     if optimizer := OPTIMIZER.fullmatch(mark):
-        return _Carrier((optimizer[1],), OPTIMIZES)
-    return _Carrier(("input",), READS) if mark == INPUT else None
+        return _Carrier((optimizer[2],), OPTIMIZES)
+    return _Carrier(("input",), READS) if _is_input(mark) else None
+
+
+def _is_input(mark: str) -> bool:
+    return mark == INPUT or LOADER.fullmatch(mark) is not None
 
 
 def _add_gradients(
@@ -200,7 +228,7 @@ def _operation(carrier: _Carrier, kind: tuple[str, bool], settled: str) -> Opera
     """What an event is a call of; `settled` is the type of the caller that settles its kind, or ""."""
     name, mark = kind
     if mark:
-        return Operation("input", "input", layer_place(FETCH, FETCH, is_input=True), WAITS) if name == INPUT else None
+        return Operation("input", "input", layer_place(FETCH, FETCH, is_input=True), WAITS) if _is_input(name) else None
     if name.startswith(GRADIENT):  # what it calls works; it looks for the next one
         return Operation("", RUNTIME, layer_place("", RUNTIME), BETWEEN)
     type_, kind_of_layer = _type(name), decisive_kind(settled)
@@ -213,6 +241,8 @@ def _operation(carrier: _Carrier, kind: tuple[str, bool], settled: str) -> Opera
 
 def _type(name: str) -> str:
     """An operation's type: `mm` of `aten::mm`; other libraries keep their name before a point."""
+    if name.startswith(REGION):
+        return "CompiledRegion"
     return name.removeprefix("aten::").replace("::", ".")
 
 

@@ -47,6 +47,7 @@ TRANSPOSED = "transpose"  # what JAX calls the transformation that makes gradien
 GRADIENT = "transpose(jvp)"  # … and the scope that they get here
 _WRAPPED = re.compile(r"(\w+)\((.*)\)")
 _NUMBER = re.compile(r"\.\d+$")
+_LOOP = re.compile(r"while/(body|cond)|.*/(while|closed_call|checkpoint|rematted_computation|branch_\d+_fun)")  # by JAX
 _SCOPE = re.compile(r"[A-Za-z_][\w.-]*")
 Known = Mapping[str, Operation | None]  # by instruction; None for what only calls others
 
@@ -118,7 +119,7 @@ def path_of(name: str) -> Path:
             if found[1] in ("jit", "pjit"):
                 functions += [part] * (number > 0)  # the first one is the whole program
                 part = ""
-        if _SCOPE.fullmatch(part):
+        if _SCOPE.fullmatch(part) and not _LOOP.fullmatch(f"{around[number - 1] if number else ''}/{part}"):
             scopes.append(part)
     primitive = primitive if around and _SCOPE.fullmatch(primitive) else ""  # what stands alone is an argument
     return Path(tuple(scopes), tuple(functions), primitive, backward)

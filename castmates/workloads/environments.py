@@ -16,7 +16,8 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.workloads import python_environment, sources
-from castmates.workloads.attached.keras import VARIABLE
+from castmates.workloads.attached.keras import VARIABLE as STEP
+from castmates.workloads.attached.pulse import FRAMEWORK
 from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
@@ -206,9 +207,10 @@ MODULE = "castmates.workloads.attached.follow"
 START = Path("workloads") / "attached" / "start"  # in the package; its folder comes first on PYTHONPATH
 
 
-def variables(environment: Mapping[str, str], step_function: str, cache: Path) -> dict[str, str]:
+def variables(environment: Mapping[str, str], step_function: str, cache: Path, framework: str = "") -> dict[str, str]:
     """The variables that are added to an environment, or changed in it."""
     ours = import_folder(cache.resolve())
     start = ours / PACKAGE.name / START
     path = os.pathsep.join(filter(None, [str(start), str(ours), environment.get("PYTHONPATH")]))
-    return {"PYTHONPATH": path} | ({VARIABLE: step_function} if step_function else {})
+    asked = {STEP: step_function, FRAMEWORK: framework}
+    return {"PYTHONPATH": path} | {name: value for name, value in asked.items() if value}

@@ -94,7 +94,7 @@ def test_each_step_of_the_first_model_is_a_heartbeat_and_a_loop_that_ends_says_s
     assert output == "38\n"
     assert beats == 20 - 6
     assert errors == (
-        "castmates: the program has ended after 20 training steps of Keras; a launch needs one that goes on, as with "
+        "castmates: the program has ended after 20 training steps; a launch needs one that goes on, as with "
         "more epochs.\n"
     )
 
@@ -181,11 +181,13 @@ LOOP = "import tensorflow as tf\n@tf.function\ndef train_step(): return 1\nfor _
     ("command", "sentence"),
     [
         (["no-such-program"], r"no-such-program cannot be started: No such file or directory\."),
+        (["python3", "-u", "-E", "train.py"], r"steps of a Python with -E cannot be followed: leave that option out"),
+        ([sys.executable, "-c", "import time; time.sleep(900)"], r"has done other things for 5 s than to import Tens"),
         (["true"], r"true: no Python program is seen to begin, .*`castmates measure -- true` measures"),
-        ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow \(Python 3\..*can be traced so far"),
+        ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow, PyTorch or JAX \(Python 3"),
         ([sys.executable, "-c", "import torch_of_no_kind"], r"ended with status 1: it wrote \"ModuleNotFoundError"),
-        ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps of Keras .* put its step into"),
-        ([sys.executable, "-c", LOOP], r"calls functions of TensorFlow: train_step \(50 times\)\. Name the one"),
+        ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps, .* train by one of these"),
+        ([sys.executable, "-c", LOOP], r"calls compiled functions: train_step \(50 times\)\. Name the one"),
         (
             [sys.executable, "-c", f"{LOOP.replace('50', '4')}\nimport keras\nkeras.Model().train_on_batch(1)"],
             "after 1 tr",
@@ -197,6 +199,16 @@ def test_a_program_that_cannot_be_traced_is_one_sentence(there, command, sentenc
     with pytest.raises(CastmatesError, match=sentence) as caught:
         try_steps(wish, there / "cache", lambda _: None)
     assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_fails_shows_its_own_traceback(there):
+    script = "import tensorflow\ndef load(): raise ValueError('no data in /data')\nload()"
+    said = []
+    with pytest.raises(CastmatesError, match='status 1: it wrote "ValueError: no data in /data"; only a program'):
+        try_steps(Wish([sys.executable, "-c", script], "it", variables={"PYTHONPATH": str(there)}), there, said.append)
+    shown = said[said.index("Traceback (most recent call last):") :]
+    assert shown[-1] == "ValueError: no data in /data"
+    assert not any("castmates" in line for line in shown)
 
 
 def test_a_program_that_trains_is_tried_until_it_has_made_some_steps(there):

@@ -21,7 +21,7 @@ from tests.unit.operations_maker import results
 from tests.unit.snapshots import assert_as_before
 
 KNOWN = read_catalogue(catalogue().resolve())
-SEEN = Steps(0.02, 400_000_000, 70.0, {"python": "3.12.1", "tensorflow": "2.20.0"})
+SEEN = Steps(0.02, 400_000_000, 70.0, "tensorflow", {"python": "3.12.1", "tensorflow": "2.20.0"})
 TRAIN = ["python", "train.py", "--lr", "1e-3"]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from castmates.analysis.explanations.layers import decisive_kind, torch_place
 from castmates.errors import CastmatesError
 from castmates.traces import json_events
+from castmates.traces.chrome import MODULE
 from castmates.traces.operations import OUTSIDE
 from castmates.traces.reading import read
 from castmates.traces.thunks import path_of
@@ -66,6 +67,43 @@ def test_a_recorded_trace_of_pytorch_has_modules_gradients_and_memory():
     assert (np.diff(memory.at_ps) >= 0).all()
     assert memory.in_use.tolist() == np.cumsum(memory.change).tolist()
     assert "layers/0/addmm" in memory.operation
+
+
+def test_what_pytorch_marks_by_itself_is_the_input_the_optimizer_s_and_what_was_compiled(tmp_path):
+    """A program that is not ours: its loader, clipping before the step, a closure within it, and a compiled region."""
+    step, gradient = "Optimizer.step#LBFGS.step", "autograd::engine::evaluate_function: MmBackward0"
+    marks = [
+        ("enumerate(DataLoader)#_X.__next__", 10, 12),
+        (f"{MODULE}Net/a", 12, 14),
+        (step, 20, 28),
+        (MODULE, 24, 27),
+    ]
+    called = [
+        ("aten::stack", 10, 11), ("aten::mm", 12, 13), (gradient, 14, 18), ("aten::mm", 15, 17), ("aten::norm", 18, 19),
+        ("aten::mul_", 19, 20), ("aten::add_", 21, 23), ("aten::mul", 25, 26), ("aten::sum", 28, 29),
+        ("Torch-Compiled Region: 1/0", 31, 40), ("aten::addmm", 32, 34),
+    ]  # fmt: skip
+    events = [_event(name, "user_annotation", begin, end, 0) for name, begin, end in marks]
+    events += [_event(name, "cpu_op", begin, end, 0) for name, begin, end in called]
+    steps = json.loads(torch_bytes([]))["traceEvents"]
+    trace, _ = both(written(tmp_path, torch_bytes([], traceEvents=[*steps, *events])))
+    directions = {
+        (name, type_): (layer, direction) for (name, type_), (_, layer, _, direction) in places(trace).items()
+    }
+    assert directions == {
+        ("input", "input"): ("waiting for the batch", "input"),
+        ("input/stack", "stack"): ("input", "input"),
+        ("Net/a/mm", "mm"): ("Net/a", "forward"),
+        ("", "runtime"): ("between operations", ""),
+        ("MmBackward0/mm", "mm"): ("no scope", "backward"),
+        ("LBFGS/norm", "norm"): ("LBFGS", "optimizer"),
+        ("LBFGS/mul_", "mul_"): ("LBFGS", "optimizer"),
+        ("LBFGS/add_", "add_"): ("LBFGS", "optimizer"),
+        ("mul", "mul"): ("no scope", "forward"),
+        ("sum", "sum"): ("no scope", "forward"),
+        ("compiled 1.0/CompiledRegion", "CompiledRegion"): ("compiled 1.0", "forward"),
+        ("compiled 1.0/addmm", "addmm"): ("compiled 1.0", "forward"),
+    }
 
 
 def test_a_recorded_trace_of_jax_has_scopes_gradients_and_what_lies_between(tmp_path):
@@ -179,6 +217,8 @@ def test_names_of_jax_are_taken_apart():
     assert path.scopes == ("layer0", "attention")
     assert (path.functions, path.primitive, path.backward) == (("_where",), "dot_general", True)
     assert path_of("weights['layer0']").primitive == ""
+    assert path_of("jit(epoch)/while/body/closed_call/layer0/add").scopes == ("layer0",)
+    assert path_of("jit(f)/body/add").scopes == ("body",), "a module of this name, and no loop"
 
 
 KINDS = {

@@ -20,6 +20,7 @@ from castmates.study.tracing_keys import FEWEST_FOR_INTERVALS
 SHOWN = 8  # operations of a step, and of a loss
 INTERVAL = 16  # letters
 WIDTH = 100
+LEAST = 0.005  # of a step: less is not named
 SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
@@ -46,11 +47,12 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int
             f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "
             f"ms while it is traced ({counted(row['steps'], 'step')} in {counted(row['traces'], 'trace')})."
         )
+        own = _of_scene(results.operation_summary, row)
+        yield from textwrap.wrap(f"Of the step: {_parts(own)}.", width)
         yield ""
         yield "  of a step, alone          operation"
-        own = _of_scene(results.operation_summary, row)
         yield from _summary(own)
-        if own.loc[own["operation"] != "", "share"].sum() < SEEN:
+        if own.loc[own["operation"] != "", "share"].sum() < SEEN and _may_be_compiled(results, member):
             yield ""
             yield from textwrap.wrap(COMPILED, width)
     effects = results.operation_effects[results.operation_effects["member"] == member]
@@ -62,6 +64,22 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int
 def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
     own = table[(table["scene"] == scene["scene"]) & (table["member"] == scene["member"])]
     return pd.DataFrame(own[own["partition"] == scene["partition"]]).sort_values("shared_ms", ascending=False)
+
+
+def _may_be_compiled(results: Results, member: str) -> bool:
+    """Whether operations of a lead may be hidden in what XLA made of them: PyTorch and JAX show what they run."""
+    workload = results.study.workloads.get(member.partition("@")[0]) if results.study else None
+    return workload is None or workload.attach not in ("torch", "jax")
+
+
+def _parts(own: pd.DataFrame) -> str:
+    """What the directions take of a step, those that there are; `idle` is what is in no operation."""
+    names = ("forward", "backward", "optimizer", "input")
+    taken = {name: own.loc[own["direction"] == name, "share"].sum() for name in names}
+    copies = own.loc[(own["direction"] == "") & (own["operation"] != ""), "share"].sum()
+    idle = own.loc[own["operation"] == "", "share"].sum()
+    rows = [(name, share) for name, share in [*taken.items(), ("copies", copies)] if share >= LEAST] + [("idle", idle)]
+    return ", ".join(f"{name} {number(100 * share, 0)} %" for name, share in rows)
 
 
 def _summary(own: pd.DataFrame) -> Iterator[str]:

@@ -101,7 +101,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
             raise CastmatesError(f"{library} cannot be preloaded: its path must have no blank and no colon in it.")
         environment["LD_PRELOAD"] = ":".join(filter(None, (library, also)))
     if member.attach:
-        environment |= environments.variables(environment, member.step_function, cache)
+        environment |= environments.variables(environment, member.step_function, cache, member.attach)
     return Start(
         name=member.name,
         cpus=member.cpus,
@@ -159,7 +159,7 @@ def _channel(member: Member) -> str:
 def _awaited(member: Member) -> str:
     """Return what makes a member ready, where it does not report that itself."""
     if member.attach:
-        what = f"call of '{member.step_function}'" if member.step_function else "training step of Keras"
+        what = f"call of '{member.step_function}'" if member.step_function else "training step"
         return f"no {what} was seen for long enough"
     if member.progress == "barriers":
         return "it made no call of call_barrier"

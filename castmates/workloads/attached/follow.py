@@ -3,39 +3,57 @@
 import atexit
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from castmates.workloads import heartbeat
-from castmates.workloads.attached import keras, tracing
-from castmates.workloads.attached.pulse import Pulse, Status, say, writer_of
+from castmates.workloads.attached import jax, keras, torch, tracing
+from castmates.workloads.attached.pulse import FRAMEWORK, Pulse, Status, say, writer_of
 
 KERAS = ("keras", "tf_keras")
+LOOKS = 0.5  # seconds between two looks at what the program does, while `castmates profile` tries it
 
 
 def begin() -> None:
-    """Wait for TensorFlow and Keras; nothing at all where nobody listens."""
+    """Wait for frameworks; nothing at all where nobody listens."""
     if not os.environ.get(heartbeat.VARIABLE):
         return
-    status = Status()
-    graphs = tracing.Graphs()
-    pulse = Pulse(status, partial(tracing.chosen, status, graphs), graphs.begin)
-    followed, wanted = keras.Followed(pulse, status), os.environ.get(keras.VARIABLE, "")
+    status, graphs, others = Status(), tracing.Graphs(), dict[str, Any]()
+    wanted, only = os.environ.get(keras.VARIABLE, ""), os.environ.get(FRAMEWORK, "")
+    pulse = Pulse(status, partial(tracing.chosen, status, graphs, others), only)
+    trainer = keras.Followed(pulse, status, graphs)
+    others |= {"torch": torch.Followed(pulse, status), "jax": jax.Followed(pulse, status, wanted)}
 
     def tensorflow_is_here(tf: ModuleType) -> None:
         status.note(tensorflow=str(getattr(tf, "__version__", "")))
-        atexit.register(_last_words, pulse, status, wanted)
         if wanted or status.wanted:
-            keras.patch(tf, wanted, pulse, status)
+            keras.patch(tf, wanted, pulse, status, graphs)
 
-    actions = {"tensorflow": _safely(tensorflow_is_here)}
+    actions = {"tensorflow": tensorflow_is_here, "jax": others["jax"].patch, "optax": jax.name_optimizers}
     if not wanted:
-        actions |= dict.fromkeys(KERAS, _safely(followed.patch))
-    after_imports(actions)
+        actions |= {"torch": others["torch"].patch} | dict.fromkeys(KERAS, trainer.patch)
+    after_imports({name: _safely(action) for name, action in actions.items()})
+    atexit.register(_last_words, pulse, status, wanted)
     status.note()
+    if status.wanted:
+        threading.Thread(target=_look, args=[status, threading.main_thread().ident], daemon=True).start()
+
+
+def _look(status: Status, main: int) -> None:
+    """Note, until a framework is imported, whether the program still imports."""
+    while not status.framework:
+        time.sleep(LOOKS)
+        frame = sys._current_frames().get(main)
+        while frame is not None and "importlib" not in frame.f_code.co_filename:
+            frame = frame.f_back
+        status.note(imports=frame is not None)
 
 
 def _safely(action: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
@@ -50,10 +68,11 @@ def _safely(action: Callable[[ModuleType], None]) -> Callable[[ModuleType], None
 
 def _last_words(pulse: Pulse, status: Status, wanted: str) -> None:
     """A program that ends while it is measured has made all its steps: what to do about it."""
-    if not pulse.own or (not pulse.steps and writer_of(os.environ[heartbeat.VARIABLE])):
+    path = Path(os.environ[heartbeat.VARIABLE])
+    if not status.framework or not pulse.own or not path.exists() or (not pulse.steps and writer_of(str(path))):
         return  # a helper of the process whose steps are counted
     status.note()
-    what = f"calls of {wanted}" if wanted else "training steps of Keras"
+    what = f"calls of {wanted}" if wanted else "training steps"
     say(f"the program has ended after {pulse.steps} {what}; a launch needs one that goes on, as with more epochs.")
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from castmates.workloads.attached.pulse import Pulse, Status, say
+from castmates.workloads.attached.tracing import Graphs
 
 EPOCHS = 1_000_000  # more than any launch sees
 XLA = "CASTMATES_XLA"  # off: models are not compiled by XLA unless their program asks for it
@@ -20,8 +21,10 @@ XLA = "CASTMATES_XLA"  # off: models are not compiled by XLA unless their progra
 class Followed:
     """The model whose steps are counted: the first that trains."""
 
-    def __init__(self, pulse: Pulse, status: Status) -> None:
+    def __init__(self, pulse: Pulse, status: Status, graphs: Graphs) -> None:
         self.pulse = pulse
+        self._graphs = graphs
+        self._keras: Any = None
         self._status = status
         self._model: Any = None
 
@@ -31,6 +34,7 @@ class Followed:
         if not inspect.isclass(model) or not hasattr(model, "make_train_function"):
             say(f"this {keras.__name__} has no Model whose steps can be followed.")
             return
+        self._keras = keras
         self._status.note(keras=f"{keras.__name__} {getattr(keras, '__version__', '')}".strip())
         kind: Any = model
         kind.make_train_function = self._counting(kind.make_train_function)
@@ -58,12 +62,12 @@ class Followed:
     def _counted(self, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def step(*words: Any, **more: Any) -> Any:
-            self.pulse.begins()
+            self._graphs.begin()
             found = function(*words, **more)
             if self._model is None:
                 self._model = model
             if self._model is model:
-                self.pulse.step()
+                self.pulse.step(f"keras/{backend_of(self._keras)}")
             return found
 
         step.castmates_step = True  # type: ignore[attr-defined]
@@ -92,6 +96,12 @@ class Followed:
         return going_on
 
 
+def backend_of(keras: ModuleType | None) -> str:
+    """By what a Keras trains: Keras 2 by TensorFlow."""
+    backend = getattr(getattr(keras, "backend", None), "backend", None)
+    return str(backend()) if callable(backend) else "tensorflow"
+
+
 def _without_xla(compile_: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(compile_)
 
@@ -109,7 +119,7 @@ def _without_xla(compile_: Callable[..., Any]) -> Callable[..., Any]:
 VARIABLE = "CASTMATES_STEP"  # names the function
 
 
-def patch(tf: ModuleType, wanted: str, pulse: Pulse, status: Status) -> None:
+def patch(tf: ModuleType, wanted: str, pulse: Pulse, status: Status, graphs: Graphs) -> None:
     """Count the calls that come from Python, and not those within another function's graph."""
     module: Any = tf
     kind: Any = type(module.function(_nothing))
@@ -123,11 +133,11 @@ def patch(tf: ModuleType, wanted: str, pulse: Pulse, status: Status) -> None:
         name = _name(function)
         is_step = bool(wanted) and (name == wanted or name.endswith(f".{wanted}"))
         if is_step and module.executing_eagerly():
-            pulse.begins()
+            graphs.begin()
         found = call(function, *words, **more)
         if is_step:
             if module.executing_eagerly():
-                pulse.step()
+                pulse.step("tensorflow")
         elif status.wanted and module.executing_eagerly():
             status.called(name)
         return found

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -31,21 +31,47 @@ class Status:
         """Whether anybody reads it."""
         return self._file is not None
 
+    @property
+    def framework(self) -> bool:
+        """Whether the program has imported one that is followed."""
+        return any(name in self._facts for name in FRAMEWORKS)
+
     def note(self, **facts: object) -> None:
         """Add facts, or change them."""
         self._facts |= facts
-        if self._file is not None:
+        if self._file is not None and self._counts(Path(self._file)):
             content = self._facts | {"pid": os.getpid(), "python": sys.version.split()[0], "calls": dict(self._calls)}
-            unfinished = Path(f"{self._file}.{os.getpid()}")
+            unfinished = Path(f"{self._file}.{os.getpid()}.{threading.get_ident()}")
             with suppress(OSError):  # who reads it is gone
                 unfinished.write_text(json.dumps(content), encoding="utf-8")
                 unfinished.replace(self._file)
+
+    def _counts(self, file: Path) -> bool:
+        """Whether this process is nearer to training than the one that wrote the file: it may have started that one."""
+        try:
+            other = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return True
+        return other.get("pid") == os.getpid() or _nearness(self._facts) > _nearness(other)
 
     def called(self, function: str) -> None:
         """Count a call of a function that may be the program's step."""
         self._calls[function] += 1
         if self._calls[function] in (3, 30) or self._calls[function] % 300 == 0:
             self.note()
+
+
+FRAMEWORK = "CASTMATES_FRAMEWORK"  # names the one whose steps count; without it, the first that makes a step
+FRAMEWORKS = {
+    "tensorflow": "TensorFlow",
+    "torch": "PyTorch",
+    "jax": "JAX",
+}  # modules that are followed, and their names
+
+
+def _nearness(facts: Mapping[str, object]) -> int:
+    """How near a process is to training: it has imported a framework, it has made steps."""
+    return 2 * bool(facts.get("steps")) + any(name in facts for name in FRAMEWORKS)
 
 
 def say(sentence: str) -> None:
@@ -68,11 +94,10 @@ class Tracer(Protocol):
 class Pulse:
     """The steps of one loop of one process: those of its forks, and of other threads, are not counted."""
 
-    def __init__(
-        self, status: Status, tracer: Callable[[], Tracer | None], before_first: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, status: Status, tracer: Callable[[str], Tracer | None], only: str = "") -> None:
         self.steps = 0
-        self._before_first = before_first
+        self._only = only  # the framework whose steps count; "" for the first that makes one
+        self._by = ""  # the one that makes them
         self.ready = False
         self._status = status
         self._choose = tracer
@@ -88,16 +113,16 @@ class Pulse:
         """Whether this is the process that is followed, and not a fork of it."""
         return not self._over and os.getpid() == self._pid
 
-    def begins(self) -> None:
-        """Note that a step begins: before the first, what its tracer has to see of it is prepared."""
-        prepare, self._before_first = self._before_first, None
-        if prepare is not None and self.own:
-            prepare()
+    def takes(self, by: str) -> bool:
+        """Whether steps of this framework, or of a trainer ("keras/jax"), count, or will if it makes the first one."""
+        framework = by.rpartition("/")[2]
+        return self.own and (by == self._by if self._by else self._only in ("", framework))
 
-    def step(self) -> None:
+    def step(self, by: str) -> None:
         """Note that one step is done; whatever fails is one line, and steps are no longer followed."""
-        if not self.own:
+        if not self.takes(by):
             return
+        self._by = by
         try:
             self._step()
         except Exception as error:  # the program must not end because of us
@@ -115,11 +140,11 @@ class Pulse:
             if self._tracer is not None:
                 self._tracer.step_is_over()
         elif self.steps >= WARM_UP_STEPS or (self.steps > 1 and time.monotonic() - self._first > WARM_UP_SECONDS):
-            self._tracer = self._choose()
+            self._tracer = self._choose(self._by.rpartition("/")[2])
             self.ready = True
             self._beats.ready()
         if self._status.wanted:
-            self._status.note(steps=self.steps, ready=self.ready)
+            self._status.note(steps=self.steps, ready=self.ready, framework=self._by.rpartition("/")[2])
 
     def _begin(self) -> None:
         self._thread, self._first = threading.get_ident(), time.monotonic()

@@ -6,14 +6,15 @@ PyTorch notes modules of scripted models alone, so hooks mark them here; they ar
 import gzip
 import shutil
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import nn
-from torch.nn.modules import module as modules
 from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils.hooks import RemovableHandle
 
 from castmates.workloads.jobs.data import Batch
 from castmates.workloads.jobs.tracing import INPUT, STEP, Mark, Marked
@@ -23,21 +24,14 @@ SUFFIX = ".pt.trace.json"  # as TensorBoard's plug-in wants it
 FAST = 1  # how hard gzip tries: the job stands still meanwhile
 
 
-class Traced(Protocol):
-    """What is traced of a job."""
-
-    model: nn.Module
-    batches: Iterator[Batch]
-
-
-class TorchTracer:
-    """PyTorch's profiler, with marks around modules and around the wait for a batch."""
+class ModuleTracer:
+    """PyTorch's profiler, with marks around the calls of modules."""
 
     failures = (RuntimeError,)
+    shapes = False  # whether operations name the shapes of what they are given
 
-    def __init__(self, job: Traced) -> None:
-        self._job = job
-        self._paths = {id(module): path.replace(".", "/") for path, module in job.model.named_modules()}
+    def __init__(self) -> None:
+        self.modules: Mapping[str, nn.Module] = {}  # by the paths that they get
         self._open: list[record_function] = []
         self._folder = Path()
 
@@ -47,13 +41,9 @@ class TorchTracer:
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
-        self._profile = profile(activities=activities, profile_memory=True)
+        self._profile = profile(activities=activities, profile_memory=True, record_shapes=self.shapes)
         self._profile.start()
-        self._hooks = [
-            modules.register_module_forward_pre_hook(self._enter),
-            modules.register_module_forward_hook(self._leave, always_call=True),
-        ]
-        self._job.batches = Marked(self._job.batches, lambda: record_function(INPUT))
+        self._hooks = [hook for path, module in self.modules.items() for hook in self._marked(path, module)]
 
     def step(self, number: int) -> Mark:
         """Mark what happens inside as a step."""
@@ -63,8 +53,6 @@ class TorchTracer:
         """End the trace and write it, compressed."""
         for hook in self._hooks:
             hook.remove()
-        if isinstance(self._job.batches, Marked):
-            self._job.batches = self._job.batches.batches
         self._profile.stop()
         plain = self._folder / f"{socket.gethostname()}{SUFFIX}"
         self._profile.export_chrome_trace(str(plain))
@@ -76,10 +64,47 @@ class TorchTracer:
         """How many threads work for one operation, and how many operations may run side by side."""
         return torch.get_num_threads(), torch.get_num_interop_threads()
 
-    def _enter(self, module: nn.Module, _inputs: object) -> None:
-        mark = record_function(MODULE + self._paths.get(id(module), type(module).__name__))
-        mark.__enter__()
-        self._open.append(mark)
+    def _marked(self, path: str, module: nn.Module) -> list[RemovableHandle]:
+        """Hooks of a module; where the program compiles, they are left out of that, and nothing is compiled anew."""
 
-    def _leave(self, _module: nn.Module, _inputs: object, _outputs: object) -> None:
-        self._open.pop().__exit__(None, None, None)
+        def enter(_module: nn.Module, _inputs: object) -> None:
+            mark = record_function(MODULE + path)
+            mark.__enter__()
+            self._open.append(mark)
+
+        def leave(_module: nn.Module, _inputs: object, _outputs: object) -> None:
+            if self._open:  # else it was entered before the trace
+                self._open.pop().__exit__(None, None, None)
+
+        plain = torch.compiler.disable if "torch._dynamo" in sys.modules else lambda hook: hook
+        return [
+            module.register_forward_pre_hook(plain(enter)),
+            module.register_forward_hook(plain(leave), always_call=True),
+        ]
+
+
+class Traced(Protocol):
+    """What is traced of a job."""
+
+    model: nn.Module
+    batches: Iterator[Batch]
+
+
+class TorchTracer(ModuleTracer):
+    """The profiler of our own jobs, which also marks the wait for a batch."""
+
+    def __init__(self, job: Traced) -> None:
+        super().__init__()
+        self._job = job
+        self.modules = {path.replace(".", "/"): module for path, module in job.model.named_modules()}
+
+    def start(self, folder: Path) -> None:
+        """Begin a trace."""
+        super().start(folder)
+        self._job.batches = Marked(self._job.batches, lambda: record_function(INPUT))
+
+    def stop(self) -> None:
+        """End it."""
+        if isinstance(self._job.batches, Marked):
+            self._job.batches = self._job.batches.batches
+        super().stop()

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from castmates.workloads.jaxjobs.job import JaxTracer
+from castmates.workloads.jaxjobs.tracing import JaxTracer
 
 
 @jax.jit
