@@ -1,6 +1,7 @@
 """The keeper that counts: calls of functions in programs of others, known by their own count."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,27 @@ def test_calls_of_threads_and_children_count_and_those_of_strangers_do_not(kerne
     times, units = zip(*records, strict=True)
     assert list(times) == sorted(set(times))
     assert list(units) == sorted(set(units))
+
+
+def test_calls_of_strangers_that_fill_the_records_of_a_frozen_command_are_not_taken_for_its_own(
+    kernels, tmp_path, program
+):
+    """Frozen, the keeper reads nothing; the kernel goes on to record, until there is no room for more."""
+    words = options(f"{program}:step")
+    heartbeat.create(tmp_path / "beats")
+    command = [kernels / "count", *words, "--", "sh", "-c", f"echo; read line; exec {program}"]
+    environment = os.environ | {heartbeat.VARIABLE: str(tmp_path / "beats")}
+    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    counting = subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes)
+    counting.stdout.readline()
+    os.killpg(counting.pid, signal.SIGSTOP)
+    for _ in range(3 * len(os.sched_getaffinity(0))):
+        subprocess.run([program], check=True, timeout=PATIENCE)
+    os.killpg(counting.pid, signal.SIGCONT)
+    _, said = counting.communicate("\n", timeout=PATIENCE)
+    assert counting.returncode == 4
+    assert said.startswith("castmates count: records of calls were lost, and other processes made some of them")
+    assert heartbeat.Reader(tmp_path / "beats").state is State.FAILED
 
 
 def test_the_database_counts_its_statements_alike(kernels, tmp_path):
