@@ -85,7 +85,7 @@ def test_calls_of_strangers_that_fill_the_records_of_a_frozen_command_are_not_ta
     heartbeat.create(tmp_path / "beats")
     command = [kernels / "count", *words, "--", "sh", "-c", f"echo; read line; exec {program}"]
     environment = os.environ | {heartbeat.VARIABLE: str(tmp_path / "beats")}
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     counting = subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes)
     counting.stdout.readline()
     os.killpg(counting.pid, signal.SIGSTOP)
