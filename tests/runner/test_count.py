@@ -148,6 +148,28 @@ def test_a_function_is_found_where_another_tool_sees_it(program):
     assert place == Place(program.resolve(), int(address, 16), 0), "addresses of this program are offsets in its file"
 
 
+def test_functions_of_one_name_are_all_found(compiler, tmp_path):
+    for name in ("one", "two"):
+        step = "static __attribute__((noinline)) int step(volatile int *x) { return (*x)++; }"
+        (tmp_path / f"{name}.c").write_text(f"{step}\nint {name}(volatile int *x) {{ return step(x); }}\n")
+    (tmp_path / "main.c").write_text("int one(int *), two(int *);\nint main(void) { int x = 0; return one(&x) + two(&x); }")
+    sources = [tmp_path / f"{name}.c" for name in ("one", "two", "main")]
+    subprocess.run([*compiler, "-O1", "-w", *sources, "-o", tmp_path / "both"], check=True)
+    table = subprocess.run(["nm", tmp_path / "both"], capture_output=True, text=True, check=True).stdout
+    addresses = sorted(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" step"))
+    assert len(addresses) == 2
+    assert [place.offset for place in probe_points.find(f"{tmp_path}/both:step", "")] == addresses
+
+
+def test_a_file_without_sections_is_a_sentence(program, tmp_path):
+    data = bytearray(program.read_bytes())
+    data[40:48], data[60:64] = bytes(8), bytes(4)  # where its table of sections lies, and how many there are
+    (tmp_path / "bare").write_bytes(data)
+    for what, said in (("step", "it was stripped"), ("mine:step", "cannot be read as an ELF file")):
+        with pytest.raises(NoPlace, match=said):
+            probe_points.find(f"{tmp_path}/bare:{what}", "")
+
+
 @pytest.mark.parametrize(
     ("calls", "said"),
     [
