@@ -39,6 +39,37 @@ int main(int count, char **words) {{
 }}
 """
 
+# Each process forks the next one on the next of these CPUs; the last one makes the call.
+CHAIN = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void step(volatile int *x) { (*x)++; }
+int main(int count, char **words) {
+    int x = 0;
+    puts("begun");
+    fflush(stdout);
+    getchar();
+    for (int one = 1; one < count; one++) {
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(atoi(words[one]), &own);
+        sched_setaffinity(0, sizeof own, &own);
+        if (fork() != 0) {
+            wait(0);
+            if (one == 1)
+                puts("done");
+            return 0;
+        }
+    }
+    step(&x);
+    return 0;
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def program(compiler, tmp_path_factory) -> Path:
@@ -96,6 +127,29 @@ def test_calls_of_strangers_that_fill_the_records_of_a_frozen_command_are_not_ta
     assert counting.returncode == 4
     assert said.startswith("castmates count: records of calls were lost, and other processes made some of them")
     assert heartbeat.Reader(tmp_path / "beats").state is State.FAILED
+
+
+def test_a_long_chain_of_forks_from_cpu_to_cpu_is_followed_to_its_end(kernels, compiler, tmp_path):
+    """The keeper sees all of them in one look, each fork in the records of another CPU than that of its parent."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        lacks("cpus", "two CPUs are needed")
+    (tmp_path / "chain.c").write_text(CHAIN)
+    subprocess.run([*compiler, "-O1", "-w", tmp_path / "chain.c", "-o", tmp_path / "chain"], check=True)
+    words = options(f"{tmp_path}/chain:step")
+    heartbeat.create(tmp_path / "beats")
+    command = [kernels / "count", *words, "--", tmp_path / "chain", *map(str, cpus * 5)]
+    environment = os.environ | {heartbeat.VARIABLE: str(tmp_path / "beats")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes) as counting:
+        assert counting.stdout.readline() == "begun\n"
+        counting.send_signal(signal.SIGSTOP)
+        counting.stdin.write("\n")
+        counting.stdin.flush()
+        assert counting.stdout.readline() == "done\n"
+        counting.send_signal(signal.SIGCONT)
+    assert counting.returncode == 0
+    assert heartbeat.Reader(tmp_path / "beats").beats(0).records[-1][1] == 1
 
 
 def test_the_database_counts_its_statements_alike(kernels, tmp_path):

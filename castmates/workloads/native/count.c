@@ -20,7 +20,7 @@
 #define FULL 64u       /* bytes: with fewer left of a ring, the next record may have been lost */
 #define MOST_PLACES 32
 #define MOST_EVENTS 4096
-#define FORK_TURNS 3
+#define MOST_TURNS 64 /* over the rings, for chains of forks */
 #define MOST_PIDS (1u << 22) /* the kernel's limit */
 
 static const char help[] =
@@ -203,12 +203,13 @@ static void set_ours(struct keeper *keeper, uint32_t pid, int ours)
         keeper->ours[pid / 64] = ours ? keeper->ours[pid / 64] | bit : keeper->ours[pid / 64] & ~bit;
 }
 
-/* Learn from a ring which processes were started, and by whom. */
-static void learn(struct keeper *keeper, const struct perf_event_mmap_page *ring)
+/* Learn from a ring which processes were started, and by whom; returns how many of them were not known to be ours. */
+static int learn(struct keeper *keeper, const struct perf_event_mmap_page *ring)
 {
     const char *data = (const char *)ring + (size_t)sysconf(_SC_PAGESIZE);
     uint64_t size = RING_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), tail = ring->data_tail;
     uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+    int more = 0;
     for (struct perf_event_header header; tail < head; tail += header.size) {
         uint64_t first = word_at(data, tail, size);
         memcpy(&header, &first, sizeof header);
@@ -216,9 +217,12 @@ static void learn(struct keeper *keeper, const struct perf_event_mmap_page *ring
             continue;
         uint64_t who = word_at(data, tail + 8, size);
         uint32_t pid = (uint32_t)who, parent = (uint32_t)(who >> 32);
-        if (pid != parent) /* else it is a thread */
-            set_ours(keeper, pid, is_ours(keeper, parent));
+        if (pid == parent) /* it is a thread */
+            continue;
+        more += is_ours(keeper, parent) && !is_ours(keeper, pid);
+        set_ours(keeper, pid, is_ours(keeper, parent));
     }
+    return more;
 }
 
 /* Take the calls up to a moment from a ring, and return the time of the last one; 0 if there was none. Records that were
@@ -280,9 +284,12 @@ static int look(struct keeper *keeper)
         keeper->counted = read_now.value;
         last = now + (cm_now() - now) / 2;
     } else {
-        for (int turn = 0; turn < FORK_TURNS; turn++) /* a fork may lie in an earlier ring than that of its parent */
+        int more = 1; /* a fork may lie in an earlier ring than that of its parent */
+        for (int turn = 0; turn < MOST_TURNS && more; turn++) {
+            more = 0;
             for (int one = 0; one < keeper->count; one++)
-                learn(keeper, keeper->rings[one]);
+                more += learn(keeper, keeper->rings[one]);
+        }
         for (int one = 0; one < keeper->count; one++) {
             uint64_t ns = take(keeper, one, now);
             last = ns > last ? ns : last;
