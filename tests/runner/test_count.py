@@ -206,7 +206,9 @@ def test_functions_of_one_name_are_all_found(compiler, tmp_path):
     for name in ("one", "two"):
         step = "static __attribute__((noinline)) int step(volatile int *x) { return (*x)++; }"
         (tmp_path / f"{name}.c").write_text(f"{step}\nint {name}(volatile int *x) {{ return step(x); }}\n")
-    (tmp_path / "main.c").write_text("int one(int *), two(int *);\nint main(void) { int x = 0; return one(&x) + two(&x); }")
+    (tmp_path / "main.c").write_text(
+        "int one(int *), two(int *);\nint main(void) { int x = 0; return one(&x) + two(&x); }"
+    )
     sources = [tmp_path / f"{name}.c" for name in ("one", "two", "main")]
     subprocess.run([*compiler, "-O1", "-w", *sources, "-o", tmp_path / "both"], check=True)
     table = subprocess.run(["nm", tmp_path / "both"], capture_output=True, text=True, check=True).stdout

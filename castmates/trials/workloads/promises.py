@@ -261,8 +261,8 @@ def progress(seen: Seen, workload: Workload) -> Finding:
     broken = ""
     if workload.way == "calls" and rate > MOST_CALLS * workload.cores:
         broken = (
-            f"{workload.calls} is called {_short(rate)} times a second, and each call that is counted costs the program "
-            "tens of microseconds, which hide what it loses: name a function that is called less often"
+            f"{workload.calls} is called {_short(rate)} times a second, and each call that is counted costs the "
+            "program tens of microseconds, which hide what it loses: name a function that is called less often"
         )
     return Finding("progress", f"{_short(rate)} {workload.unit}/s, {_short(pace)} beats/s", broken)
 
