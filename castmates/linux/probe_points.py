@@ -55,7 +55,7 @@ def device_type(root: Path = Path("/")) -> int | None:
 
 
 def find(calls: str, path: str) -> list[Place]:
-    """Find what `calls` names, a USDT probe at each of its places.
+    """Find what `calls` names: each function of this name, a USDT probe at each of its places.
 
     Programs are looked for in `path`, then shared libraries where the linker looks.
     """
@@ -68,7 +68,7 @@ def find(calls: str, path: str) -> list[Place]:
             return _place(calls, what, file, data)
     except NoPlace:
         raise
-    except (OSError, ValueError, struct.error) as problem:
+    except (OSError, ValueError, IndexError, struct.error) as problem:
         raise NoPlace(f"'calls: {calls}': {file} cannot be read as an ELF file ({problem}).") from None
 
 
@@ -128,18 +128,18 @@ def _place(calls: str, what: str, file: Path, data: mmap.mmap) -> list[Place]:
             known = sorted({":".join(probe) for probe, *_ in probes})
             raise NoPlace(f"'calls: {calls}': {file} has no USDT probe '{what}'{_known(what, known)}.")
         return [Place(file, _offset(data, address), counter and _offset(data, counter)) for address, counter in found]
-    functions = dict(_functions(data, sections))
-    if what not in functions:
+    functions = set(_functions(data, sections))
+    named = sorted((address, kind) for name, address, kind in functions if name == what)
+    if not named:
         why = "it has no symbols: it was stripped" if not functions else f"it has no function '{what}'"
-        more = "" if not functions else _known(what, sorted(functions))
+        more = "" if not functions else _known(what, sorted({name for name, *_ in functions}))
         raise NoPlace(f"'calls: {calls}': {why}{more} ({file}).")
-    address, kind = functions[what]
-    if kind == _INDIRECT:
+    if any(kind == _INDIRECT for _, kind in named):
         raise NoPlace(
             f"'calls: {calls}': '{what}' is chosen among several functions when the program starts (IFUNC); name "
             "the one that is chosen, or one that calls it."
         )
-    return [Place(file, _offset(data, address))]
+    return [Place(file, _offset(data, address)) for address, _ in named]
 
 
 def _known(what: str, names: list[str]) -> str:
@@ -166,14 +166,17 @@ def _offset(data: mmap.mmap, address: int) -> int:
     raise ValueError(f"address {address:#x} is in no segment")
 
 
-def _functions(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield all functions that the file defines: name, address and type; those of the full table come last."""
-    for section in sorted((one for one in sections if one.kind in (_SYMBOLS, _DYNAMIC)), key=lambda one: -one.kind):
+def _functions(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, int, int]]:
+    """Yield all functions that the file defines: name, address and type.
+
+    Static functions of several sources, and versions of one symbol, have the same name.
+    """
+    for section in (one for one in sections if one.kind in (_SYMBOLS, _DYNAMIC)):
         texts = sections[section.link]
         for place in range(section.offset, section.offset + section.size, 24):
             name, info, _, of_section, address, _ = struct.unpack_from("<IBBHQQ", data, place)
             if info & 15 in (_FUNCTION, _INDIRECT) and of_section and address:
-                yield _text(data, texts.offset + name), (address, info & 15)
+                yield _text(data, texts.offset + name), address, info & 15
 
 
 def _probes(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[tuple[str, str], int, int]]:

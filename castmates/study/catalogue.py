@@ -18,7 +18,8 @@ Workloads = Mapping[str, Workload]
 Files = list[tuple[str, Catalogue]]
 # Keys that hold for one command alone.
 OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps", "attach", "step_function")
-TORCH = "castmates.workloads.torchjobs"
+OURS = "castmates.workloads."
+TORCH = f"{OURS}torchjobs"
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",
@@ -98,6 +99,8 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return f"has a 'step_line' or 'ready_line', but its progress is '{workload.way}'; make it 'output'"
     if workload.requests and workload.way != "heartbeat":
         return f"has 'requests: true', but its progress is '{workload.way}'; make it 'heartbeat'"
+    if not workload.requests and _takes_requests(workload.words):
+        return "answers requests that arrive by a schedule ('load'), whose rate says nothing; add 'requests: true'"
     if workload.frozen_between_steps and workload.way in MAKES_NO_STEPS:
         return f"has 'frozen_between_steps: true', but with 'progress: {workload.way}' makes no steps; take the key out"
     if workload.attach and workload.way != "heartbeat":
@@ -116,6 +119,12 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
             "(castmates help gpu)"
         )
     return misread(workload)
+
+
+def _takes_requests(words: Collection[str]) -> bool:
+    """Whether one of our programs works at the pace at which requests arrive, and not at its own."""
+    is_ours = SERVICE in words or any(word.startswith(OURS) for word in words)
+    return is_ours and any(word.partition("=")[0] == "--load" for word in words)
 
 
 def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workload:

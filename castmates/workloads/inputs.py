@@ -19,7 +19,7 @@ from typing import Protocol
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
-from castmates.linux.probe_points import NoPlace, find, refusal, refusal_of_instructions
+from castmates.linux.probe_points import NoPlace, device_type, find, refusal, refusal_of_instructions
 from castmates.workloads import environments, identity, python_environment, sources
 
 
@@ -238,12 +238,13 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
 
 def _uncounted(workload: Workload, path: str) -> Lack | None:
     """Return why the progress that the workload names cannot be counted here; None where it can."""
+    another = "name another 'progress' (castmates help add-a-workload)"
     if workload.way == "instructions" and (why := refusal_of_instructions()):
-        return Lack(why, "name another 'progress' (castmates help add-a-workload)")
+        return Lack(why, another)
     if workload.way != "calls":
         return None
     try:
-        why, remedy = refusal(find(workload.calls, path)), "run as root"
+        why, remedy = refusal(find(workload.calls, path)), "run as root" if device_type() is not None else another
     except NoPlace as problem:
         why, remedy = str(problem).removesuffix("."), "correct 'progress' of the workload"
     return Lack(why, remedy) if why else None

@@ -1,6 +1,7 @@
 """The keeper that counts: calls of functions in programs of others, known by their own count."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -36,6 +37,37 @@ int main(int count, char **words) {{
     pthread_join(thread, 0);
     return count > 1 ? 3 : 0;
 }}
+"""
+
+# Each process forks the next one on the next of these CPUs; the last one makes the call.
+CHAIN = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void step(volatile int *x) { (*x)++; }
+int main(int count, char **words) {
+    int x = 0;
+    puts("begun");
+    fflush(stdout);
+    getchar();
+    for (int one = 1; one < count; one++) {
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(atoi(words[one]), &own);
+        sched_setaffinity(0, sizeof own, &own);
+        if (fork() != 0) {
+            wait(0);
+            if (one == 1)
+                puts("done");
+            return 0;
+        }
+    }
+    step(&x);
+    return 0;
+}
 """
 
 
@@ -74,6 +106,50 @@ def test_calls_of_threads_and_children_count_and_those_of_strangers_do_not(kerne
     times, units = zip(*records, strict=True)
     assert list(times) == sorted(set(times))
     assert list(units) == sorted(set(units))
+
+
+def test_calls_of_strangers_that_fill_the_records_of_a_frozen_command_are_not_taken_for_its_own(
+    kernels, tmp_path, program
+):
+    """Frozen, the keeper reads nothing; the kernel goes on to record, until there is no room for more."""
+    words = options(f"{program}:step")
+    heartbeat.create(tmp_path / "beats")
+    command = [kernels / "count", *words, "--", "sh", "-c", f"echo; read line; exec {program}"]
+    environment = os.environ | {heartbeat.VARIABLE: str(tmp_path / "beats")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    counting = subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes)
+    counting.stdout.readline()
+    os.killpg(counting.pid, signal.SIGSTOP)
+    for _ in range(3 * len(os.sched_getaffinity(0))):
+        subprocess.run([program], check=True, timeout=PATIENCE)
+    os.killpg(counting.pid, signal.SIGCONT)
+    _, said = counting.communicate("\n", timeout=PATIENCE)
+    assert counting.returncode == 4
+    assert said.startswith("castmates count: records of calls were lost, and other processes made some of them")
+    assert heartbeat.Reader(tmp_path / "beats").state is State.FAILED
+
+
+def test_a_long_chain_of_forks_from_cpu_to_cpu_is_followed_to_its_end(kernels, compiler, tmp_path):
+    """The keeper sees all of them in one look, each fork in the records of another CPU than that of its parent."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        lacks("cpus", "two CPUs are needed")
+    (tmp_path / "chain.c").write_text(CHAIN)
+    subprocess.run([*compiler, "-O1", "-w", tmp_path / "chain.c", "-o", tmp_path / "chain"], check=True)
+    words = options(f"{tmp_path}/chain:step")
+    heartbeat.create(tmp_path / "beats")
+    command = [kernels / "count", *words, "--", tmp_path / "chain", *map(str, cpus * 5)]
+    environment = os.environ | {heartbeat.VARIABLE: str(tmp_path / "beats")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes) as counting:
+        assert counting.stdout.readline() == "begun\n"
+        counting.send_signal(signal.SIGSTOP)
+        counting.stdin.write("\n")
+        counting.stdin.flush()
+        assert counting.stdout.readline() == "done\n"
+        counting.send_signal(signal.SIGCONT)
+    assert counting.returncode == 0
+    assert heartbeat.Reader(tmp_path / "beats").beats(0).records[-1][1] == 1
 
 
 def test_the_database_counts_its_statements_alike(kernels, tmp_path):
@@ -124,6 +200,30 @@ def test_a_function_is_found_where_another_tool_sees_it(program):
     table = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
     (address,) = [line.split()[0] for line in table.splitlines() if line.endswith(" step")]
     assert place == Place(program.resolve(), int(address, 16), 0), "addresses of this program are offsets in its file"
+
+
+def test_functions_of_one_name_are_all_found(compiler, tmp_path):
+    for name in ("one", "two"):
+        step = "static __attribute__((noinline)) int step(volatile int *x) { return (*x)++; }"
+        (tmp_path / f"{name}.c").write_text(f"{step}\nint {name}(volatile int *x) {{ return step(x); }}\n")
+    (tmp_path / "main.c").write_text(
+        "int one(int *), two(int *);\nint main(void) { int x = 0; return one(&x) + two(&x); }"
+    )
+    sources = [tmp_path / f"{name}.c" for name in ("one", "two", "main")]
+    subprocess.run([*compiler, "-O1", "-w", *sources, "-o", tmp_path / "both"], check=True)
+    table = subprocess.run(["nm", tmp_path / "both"], capture_output=True, text=True, check=True).stdout
+    addresses = sorted(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" step"))
+    assert len(addresses) == 2
+    assert [place.offset for place in probe_points.find(f"{tmp_path}/both:step", "")] == addresses
+
+
+def test_a_file_without_sections_is_a_sentence(program, tmp_path):
+    data = bytearray(program.read_bytes())
+    data[40:48], data[60:64] = bytes(8), bytes(4)  # where its table of sections lies, and how many there are
+    (tmp_path / "bare").write_bytes(data)
+    for what, said in (("step", "it was stripped"), ("mine:step", "cannot be read as an ELF file")):
+        with pytest.raises(NoPlace, match=said):
+            probe_points.find(f"{tmp_path}/bare:{what}", "")
 
 
 @pytest.mark.parametrize(

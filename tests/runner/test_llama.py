@@ -1,4 +1,4 @@
-"""Requests to a language model, really answered by llama.cpp, and held against its own account of them."""
+"""Requests to a language model, really answered by llama.cpp, and compared with its own account of them."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 
 ENVS, CACHE = Path(__file__).parents[2] / "envs", cache_folder()
 JOB = ("-P", "-m", "castmates.workloads.llamajobs")
-# The job, which besides prints llama.cpp's own account of each request.
+# The job, which also prints llama.cpp's own account of each request.
 TOLD = """
 import sys
 import llama_cpp

@@ -302,6 +302,16 @@ def test_the_page_marks_masks_and_reports_what_registers_held():
     assert_as_before("io-ways", marked)
 
 
+@pytest.mark.parametrize(("held", "said"), [([], True), ([(STREAM, "L3", "400", "600")], False)])
+def test_the_page_names_what_was_filled_only_where_it_decides(held, said):
+    """Where registers held more ways than were asked, these are what was filled."""
+    plan = made(split(4), split(6), shareable=0)
+    found = record(plan.cohorts[0].id, split_4=[], split_6=held)
+    found["processor"]["beyond"] = {"split-6": {STREAM: [2.0, 1]}}
+    text = machine.sentences(page_of(plan, found))
+    assert (f"{STREAM} 2 of 1 under split-6. Such a partition isolates nobody" in text) == said
+
+
 @pytest.mark.parametrize(
     ("state", "words"), [(UNCERTAIN, "may share ways"), (OTHERWISE, "are those that"), (NOT_READ, "")]
 )

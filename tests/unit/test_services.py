@@ -395,7 +395,8 @@ def test_keys_that_contradict_each_other_are_refused():
         study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
         return refusal(gather_catalogue, [], study, "s.yaml", ())
 
-    wrong = {"requests": {"requests": True}, "frozen": {"frozen_between_steps": True}, "a GPU": job}
+    loaded = job | {"options": {"mode": "infer", "load": 50}}
+    wrong = {"requests": {"requests": True}, "load": loaded, "frozen": {"frozen_between_steps": True}, "a GPU": job}
     assert_as_before("services-refused", {name: said(keys) for name, keys in wrong.items()})
 
 

@@ -96,7 +96,7 @@ def test_a_stall_is_seen_in_full_by_all_that_were_due_in_it(file):
     assert np.quantile(answered - sent, 0.99) == 1_000_000
 
 
-def test_the_schedule_ends_with_a_scene_and_begins_anew_with_the_next(file):
+def test_the_schedule_ends_with_a_scene_and_another_begins_with_the_next(file):
     clock, runner, arrivals = opened(file, 1000)
     served(clock, arrivals, 100)  # five times as many as it can answer
     assert arrivals.wait(lambda: False)

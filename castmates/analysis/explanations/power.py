@@ -20,7 +20,7 @@ from castmates.study.spec import UNMANAGED, Plan
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
 THROTTLED, LIMITED = "core throttle events", "core power limit events"
 PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
-ENERGY = "package energy per step or request"  # of the lead
+ENERGY = "package energy per unit of progress"  # of the lead
 PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
 CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
 WITHOUT_ID = "traffic without an id"

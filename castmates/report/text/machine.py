@@ -1,11 +1,12 @@
 """The machine's facts -> terms and texts for the page; any fact may be missing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from castmates.analysis.partitions.held import (
     AS_ASKED,
+    BEYOND,
     NOT_READ,
     OTHERWISE,
     UNCERTAIN,
@@ -209,7 +210,7 @@ def sentences(results: Results) -> str:
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
     parts += _shared(plan, found)
-    parts += _beyond(found)
+    parts += _beyond(by_state.get(BEYOND, {}), found)
     parts += [
         f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
     ]
@@ -255,12 +256,13 @@ def _shared(plan: Plan, held: HeldPartitions) -> Iterator[str]:
             )
 
 
-def _beyond(held: HeldPartitions) -> Iterator[str]:
-    if held.beyond:
+def _beyond(names: Collection[str], held: HeldPartitions) -> Iterator[str]:
+    if names:
         filled = {
             f"{member} {words} under {partition}": None
             for (_, partition), members in held.beyond.items()
             for member, words in members.items()
+            if partition in names
         }
         yield (
             "The cache's occupancy shows that members filled more ways than their masks give: "

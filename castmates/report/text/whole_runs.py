@@ -22,8 +22,8 @@ def _of_one(lead: str, found: Sequence[tuple[int, int, int]]) -> str:
     number = sum(runs for runs, _, _ in whole)
     if number < 2:
         return (
-            f"{counted(number, 'whole run')} of {lead} was seen, so that nobody knows whether each takes the same "
-            "number of instructions. Its loss by instructions is right only if it does."
+            f"{'Only one' if number else 'No'} whole run of {lead} was seen, so it is not known whether each takes the "
+            "same number of instructions. Its loss by instructions is right only if it does."
         )
     fewest, most = min(low for _, low, _ in whole), max(high for _, _, high in whole)
     if most - fewest <= ALIKE * fewest:

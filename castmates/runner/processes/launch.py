@@ -93,7 +93,7 @@ class Running:
         """Whether its last run has ended, and the next one makes no steps yet."""
         return self.start.reports and self.reader.state in (heartbeat.State.STARTING, heartbeat.State.FINISHED)
 
-    def began_anew(self, begin_ns: int, end_ns: int) -> bool:
+    def was_restarted(self, begin_ns: int, end_ns: int) -> bool:
         """Whether one of its runs ended in this time, as far as that was read; or it has no run now."""
         ended = self.start.reports and self.restarts is not None and bool(self.restarts.inside(begin_ns, end_ns))
         return ended or self.between_runs

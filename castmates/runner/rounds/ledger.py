@@ -54,10 +54,10 @@ class Ledger:
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[Reason]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
-        looked_at = set(each.since_switch).difference(each.anew, () if each.watched else slow)
+        looked_at = set(each.since_switch).difference(each.restarted, () if each.watched else slow)
         reasons = [*self._progress(each, readings, looked_at)]
         reasons += [Reason(ReasonKind.NOT_FROZEN, f"{name} made {moved} steps") for name, moved in each.crept.items()]
-        reasons += [Reason(ReasonKind.RESTART_GAP, _anew(name, each)) for name in each.anew]
+        reasons += [Reason(ReasonKind.RESTART_GAP, _restarted(name, each)) for name in each.restarted]
         if each.watched:
             reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         return reasons + self._load().reasons(list(each.since_switch), readings)
@@ -197,8 +197,8 @@ class Ledger:
         return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
 
 
-def _anew(name: str, each: Slice) -> str:
-    took = f"{name} ended and began anew in a slice of {each.seconds:.2f} s, {TRIES} times in turn"
+def _restarted(name: str, each: Slice) -> str:
+    took = f"{name} ended and was started again in a slice of {each.seconds:.2f} s, {TRIES} times in turn"
     return f"{took} (give it more steps, or 'progress: runs')"
 
 

@@ -27,7 +27,7 @@ def processor_record(allocator: Allocator, launch: Launch, windows: Sequence[Win
     A partition is listed only if they were read in every stretch of a round that has scenes under it.
     """
     readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
-    beyond = _beyond(windows, readings) if readings is not None else {}
+    beyond = past_masks(windows, readings) if readings is not None else {}
     if readings is None or not (readings.how or readings.lacking or any(readings.shared.values()) or beyond):
         return {}
     places = [(scene, stretch.shares) for stretch in stretches(launch, 1) for scene in stretch.scenes]
@@ -67,7 +67,7 @@ def _digits(line: str, value: int) -> str:
     return str(value) if is_decimal(line) else f"{value:x}"
 
 
-def _beyond(windows: Sequence[Window], readings: ProcessorReadings) -> dict[str, dict[str, tuple[float, int]]]:
+def past_masks(windows: Sequence[Window], readings: ProcessorReadings) -> dict[str, dict[str, tuple[float, int]]]:
     """Return by partition and member the ways that were filled and those of the mask, where that is too many."""
     if readings.cache is None or not readings.cache.way_bytes:
         return {}
@@ -83,10 +83,13 @@ def _beyond(windows: Sequence[Window], readings: ProcessorReadings) -> dict[str,
 
 
 def _filled(window: Window, cache: Cache, readings: ProcessorReadings) -> Iterator[tuple[str, int, float]]:
-    """Give each running member's ways in each cache, and how many its data filled, less what may be left of before."""
-    if window.reasons or window.scene.partition == UNMANAGED:
+    """Give each running member's ways in each cache, and how many its data filled, less what may be left of before.
+
+    Without an emptied cache nothing is known: lines stay where a member had more ways before.
+    """
+    left = window.emptied.left if window.emptied else None
+    if left is None or window.reasons or window.scene.partition == UNMANAGED:
         return
-    left = (window.emptied.left if window.emptied else None) or 0.0
     for share in window.scene.shares:
         caches = len(readings.caches.get(share.member, ()))
         read = [

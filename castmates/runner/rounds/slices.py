@@ -23,7 +23,7 @@ POLLS = 20  # looks for that step while one usually takes place
 SHORTEST_POLL, LONGEST_POLL = 0.0003, 0.02  # seconds between two of them
 SHORTEST_LOOK = 0.05  # seconds between two looks at a slice that is kept open for slow members
 RUN_LOOK = 0.005  # seconds between two looks whether a program that is started again makes steps
-TRIES = 4  # times that a slice is measured at most until no program begins anew in it
+TRIES = 4  # times that a slice is measured at most until no program is started again in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Slice:
     unfrozen: Sequence[str] = ()  # who was seen to be able to run; looked for in watched slices alone
     allowed: Mapping[str, set[int]] = field(default_factory=dict)  # CPUs that threads may run on; in watched slices
     ended: Sequence[str] = ()  # who reported that it is at its end
-    anew: Sequence[str] = ()  # whose run ended, and who went on in another one
+    restarted: Sequence[str] = ()  # whose run ended, and who went on in another one
     watched: bool = False  # with everything that is read, not only with what is cheap
     round: int = 0
     stretch: int = 0  # of the round, from 1
@@ -134,9 +134,9 @@ def _whole(stage: Stage, names: Sequence[str], measure: Callable[[], Slice]) -> 
     for _ in range(TRIES):
         await_runs(stage, names)
         each = measure()
-        if not each.anew:
+        if not each.restarted:
             break
-        for name in each.anew:
+        for name in each.restarted:
             stage.cast[name].spoilt += 1
     return each
 
@@ -239,7 +239,7 @@ def _closed(stage: Stage, measured: Slice, names: Sequence[str]) -> Slice:
         for name, process in cast.items()
         if name not in measured.since_switch and (moved := process.reader.head - process.seen)
     }
-    measured.anew = [name for name in names if cast[name].began_anew(measured.switch_ns, measured.close_ns)]
+    measured.restarted = [name for name in names if cast[name].was_restarted(measured.switch_ns, measured.close_ns)]
     measured.ended = [name for name in names if cast[name].at_its_end]
     kept = {name: cast[name].restarts for name in names}
     measured.samples += restarts.samples(kept, measured.open_ns, measured.close_ns)

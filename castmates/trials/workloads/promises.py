@@ -223,6 +223,7 @@ def refused(problem: OSError) -> str:
 
 STILL_CPU_S = 0.001  # CPU time of a frozen workload that is none
 WORKING = 0.5  # share of the time in which a run that is not over has used a CPU
+MOST_CALLS = 2000  # a second on each CPU; one that is counted was seen to cost 45 µs, so they are a tenth of its time
 MEMORY_ROOM = 1.1  # times what the catalogue has
 MEMORY_FLOOR = 16 << 20  # of any process; it is not worth a word in the catalogue
 NAMES = ("ready", "progress", "freezes", "pinned", "threads", "memory", "ends", "restarts")
@@ -257,7 +258,13 @@ def progress(seen: Seen, workload: Workload) -> Finding:
     if seen.units_s <= 0:
         return Finding("progress", "no time", "all its beats bear the same time, which is not CLOCK_MONOTONIC's")
     rate, pace = seen.units / seen.units_s, (seen.beats - 1) / seen.units_s
-    return Finding("progress", f"{_short(rate)} {workload.unit}/s, {_short(pace)} beats/s")
+    broken = ""
+    if workload.way == "calls" and rate > MOST_CALLS * workload.cores:
+        broken = (
+            f"{workload.calls} is called {_short(rate)} times a second, and each call that is counted costs the "
+            "program tens of microseconds, which hide what it loses: name a function that is called less often"
+        )
+    return Finding("progress", f"{_short(rate)} {workload.unit}/s, {_short(pace)} beats/s", broken)
 
 
 def freezes(stood: Stood) -> Finding:

@@ -57,7 +57,7 @@ class Arrivals:
         self._next()
 
     def _begin(self, scene: int) -> None:
-        """Give up what was due by the end of the last scene, and begin anew: a Poisson process has no memory."""
+        """Give up what was due by the end of the last scene, and draw from now on: a Poisson process has no memory."""
         while self._scene is not None and self._record and self._due <= self._record.ended:
             self._record.done(int(self._due))
             self._next()

@@ -14,7 +14,7 @@ SEED = 20
 FILE = "model.gguf"
 HEAD = 64  # width of a head of attention
 BLOCK = 32  # weights that share a scale in Q8_0: two bytes of scale, then a byte each
-SPREAD = 73.3  # the standard deviation of whole numbers drawn evenly from -127 to 127
+SPREAD = 73.3  # about the standard deviation of whole numbers drawn evenly from -127 to 127
 
 
 def main() -> int:

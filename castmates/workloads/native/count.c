@@ -16,10 +16,11 @@
 #include "follow.h"
 
 #define LOOK_NS 2000000
-#define RING_PAGES 32u /* of records of calls, on each CPU: 8192 between two looks */
+#define RING_PAGES 32u /* of records, on each CPU: 5461 calls between two looks */
+#define FULL 64u       /* bytes: with fewer left of a ring, the next record may have been lost */
 #define MOST_PLACES 32
 #define MOST_EVENTS 4096
-#define FORK_TURNS 3
+#define MOST_TURNS 64 /* over the rings, for chains of forks */
 #define MOST_PIDS (1u << 22) /* the kernel's limit */
 
 static const char help[] =
@@ -44,6 +45,8 @@ struct keeper {
     int calls;  /* and not instructions */
     int events[MOST_EVENTS];
     struct perf_event_mmap_page *rings[MOST_EVENTS]; /* of calls */
+    int mixed[MOST_EVENTS]; /* when the ring was last full, it had other records than calls of the command */
+    int unclear;       /* whose records were lost */
     int count;         /* of events */
     uint64_t counted;  /* so far */
     uint64_t beaten;   /* of these */
@@ -200,12 +203,13 @@ static void set_ours(struct keeper *keeper, uint32_t pid, int ours)
         keeper->ours[pid / 64] = ours ? keeper->ours[pid / 64] | bit : keeper->ours[pid / 64] & ~bit;
 }
 
-/* Learn from a ring which processes were started, and by whom. */
-static void learn(struct keeper *keeper, const struct perf_event_mmap_page *ring)
+/* Learn from a ring which processes were started, and by whom; returns how many of them were not known to be ours. */
+static int learn(struct keeper *keeper, const struct perf_event_mmap_page *ring)
 {
     const char *data = (const char *)ring + (size_t)sysconf(_SC_PAGESIZE);
     uint64_t size = RING_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), tail = ring->data_tail;
     uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+    int more = 0;
     for (struct perf_event_header header; tail < head; tail += header.size) {
         uint64_t first = word_at(data, tail, size);
         memcpy(&header, &first, sizeof header);
@@ -213,17 +217,23 @@ static void learn(struct keeper *keeper, const struct perf_event_mmap_page *ring
             continue;
         uint64_t who = word_at(data, tail + 8, size);
         uint32_t pid = (uint32_t)who, parent = (uint32_t)(who >> 32);
-        if (pid != parent) /* else it is a thread */
-            set_ours(keeper, pid, is_ours(keeper, parent));
+        if (pid == parent) /* it is a thread */
+            continue;
+        more += is_ours(keeper, parent) && !is_ours(keeper, pid);
+        set_ours(keeper, pid, is_ours(keeper, parent));
     }
+    return more;
 }
 
-/* Take the calls up to a moment from a ring, and return the time of the last one; 0 if there was none. */
-static uint64_t take(struct keeper *keeper, struct perf_event_mmap_page *ring, uint64_t until_ns)
+/* Take the calls up to a moment from a ring, and return the time of the last one; 0 if there was none. Records that were
+   lost are calls of the command if the full ring had nothing else; while we are frozen, strangers may fill it. */
+static uint64_t take(struct keeper *keeper, int one, uint64_t until_ns)
 {
+    struct perf_event_mmap_page *ring = keeper->rings[one];
     const char *data = (const char *)ring + (size_t)sysconf(_SC_PAGESIZE);
     uint64_t size = RING_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), last = 0, tail = ring->data_tail;
     uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+    int is_full = size - (head - tail) < FULL, others = 0;
     while (tail < head) {
         uint64_t first = word_at(data, tail, size);
         struct perf_event_header header;
@@ -236,39 +246,59 @@ static uint64_t take(struct keeper *keeper, struct perf_event_mmap_page *ring, u
             if (is_ours(keeper, pid)) {
                 last = ns;
                 keeper->counted++;
+            } else {
+                others = 1;
             }
         } else if (header.type == PERF_RECORD_LOST) {
+            keeper->unclear |= keeper->mixed[one];
             keeper->counted += word_at(data, tail + 16, size);
             last = last > until_ns ? last : until_ns;
+        } else {
+            others = 1;
         }
         tail += header.size;
     }
+    if (is_full)
+        keeper->mixed[one] = others;
     __atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
     return last;
 }
 
-/* Look how far the command is; returns 0, or 4 where the processor's counter does not serve us. */
+/* Look how far the command is; returns 0, or 4 where what was counted is not all. */
 static int look(struct keeper *keeper)
 {
     uint64_t now = cm_now(), last = 0;
     if (!keeper->calls) {
         struct { uint64_t value, enabled, running; } read_now;
         ssize_t got = read(keeper->events[0], &read_now, sizeof read_now);
-        if (got != (ssize_t)sizeof read_now)
-            return got < 0 && (errno == ECHILD || errno == EINTR || errno == EAGAIN) ? 0 : 4;
-        if (read_now.running < read_now.enabled) {
+        if (got < 0 && (errno == ECHILD || errno == EINTR || errno == EAGAIN))
+            return 0;
+        if (got < 0) {
+            perror("castmates count: the counter of instructions cannot be read");
+            return 4;
+        }
+        if (got == 0 || read_now.running < read_now.enabled) { /* at its end is one that lost its place */
             fputs("castmates count: others use the counters of instructions, so that some were not counted\n", stderr);
             return 4;
         }
         keeper->counted = read_now.value;
         last = now + (cm_now() - now) / 2;
     } else {
-        for (int turn = 0; turn < FORK_TURNS; turn++) /* a fork may lie in an earlier ring than that of its parent */
+        int more = 1; /* a fork may lie in an earlier ring than that of its parent */
+        for (int turn = 0; turn < MOST_TURNS && more; turn++) {
+            more = 0;
             for (int one = 0; one < keeper->count; one++)
-                learn(keeper, keeper->rings[one]);
+                more += learn(keeper, keeper->rings[one]);
+        }
         for (int one = 0; one < keeper->count; one++) {
-            uint64_t ns = take(keeper, keeper->rings[one], now);
+            uint64_t ns = take(keeper, one, now);
             last = ns > last ? ns : last;
+        }
+        if (keeper->unclear) {
+            fputs("castmates count: records of calls were lost, and other processes made some of them, so that the number "
+                  "of calls is not known; count a function that is called less often, or free these CPUs of others\n",
+                  stderr);
+            return 4;
         }
     }
     if (keeper->calls && keeper->counted > keeper->beaten && keeper->beaten == 0)

@@ -370,7 +370,7 @@ static int left_behind(const struct keeper *keeper)
 
 /* Whether a command that reports itself goes on in another run: it made steps in this one, and found no fault. What it
    reports from here on is that of a start, until it is ready again. */
-static int begins_anew(struct keeper *keeper)
+static int goes_on(struct keeper *keeper)
 {
     struct cm_file *own = keeper->own;
     if (own == NULL)
@@ -409,8 +409,7 @@ static int keep(struct keeper *keeper)
             cm_ready(keeper->hb);
         if (!await(keeper, running))
             return 0;
-        if (keeper->reports != NULL && running->error == 0 &&
-            (running->status != 0 || !begins_anew(keeper)))
+        if (keeper->reports != NULL && running->error == 0 && (running->status != 0 || !goes_on(keeper)))
             return end_as(running);
         if (running->error != 0 || running->status != 0)
             return blame(keeper->command[0], running, "");
@@ -439,12 +438,12 @@ int main(int argc, char **argv)
 {
     struct keeper keeper = {.running = NONE, .next = NONE};
     parse(&keeper, argc, argv);
-    if (keeper.reports != NULL)
+    if (keeper.reports != NULL) {
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (keeper.reports != NULL)
         keeper.own = file_or_exit(keeper.reports);
-    else
+    } else {
         keeper.hb = cm_heartbeat_or_exit();
+    }
     keeper.restarts = file_or_exit(RESTARTS_VARIABLE);
     sigemptyset(&keeper.waited);
     sigaddset(&keeper.waited, SIGCHLD);

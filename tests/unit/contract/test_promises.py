@@ -41,6 +41,7 @@ BROKEN = [
     promises.freezes(Stood(True, 0, 0.0, False)), promises.pinned(seen(cpus=(0, 1, 2)), (1,)),
     promises.threads(seen(busy=5), workload()), promises.memory(seen(memory=1_200_000_000), workload()),
     promises.ends(Ended(None, False, "")), promises.ends(Ended(0.1, True, "sum differs")),
+    promises.progress(seen(units=9000), workload(progress={"calls": "x:step"}, unit="call", cores=2)),
 ]  # fmt: skip
 KEPT = [
     promises.ready(0.25), promises.progress(seen(), workload()),
@@ -48,6 +49,7 @@ KEPT = [
     promises.freezes(Stood(True, 0, 0.0, True)), promises.pinned(seen(), (1,)),
     promises.threads(seen(busy=4, idle=50), workload()), promises.memory(seen(memory=1_090_000_000), workload()),
     promises.memory(seen(memory=12 << 20), workload(memory="1 MB")), promises.ends(Ended(1.5, False, "")),
+    promises.progress(seen(units=9000), workload(progress={"calls": "x:step"}, unit="call", cores=3)),
 ]  # fmt: skip
 
 

@@ -139,10 +139,10 @@ def test_a_silent_slow_member_is_waited_for_once_and_who_is_at_its_end_is_not(st
     assert ended.seconds < 0.2
 
 
-def process(seen=7, head=7, lost=0, at_its_end=False, anew=False):
+def process(seen=7, head=7, lost=0, at_its_end=False, restarted=False):
     return SimpleNamespace(
         records=beats(0, 50, 10), lost=lost, seen=seen, reader=SimpleNamespace(head=head), at_its_end=at_its_end,
-        restarts=None, began_anew=lambda begin_ns, end_ns: anew and begin_ns < end_ns,
+        restarts=None, was_restarted=lambda begin_ns, end_ns: restarted and begin_ns < end_ns,
     )  # fmt: skip
 
 

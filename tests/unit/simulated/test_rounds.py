@@ -366,7 +366,7 @@ def test_runs_that_are_shorter_than_a_slice_spoil_it_with_a_sentence():
     machine = Machine(launch_of(rounds=1), {LEAD: Script(step=2 * MS, gap=5 * MS, steps=8)})
     slices = [each for window in machine.measure().windows for each in window.all_slices]
     reasons = {str(reason) for each in slices for reason in each.reasons}
-    assert any("lead@0 ended and began anew in a slice of" in reason for reason in reasons), reasons
+    assert any("lead@0 ended and was started again in a slice of" in reason for reason in reasons), reasons
 
 
 def absent_s(gaps, each):
