@@ -13,7 +13,7 @@ from tests.lab.swept import sweep
 
 # By fault: what rejected windows; what the partitions held by registers and occupancy; what is recommended.
 EXPECTED: dict[str, tuple[str, str, str]] = {}
-THROTTLES = [{"split": 5}, {"split": 5, "bandwidth": {"antagonists": ["80%", "40%", "10%"]}}]
+THROTTLES = [{"split": 5}, {"split": 5, "bandwidth": {"antagonists": ["80%", "40%"]}}]
 # A fault of throttles shows under throttles, and ways that are tied where a mask has some of them.
 SWEEPS = {"slack": THROTTLES, "steep": THROTTLES, "tied": [{"split": [5, 11]}]}
 
