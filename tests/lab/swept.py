@@ -53,6 +53,7 @@ STUDY = {
     "workloads": WORKLOADS,
     "leads": ["near"],
     "antagonists": ["far"],
+    "attribution": {"isolated": "split-5"},
     "cache": {"sweeps": [{"split": list(WAYS)}, {"lead_ways": [2]}], "monitor": 10},
     "budget": {
         "launches": 3,

@@ -67,7 +67,8 @@ known_losses.LOSSES = (0.0, 0.05)
 sweep.SIZES, sweep.PARTS, day.TRUTH_MINUTES = (3,), (4,), 1
 shipped = sweep._study
 short = {{"launches": 3, "rounds": 1, "window": 0.2}}
-sweep._study = lambda text: shipped(text) | {{"controls": None, "budget": short}}
+free = dict.fromkeys(("steal", "foreign", "neighbours", "silence"), "100%")  # Python takes ten times as long here
+sweep._study = lambda text: shipped(text) | {{"controls": None, "budget": short, "limits": free}}
 begun = time.time()
 
 

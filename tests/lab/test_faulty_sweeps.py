@@ -1,0 +1,51 @@
+"""The sweep of masks on processors at fault: what its ledger, the registers and its page show of each.
+
+`castmates doctor --verify-rdt` has a test of its own (test_verify_rdt.py). docs/rdt.md has a table of both, which
+tests/unit/rdt/test_proofs.py compares.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.lab.shapes import FAULTS, SHAPES
+from tests.lab.swept import sweep
+
+# By fault: what rejected windows; what the partitions held by registers and occupancy; what is recommended.
+EXPECTED: dict[str, tuple[str, str, str]] = {}
+THROTTLES = [{"split": 5}, {"split": 5, "bandwidth": {"antagonists": ["80%", "40%"]}}]
+# A fault of throttles shows under throttles, and ways that are tied where a mask has some of them.
+SWEEPS = {"slack": THROTTLES, "steep": THROTTLES, "tied": [{"split": [5, 11]}]}
+
+
+def changes(name):
+    """What of the study is another one for this fault."""
+    return {"seed": 1} | ({"cache": {"sweeps": SWEEPS[name], "monitor": 10}} if name in SWEEPS else {})
+
+
+def aside(lab):
+    """Run the sweeps, each in a guest."""
+    shape = SHAPES["server"]
+    return {
+        name: sweep(lab, replace(shape, rdt=f"{shape.rdt},{FAULTS[name]}"), "root", changes(name)) for name in EXPECTED
+    }
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_sweep_on_a_processor_at_fault_shows_it_where_it_can(beside, name):
+    swept = beside[name]
+    assert swept.code == 0, swept.told
+    assert shown(swept) == EXPECTED[name]
+
+
+def shown(swept):
+    """What a sweep shows: in its ledger, of the processor, and as its recommendation."""
+    kinds = {kind for row in swept.windows.reason_kinds for kind in row.split("; ") if kind}
+    effects = swept.results.effects
+    held = effects[effects.held != ""].groupby("held").partition.unique()
+    (advice,) = swept.results.recommendations.itertuples()
+    return (
+        ", ".join(sorted(kinds)),
+        "; ".join(f"{state}: {', '.join(sorted(names))}" for state, names in sorted(held.items())),
+        f"{advice.verdict} {advice.partition}",
+    )
