@@ -58,6 +58,33 @@ class config:
         get_intra_op_parallelism_threads = get_inter_op_parallelism_threads = staticmethod(lambda: 0)
 __version__ = "2.fake"
 """
+# The same of PyTorch, and of a JAX whose results are something that nobody has thought of.
+TORCH = """
+class optim:
+    class Optimizer:
+        def __init__(self): pass
+        def step(self): pass
+class utils:
+    class data:
+        class DataLoader:
+            def __iter__(self): return iter(())
+class compiler:
+    is_compiling = staticmethod(lambda: False)
+__version__ = "2.fake"
+"""
+JAX = """
+class jit:
+    def __init__(self, function): self.function = function
+    def lower(self): pass
+    def __call__(self, *words): return self.function(*words)
+pmap = jit
+class stages:
+    class Compiled:
+        def __call__(self): pass
+class tree_util:
+    def tree_leaves(found): raise TypeError("odd")
+__version__ = "0.fake"
+"""
 
 
 @pytest.fixture
@@ -65,6 +92,8 @@ def there(tmp_path):
     """A folder with the framework, and with the channels that a launch gives."""
     (tmp_path / "keras.py").write_text(KERAS)
     (tmp_path / "tensorflow.py").write_text(TENSORFLOW)
+    (tmp_path / "torch.py").write_text(TORCH)
+    (tmp_path / "jax.py").write_text(JAX)
     heartbeat.create(tmp_path / "beats")
     Page.create(tmp_path / "page").close()
     return tmp_path
@@ -150,6 +179,22 @@ def test_what_fails_is_one_line_and_the_program_goes_on(there):
         assert (done.returncode, done.stdout) == (0, "went on\n")
         assert done.stderr.splitlines()[0].startswith(f"castmates: {line}")
         assert "Traceback" not in done.stderr
+
+
+def test_a_result_that_cannot_be_looked_at_is_one_line_too(there):
+    output, errors, beats = ran(there, "import jax\nstep = jax.jit(lambda n: n + 1)\nprint([step(n) for n in (1, 2)])")
+    assert (output, beats) == ("[2, 3]\n", 0)
+    assert errors.startswith("castmates: steps are no longer followed: TypeError: odd\n")
+
+
+def test_when_an_optimizer_is_let_go_of_the_next_one_takes_its_place(there):
+    """Also where nothing is collected by itself for a long time."""
+    script = (
+        "import gc, torch\ngc.disable()\nfor steps in (10, 50):\n    optimizer = torch.optim.Optimizer()\n"
+        "    for _ in range(steps): optimizer.step()"
+    )
+    _, errors, beats = ran(there, script, **{FOLDER: ""})
+    assert beats == (10 - 6) + (50 - 29), errors
 
 
 def test_a_fork_of_the_program_makes_no_heartbeats(there):
