@@ -2,7 +2,7 @@
 
 Controls ask something of the machine and of the method, and nothing of the user's program. So the launches of one
 study serve the next ones, where all that defines them is the same: members on the same CPUs, design, versions, settings
-of the machine, and its start. What has to be measured anew is so: the first launch of each control, which is compared
+of the machine, and its start. Each study measures for itself the first launch of each control, which is compared
 with those that are reused, and, in the launches of the program itself, the program beside itself and beside a placebo.
 """
 
@@ -29,7 +29,7 @@ from castmates.results.reused import copy_launch
 from castmates.runner.record import versions
 from castmates.study.spec import Launch, Plan
 
-FRESH = 1  # this launch of each control is measured anew
+FRESH = 1  # this launch of each control is never reused
 OLDEST = timedelta(hours=24)
 SETTINGS = (
     "aslr",
@@ -144,5 +144,5 @@ def _words(found: Sequence[Record]) -> str:
     oldest = datetime.fromisoformat(min(str(record["started"]) for record in found)).astimezone()
     return (
         f"{counted(len(found), 'launch')} of controls {'is' if len(found) == 1 else 'are'} reused from "
-        f"{listed(studies)}, measured here since {oldest:%H:%M}; the first of each control is measured anew."
+        f"{listed(studies)}, measured here since {oldest:%H:%M}; the first of each control is measured here."
     )
