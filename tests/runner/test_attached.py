@@ -181,6 +181,20 @@ def test_what_fails_is_one_line_and_the_program_goes_on(there):
         assert "Traceback" not in done.stderr
 
 
+def test_a_loader_that_takes_nothing_more_loads_all_the_same(there):
+    script = (
+        "import sys, types\nfrom importlib.machinery import ModuleSpec\n"
+        "class Loader:\n    __slots__ = ()\n    def create_module(self, spec): return types.ModuleType('torch')\n"
+        "    def exec_module(self, module): module.loaded = True\n"
+        "class Finder:\n    def find_spec(name, path, target=None):\n"
+        "        return ModuleSpec(name, Loader()) if name == 'torch' else None\n"
+        "sys.meta_path.insert(1, Finder)\nimport torch\nprint(torch.loaded)"
+    )
+    output, errors, _ = ran(there, script)
+    assert output == "True\n"
+    assert errors.startswith("castmates: torch is not followed: ")
+
+
 def test_a_result_that_cannot_be_looked_at_is_one_line_too(there):
     output, errors, beats = ran(there, "import jax\nstep = jax.jit(lambda n: n + 1)\nprint([step(n) for n in (1, 2)])")
     assert (output, beats) == ("[2, 3]\n", 0)
@@ -232,7 +246,7 @@ LOOP = "import tensorflow as tf\n@tf.function\ndef train_step(): return 1\nfor _
         ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow, PyTorch or JAX \(Python 3"),
         ([sys.executable, "-c", "import torch_of_no_kind"], r"ended with status 1: it wrote \"ModuleNotFoundError"),
         ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps, .* train by one of these"),
-        ([sys.executable, "-c", LOOP], r"calls compiled functions: train_step \(50 times\)\. Name the one"),
+        ([sys.executable, "-c", LOOP], r"calls compiled functions: train_step \(50 times\)\. Name the step"),
         (
             [sys.executable, "-c", f"{LOOP.replace('50', '4')}\nimport keras\nkeras.Model().train_on_batch(1)"],
             "after 1 tr",
