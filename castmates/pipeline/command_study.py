@@ -1,7 +1,5 @@
 """Writes the study that measures a command as it was typed: on as many CPUs as it uses, in windows that suit it."""
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +7,13 @@ from pathlib import Path
 from castmates.english import counted, duration, listed
 from castmates.errors import CastmatesError
 from castmates.machine.topology import layout_of, read_topology
-from castmates.pipeline.command_trial import HELPERS, Command, Trial, try_command
+from castmates.pipeline.command_trial import HELPERS, Command, Trial, program_of, try_command
 from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
 from castmates.protocols import Say
 from castmates.study.model import Placement, Study, Workload
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.search import Need, search
 from castmates.study.placement.seats import rules_of
-from castmates.workloads.identity import no_such_program
 
 LAUNCHES = 6
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
@@ -40,6 +37,7 @@ class Seen:
 def study_of(command: Command, beside: Sequence[str], name: str, known: Mapping[str, Workload], say: Say) -> Path:
     """The study that measures a command beside these workloads: the one that was written before, or a new one."""
     refuse_unknown(beside, known)
+    program_of(command)  # at once, and not after the trial has waited for another sweep; also where the study is there
     layout = layout_of(read_topology())
     room = room_for(beside, known, layout)
     if command.cpus > room:
@@ -53,15 +51,7 @@ def study_of(command: Command, beside: Sequence[str], name: str, known: Mapping[
         say(seen.words)
         return text_of(own, seen, beside, known)
 
-    file = one_of(name_of([name] if name else command.words), lambda study: measures(study, command, beside), text)
-    if lack := _lack(command):  # the study is there since another day
-        raise CastmatesError(f"{file}: {lack}")
-    return file
-
-
-def _lack(command: Command) -> str:
-    path = command.variables.get("PATH", os.environ.get("PATH", os.defpath))
-    return "" if shutil.which(command.words[0], path=path) else no_such_program(command.words[0], path)
+    return one_of(name_of([name] if name else command.words), lambda study: measures(study, command, beside), text)
 
 
 def room_for(beside: Sequence[str], known: Mapping[str, Workload], layout: Layout) -> int:

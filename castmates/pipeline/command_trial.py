@@ -21,7 +21,8 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.marks import in_child
-from castmates.linux.processes import cpu_seconds_of_tree, ran_and_waited_ns_of, tree_of
+from castmates.linux.probe_points import refusal_of_instructions
+from castmates.linux.processes import cpu_seconds_of_tree, ran_and_waited_ns_of, resident_bytes, tree_of
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.own_study import FirstRun, last_line
 from castmates.protocols import Say
@@ -76,6 +77,14 @@ class Trial(FirstRun):
         return self.seconds * self.busy / min(self.wanted, cpus) if self.busy else self.seconds
 
 
+def program_of(command: Command) -> str:
+    """The file of its program; a sentence where there is none."""
+    path = command.variables.get("PATH", os.environ.get("PATH", os.defpath))
+    if found := shutil.which(command.words[0], path=path):
+        return found
+    raise CastmatesError(no_such_program(command.words[0], path))
+
+
 def try_command(command: Command, say: Say) -> Trial:
     """Run a command as a launch would: nothing to read, its output dropped, few variables; but on all CPUs."""
     with machine_lock(f"a first run of {command.words[0]}", say=say):
@@ -102,6 +111,7 @@ class _Running:
     used: resource.struct_rusage | None = None  # once it has ended
     times: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # ns, by process and thread
     threads: int = 1  # at once, at most
+    memory: int = 0  # bytes of all its processes at once, as far as that was seen; shared pages count for each
     was_ended: bool = False  # by us, so that its status means nothing
 
     @property
@@ -121,12 +131,14 @@ class _Running:
             keeper = self.process.pid if self.command.step_line else 0  # of the program whose lines it reads
             tree = [each for each in tree_of(self.process.pid) if each[0] != keeper]
             self.threads = max(self.threads, sum(len(threads) for _, threads in tree))
+            self.memory = max(self.memory, sum(resident_bytes(pid) or 0 for pid, _ in tree))
             for pid, tid in ((pid, tid) for pid, threads in tree for tid in threads):
                 with suppress(OSError, ValueError):
                     self.times[pid, tid] = ran_and_waited_ns_of(pid, tid)
             pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 self.used, self.process.returncode = used, os.waitstatus_to_exitcode(status)
+                self.memory = max(self.memory, used.ru_maxrss * 1024)  # of one process, and none that was killed
         return self.used is not None
 
 
@@ -147,13 +159,10 @@ def _tried(command: Command, say: Say, watch: Watch) -> Trial:
         heartbeat.create(beats)
         cpus = tuple(sorted(os.sched_getaffinity(0)))
         variables = clean_environment(command.variables, cpus, Path(scratch), {}) | {heartbeat.VARIABLE: str(beats)}
-        program = shutil.which(name, path=variables["PATH"])
-        if not program:
-            raise CastmatesError(no_such_program(name, variables["PATH"]))
         begun = time.monotonic()  # not before: another sweep may have had the machine for minutes
         try:
             process = subprocess.Popen(
-                [*keeper, program, *command.words[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                [*keeper, program_of(command), *command.words[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=errors, env=variables, process_group=0, preexec_fn=in_child(),
             )  # fmt: skip
         except OSError as problem:
@@ -183,20 +192,19 @@ def _run(running: _Running) -> Trial:
     seconds, used = running.passed, running.used
     if running.process.returncode or used is None:
         return Trial(seconds, 0, 0.0)  # which is not used: the caller says why
-    return _trial(running, seconds, used.ru_maxrss * 1024, used.ru_utime + used.ru_stime, running.waited, seconds)
+    return _trial(running, seconds, used.ru_utime + used.ru_stime, running.waited, seconds)
 
 
-def _trial(
-    running: _Running, seconds: float, memory: int, spent: float, waited: float, passed: float, start: float = 0.0
-) -> Trial:
+def _trial(running: _Running, seconds: float, spent: float, waited: float, passed: float, start: float = 0.0) -> Trial:
     """Of one run or step of so many seconds, where so many of CPUs were spent in those that passed."""
     busy, passed = spent / max(passed, 1e-3), max(passed, 1e-3)
-    return Trial(max(seconds, 1e-5), memory, busy, max(busy, min(busy + waited / passed, running.threads)), start)
+    wanted = max(busy, min(busy + waited / passed, running.threads))
+    return Trial(max(seconds, 1e-5), running.memory, busy, wanted, start)
 
 
 def _steps(running: _Running) -> Trial:
     """Until it has made some steps after its first, or all of them."""
-    name, news, ready, used, waited, memory = running.command.words[0], NEWS, 0.0, 0.0, 0.0, 0
+    name, news, ready, used, waited = running.command.words[0], NEWS, 0.0, 0.0, 0.0
     while not running.has_ended():
         now, head = running.passed, running.beats.head
         if ready == 0.0 and head and running.beats.state is heartbeat.State.READY:
@@ -215,13 +223,11 @@ def _steps(running: _Running) -> Trial:
         raise CastmatesError(f"{name} {_no_steps(running)}")
     if running.used:  # it ended before we looked: all of its time counts
         passed, spent, waited = running.passed, running.used.ru_utime + running.used.ru_stime, 0.0
-        memory = running.used.ru_maxrss * 1024
     else:
         running.was_ended = True
         _kill(running)
-        memory = running.used.ru_maxrss * 1024 if running.used else 0
     seconds = median(after - before for before, after in pairwise(times)) / 1e9 if len(times) > 1 else 0.0
-    return _trial(running, seconds, memory, spent, running.waited - waited, passed, ready)
+    return _trial(running, seconds, spent, running.waited - waited, passed, ready)
 
 
 def _no_steps(running: _Running) -> str:
@@ -249,10 +255,12 @@ def _still_running(running: _Running) -> str:
 def _too_long(running: _Running) -> str:
     """What is said of a run that takes too long to be measured as a whole; its progress would have to be seen."""
     name = running.command.words[0]
+    counted = "" if refusal_of_instructions() else ", or `progress: instructions`, as this processor counts them"
     return (
         f"{name} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. If it "
-        "prints its steps, --step-line REGEX names these lines, and a run may take as long as it likes; else have it "
-        "report its steps (castmates help add-a-workload), or take `castmates profile` if it trains by TensorFlow."
+        "prints its steps, --step-line REGEX names these lines, and a run may take as long as it likes. If it trains "
+        "by TensorFlow, PyTorch or JAX, take `castmates profile`. Else write a study with another progress: the "
+        f"program's own report, calls of a function{counted} (castmates help add-a-workload)."
     )
 
 

@@ -75,7 +75,11 @@ def first_number(project: Project, say: Say) -> list[str]:
             break
         measure_launch(quick.plan, launch.path, folder.launch(launch.path), cache_folder())
         longest = time.monotonic() - at
-        _refuse_nothing(project, launch)
+        if why := _nothing(project, launch):
+            if not there:
+                raise CastmatesError(why)
+            say(why)  # those before it are a first number all the same
+            break
         there.append(launch)
     return _told(quick, there, time.monotonic() - begun)
 
@@ -115,16 +119,14 @@ def _environments(launches: list[Launch]) -> set[str]:
     return {each.environment for launch in launches for each in launch.cohort.members if each.environment}
 
 
-def _refuse_nothing(project: Project, launch: Launch) -> None:
-    """End where a launch gave nothing: the next one would end alike."""
+def _nothing(project: Project, launch: Launch) -> str:
+    """Why a launch gave nothing: the next one would end alike; "" where it gave something."""
     file = project.results.record_file(launch)
     record = record_or_why(file)
     why = useless(record)
-    if not why:
-        return
-    if too_busy([record]):
-        raise CastmatesError(f"{too_busy_words([file.parent])} Stop them, and give the same command again.")
-    raise CastmatesError(f"the first launch gave nothing ({record.get('reason') or why}); {file.parent / 'logs'}.")
+    if why and too_busy([record]):
+        return f"{too_busy_words([file.parent])} Stop them, and give the same command again."
+    return why and f"launch {launch.path} gave nothing ({record.get('reason') or why}); {file.parent / 'logs'}."
 
 
 def _told(quick: Quick, launches: list[Launch], took: float) -> list[str]:

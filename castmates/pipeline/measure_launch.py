@@ -21,7 +21,7 @@ from castmates.protocols import Say
 from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.known_nodes import node_here, note_attempt, note_refusal
-from castmates.results.records import REUSED, hopeless, record_or_why, too_busy
+from castmates.results.records import REUSED, mostly_busy, record_or_why, too_busy
 from castmates.runner import outcome as progress
 from castmates.runner.launch import kind_of
 from castmates.runner.outcome import Outcome
@@ -81,7 +81,7 @@ def refuse_busy_machine(folder: StudyFolder) -> None:
     own = dict(islice(((file, record) for file, record in read if not record.get(REUSED)), FIRST_LAUNCHES + 1))
     if len(own) > FIRST_LAUNCHES or not too_busy(list(own.values())):
         return
-    if len(own) == FIRST_LAUNCHES or hopeless(next(iter(own.values()))):
+    if len(own) == FIRST_LAUNCHES or mostly_busy(next(iter(own.values()))):
         raise CastmatesError(
             f"{too_busy_words([file.parent for file in own])} Stop them, and measure these again: `castmates sweep "
             "--retry` with this study."

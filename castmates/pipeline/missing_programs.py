@@ -1,18 +1,20 @@
 """Refuses a study of which a program is not there, before anything of it is measured."""
 
+import os
+
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder, written_text
-from castmates.project import ENVIRONMENTS, Project
+from castmates.files import written_text
+from castmates.project import Project
 from castmates.study.reading import line_of
 from castmates.study.spec import Plan
-from castmates.workloads.inputs import lack_of
+from castmates.workloads.identity import lack
 
 
 def refuse_missing_programs(project: Project, plan: Plan) -> None:
     """Name the first command whose program is neither here nor in a package, with its place in the study.
 
-    A program of a package is no slip of the pen: `castmates plan` shows how to install it. Nodes of a class have
-    programs of their own.
+    A program of a package is no slip of the pen: `castmates plan` shows how to install it, and whatever else is not
+    there. Nodes of a class have programs of their own.
     """
     if project.modelled or project.elsewhere or project.study.machines:
         return
@@ -22,8 +24,11 @@ def refuse_missing_programs(project: Project, plan: Plan) -> None:
         workload = project.workloads.get(name)
         if workload is None or workload.package or workload.environment or not workload.words:
             continue
-        if lack := lack_of(workload, ENVIRONMENTS, cache_folder()):
-            raise CastmatesError(f"{_place(project, name)}: 'workloads.{name}.command': {lack.what}{_end(lack.what)}")
+        if workload.words[0].startswith("{"):  # a place that a launch knows
+            continue
+        path = workload.variables.get("PATH", os.environ.get("PATH", os.defpath))
+        if why := lack(workload.words, None, path):
+            raise CastmatesError(f"{_place(project, name)}: 'workloads.{name}.command': {why}{_end(why)}")
 
 
 def _place(project: Project, name: str) -> str:

@@ -2,7 +2,7 @@
 
 Controls ask something of the machine and of the method, and nothing of the user's program. So the launches of one
 study serve the next ones, where all that defines them is the same: members on the same CPUs, design, versions, settings
-of the machine, and its start. What has to be measured anew is so: the first launch of each control, which is compared
+of the machine, and its start. Each study measures for itself the first launch of each control, which is compared
 with those that are reused, and, in the launches of the program itself, the program beside itself and beside a placebo.
 """
 
@@ -29,7 +29,7 @@ from castmates.results.reused import copy_launch
 from castmates.runner.record import versions
 from castmates.study.spec import Launch, Plan
 
-FRESH = 1  # this launch of each control is measured anew
+FRESH = 1  # this launch of each control is never reused
 OLDEST = timedelta(hours=24)
 SETTINGS = (
     "aslr",
@@ -52,12 +52,14 @@ SETTINGS = (
 def sweep_with_reused(file: Path, cores: str, say: Say, launches: int | None, options: Sequence[str]) -> None:
     """Measure what is missing of a study; without controls that another study here has measured already."""
     project = load(file, launches)
+    snakemake.refuse_running_sweep(project.results)
     for why, place in forget_useless(project.results):
         say(f"discarded ({why}): {place}")
     if found := reuse(project):
         say(_words(found))
     snakemake.sweep(file, cores, say, launches, options, shows_result=False)
     if stale := _stale(project, say):
+        snakemake.refuse_running_sweep(project.results)
         for launch in stale:
             shutil.rmtree(project.results.launch(launch.path))
         snakemake.sweep(file, cores, say, launches, options, shows_result=False)
@@ -110,7 +112,7 @@ def _take(folder: StudyFolder, launch: Launch, now: str) -> Record | None:
         file = donor.record_file(launch)
         if donor.path != folder.path and file.is_file():
             record = record_or_why(file)
-            if _is_same(record, launch) and _settings(mapping_if_there(donor.machine_file)) == now:
+            if is_same(record, launch) and _settings(mapping_if_there(donor.machine_file)) == now:
                 known.append((str(record["started"]), file, record))
     if not known:
         return None
@@ -119,7 +121,7 @@ def _take(folder: StudyFolder, launch: Launch, now: str) -> Record | None:
     return record
 
 
-def _is_same(record: Record, launch: Launch) -> bool:
+def is_same(record: Record, launch: Launch) -> bool:
     """Whether a launch of another study is what this one would be."""
     if useless(record) or record.get(REUSED) or "spec" not in record:
         return False
@@ -142,5 +144,5 @@ def _words(found: Sequence[Record]) -> str:
     oldest = datetime.fromisoformat(min(str(record["started"]) for record in found)).astimezone()
     return (
         f"{counted(len(found), 'launch')} of controls {'is' if len(found) == 1 else 'are'} reused from "
-        f"{listed(studies)}, measured here since {oldest:%H:%M}; the first of each control is measured anew."
+        f"{listed(studies)}, measured here since {oldest:%H:%M}; the first of each control is measured here."
     )

@@ -238,12 +238,20 @@ def hold_sweep_lock(results: StudyFolder) -> None:
     except BlockingIOError:
         holder = flock_holder(os.fstat(descriptor)) or "unknown"
         os.close(descriptor)
-        raise CastmatesError(
-            f"another sweep (process {holder}) is writing to {results}; wait for it, or end it."
-        ) from None
+        raise _another(holder, results) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     _held.append(descriptor)
+
+
+def refuse_running_sweep(results: StudyFolder) -> None:
+    """Refuse to change results to which a sweep writes now, before a sweep of ours takes the lock."""
+    if running := running_sweep(results):
+        raise _another(running.process, results)
+
+
+def _another(holder: object, results: StudyFolder) -> CastmatesError:
+    return CastmatesError(f"another sweep (process {holder}) is writing to {results}; wait for it, or end it.")
 
 
 @dataclass(frozen=True)

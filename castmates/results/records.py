@@ -20,7 +20,7 @@ Record = Mapping[str, Any]
 FROM_OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC, ReasonKind.STEAL)
 ALIKE = ("cohort", "design")  # of `spec`: each launch of a cohort repeats them
 LONGEST_HEAD = 1 << 16  # bytes
-NEXT_TO_ALL = 0.9  # of the slices of a launch
+NEARLY_ALL = 0.9  # of the slices of a launch
 REUSED = "reused"  # key of a launch that another study measured: where, and when
 MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a launch; BROKEN stands in no file
 
@@ -90,11 +90,11 @@ def too_busy(records: Sequence[Record]) -> bool:
     return bool(records) and all(useless(record) == "no clean round" and _is_busy(record) for record in records)
 
 
-def hopeless(record: Record) -> bool:
-    """Whether others spoilt next to all of a launch, so that one is enough to tell."""
+def mostly_busy(record: Record) -> bool:
+    """Whether others spoilt nearly all of a launch, so that no second one is needed to call the machine busy."""
     ledger = record.get("ledger", {})
     slices, rejected = (sum(ledger.get(name, {}).values()) for name in ("slices", "slices_rejected"))
-    return bool(slices) and rejected >= NEXT_TO_ALL * slices and too_busy([record])
+    return bool(slices) and rejected >= NEARLY_ALL * slices and too_busy([record])
 
 
 def _is_busy(record: Record) -> bool:

@@ -219,7 +219,7 @@ class Controls(Written):
         default=False,
         description="whether launches of controls count that other studies here measured since the machine started; "
         "`castmates measure` takes them. Controls then have windows of a fixed length, and the first launch of each "
-        "is measured anew (castmates help measure)",
+        "is measured by each study (castmates help measure)",
     )
 
 

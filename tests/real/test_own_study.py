@@ -73,6 +73,19 @@ for number in itertools.count():
 """
 
 
+MB = 1_000_000
+HOLD = "import time\nheld = b'x' * 300_000_000\n"
+TWO = ["sh", "-c", '"$0" -c "$1" & "$0" -c "$1" & wait', sys.executable, f"{HOLD}time.sleep(1)"]
+
+
+@pytest.mark.parametrize(
+    ("command", "step_line", "least"),
+    [([sys.executable, "-c", HOLD + STEPS], r"step (\d+)", 300 * MB), (TWO, "", 500 * MB)],
+)
+def test_memory_is_that_of_all_processes_also_of_those_that_are_ended(command, step_line, least):
+    assert try_command(Command(command, step_line=step_line), print).bytes > least
+
+
 def test_of_a_program_that_prints_its_steps_only_some_are_run():
     trial = try_command(Command([sys.executable, "-c", STEPS], step_line=r"step (\d+)", ready_line="set up"), print)
     assert 0.02 <= trial.seconds < 2.0

@@ -58,6 +58,33 @@ class config:
         get_intra_op_parallelism_threads = get_inter_op_parallelism_threads = staticmethod(lambda: 0)
 __version__ = "2.fake"
 """
+# The same of PyTorch, and of a JAX whose results are something that nobody has thought of.
+TORCH = """
+class optim:
+    class Optimizer:
+        def __init__(self): pass
+        def step(self): pass
+class utils:
+    class data:
+        class DataLoader:
+            def __iter__(self): return iter(())
+class compiler:
+    is_compiling = staticmethod(lambda: False)
+__version__ = "2.fake"
+"""
+JAX = """
+class jit:
+    def __init__(self, function): self.function = function
+    def lower(self): pass
+    def __call__(self, *words): return self.function(*words)
+pmap = jit
+class stages:
+    class Compiled:
+        def __call__(self): pass
+class tree_util:
+    def tree_leaves(found): raise TypeError("odd")
+__version__ = "0.fake"
+"""
 
 
 @pytest.fixture
@@ -65,6 +92,8 @@ def there(tmp_path):
     """A folder with the framework, and with the channels that a launch gives."""
     (tmp_path / "keras.py").write_text(KERAS)
     (tmp_path / "tensorflow.py").write_text(TENSORFLOW)
+    (tmp_path / "torch.py").write_text(TORCH)
+    (tmp_path / "jax.py").write_text(JAX)
     heartbeat.create(tmp_path / "beats")
     Page.create(tmp_path / "page").close()
     return tmp_path
@@ -152,6 +181,36 @@ def test_what_fails_is_one_line_and_the_program_goes_on(there):
         assert "Traceback" not in done.stderr
 
 
+def test_a_loader_that_takes_nothing_more_loads_all_the_same(there):
+    script = (
+        "import sys, types\nfrom importlib.machinery import ModuleSpec\n"
+        "class Loader:\n    __slots__ = ()\n    def create_module(self, spec): return types.ModuleType('torch')\n"
+        "    def exec_module(self, module): module.loaded = True\n"
+        "class Finder:\n    def find_spec(name, path, target=None):\n"
+        "        return ModuleSpec(name, Loader()) if name == 'torch' else None\n"
+        "sys.meta_path.insert(1, Finder)\nimport torch\nprint(torch.loaded)"
+    )
+    output, errors, _ = ran(there, script)
+    assert output == "True\n"
+    assert errors.startswith("castmates: torch is not followed: ")
+
+
+def test_a_result_that_cannot_be_looked_at_is_one_line_too(there):
+    output, errors, beats = ran(there, "import jax\nstep = jax.jit(lambda n: n + 1)\nprint([step(n) for n in (1, 2)])")
+    assert (output, beats) == ("[2, 3]\n", 0)
+    assert errors.startswith("castmates: steps are no longer followed: TypeError: odd\n")
+
+
+def test_when_an_optimizer_is_let_go_of_the_next_one_takes_its_place(there):
+    """Also where nothing is collected by itself for a long time."""
+    script = (
+        "import gc, torch\ngc.disable()\nfor steps in (10, 50):\n    optimizer = torch.optim.Optimizer()\n"
+        "    for _ in range(steps): optimizer.step()"
+    )
+    _, errors, beats = ran(there, script, **{FOLDER: ""})
+    assert beats == (10 - 6) + (50 - 29), errors
+
+
 def test_a_fork_of_the_program_makes_no_heartbeats(there):
     script = (
         "import os, keras\nmodel = keras.Model()\nfor n in range(10): model.train_on_batch(n)\n"
@@ -187,7 +246,7 @@ LOOP = "import tensorflow as tf\n@tf.function\ndef train_step(): return 1\nfor _
         ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow, PyTorch or JAX \(Python 3"),
         ([sys.executable, "-c", "import torch_of_no_kind"], r"ended with status 1: it wrote \"ModuleNotFoundError"),
         ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps, .* train by one of these"),
-        ([sys.executable, "-c", LOOP], r"calls compiled functions: train_step \(50 times\)\. Name the one"),
+        ([sys.executable, "-c", LOOP], r"calls compiled functions: train_step \(50 times\)\. Name the step"),
         (
             [sys.executable, "-c", f"{LOOP.replace('50', '4')}\nimport keras\nkeras.Model().train_on_batch(1)"],
             "after 1 tr",

@@ -1,4 +1,4 @@
-"""Programs in several people's idioms are profiled as they are; what is found is held against what is known of them.
+"""Programs in several people's idioms are profiled as they are; what is found is compared with what is known of them.
 
 What is known: sleeps and bytes that are in the programs; how often the framework's own profiler, in a run without
 Castmates, has each operation in a step; and what the framework's own marks and readers make of the same trace.
@@ -81,7 +81,7 @@ TENSORFLOW = {
 }
 
 
-def test_there_are_twenty_programs_and_each_is_held_against_something():
+def test_there_are_twenty_programs_and_each_is_compared_with_something():
     programs = {file.stem for file in (HERE / "foreign").glob("*.py")} - {"torch_by_hand"}
     assert programs == {f"torch_{each}" for each in TORCH} | {f"jax_{each}" for each in JAX} | set(TENSORFLOW)
     assert len(programs) >= 20
@@ -96,7 +96,7 @@ def test_a_program_of_pytorch(name, tmp_path):
     counts = Counter(found.trace.operations[place].type for place in in_steps(found.trace))
     per_step = {type_: count / case.steps for type_, count in counts.items()}
     assert per_step | case.calls == per_step
-    assert not any("frame_compile" in type_ for type_ in counts), "to trace it had it compiled anew"
+    assert not any("frame_compile" in type_ for type_ in counts), "it was compiled again to be traced"
     if case.counted:
         table = table_of(script, case.steps, tmp_path)
         assert {type_: number for type_, number in per_step.items() if type_ in table} == table

@@ -1,7 +1,9 @@
 """First numbers count for the result, and control launches of another study count like those of one's own."""
 
 import json
+import platform
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,12 @@ import pytest
 
 from castmates.analysis.effects.reused import CHANGED, difference_of_reused
 from castmates.errors import CastmatesError
+from castmates.linux.owner import boot_id
 from castmates.pipeline.busy import busy_words
 from castmates.pipeline.first_number import first_number
-from castmates.pipeline.measure_launch import refuse_busy_machine
+from castmates.pipeline.measure_launch import measure_launch, refuse_busy_machine
+from castmates.pipeline.reused_controls import is_same, sweep_with_reused
+from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import load
 from castmates.results.columns.launch import SAMPLES, SLICES
 from castmates.results.columns.parquet import write_rows
@@ -20,6 +25,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.launch_tables import read, read_windows
 from castmates.results.records import REUSED, read_record
 from castmates.results.reused import copy_launch
+from castmates.runner.record import versions
 from tests.house import ROOT
 from tests.unit.sweep_in_process import Sweep
 
@@ -58,6 +64,47 @@ def test_a_first_number_is_stamped_and_its_launches_count(window, launches):
     designs = [record["spec"]["design"] for path, record in sweep.records.items() if path.startswith("chase")]
     assert [each["window"] for each in designs[launches:]] == [window] * (4 - launches)
     assert (designs[0]["window"] < window, designs[0]["rounds"]) == ((False, 3) if launches == 2 else (True, 2))
+
+
+@pytest.mark.simulation
+def test_a_second_launch_that_gives_nothing_takes_nothing_from_the_first(monkeypatch):
+    def spoiling(plan, path, place, cache):
+        measure_launch(plan, path, place, cache)
+        if path.endswith("/2"):
+            record = read_record(place / "launch.json") | {"rounds": 0}
+            (place / "launch.json").write_text(json.dumps(record))
+
+    monkeypatch.setattr("castmates.pipeline.first_number.measure_launch", spoiling)
+    Sweep(STUDY)
+    said = []
+    lines = first_number(load("study.yaml"), said.append)
+    assert lines[0].startswith("FIRST NUMBER, not a result: 1 launch of 4")
+    assert "/2 gave nothing (no clean round)" in said[-1]
+
+
+NOW = datetime.now(UTC)
+
+
+@pytest.mark.simulation
+def test_controls_are_reused_only_where_all_that_defines_them_is_the_same():
+    sweep = Sweep(STUDY).run()
+    (launch,) = [each for each in sweep.plan.launches if each.number == 2 and each.cohort.lead.workload == "taxed"]
+    usual = sweep.records[launch.path] | {"boot_id": boot_id(), "host": platform.node(), "versions": versions()}
+    usual |= {"started": (NOW - timedelta(hours=23)).isoformat(), "spec": usual["spec"] | {"study": "another"}}
+    assert is_same(usual, launch)
+    others = [
+        {"boot_id": "before"}, {"host": "elsewhere"}, {"versions": versions() | {"kernel": "6.0"}}, {"rounds": 0},
+        {"started": (NOW - timedelta(hours=25)).isoformat()}, {REUSED: {"study": "a third"}}, {"status": "failed"},
+        {"spec": usual["spec"] | {"seed": usual["spec"]["seed"] + 1}},
+    ]  # fmt: skip
+    assert [other for other in others if is_same(usual | other, launch)] == []
+
+
+def test_controls_are_not_reused_into_results_that_are_being_written():
+    Sweep(STUDY)
+    hold_sweep_lock(StudyFolder.of("small"))
+    with pytest.raises(CastmatesError, match=r"another sweep \(process \d+\) is writing to"):
+        sweep_with_reused(Path("study.yaml"), "all", print, None, [])
 
 
 @pytest.mark.simulation

@@ -24,6 +24,7 @@ from castmates.results.named import default_study
 from castmates.results.plans import pilot_folder, remembered_cache
 from castmates.results.records import TABLES
 from castmates.study import plan_text
+from castmates.study.progress_keys import Calls
 from castmates.terminal.preview import duration
 from castmates.terminal.preview import screen as details
 from castmates.terminal.preview.outline import outline
@@ -78,7 +79,11 @@ def test_a_program_that_is_not_there_is_named_before_anything_runs(folder):
     ):
         refuse_missing_programs(loaded, plan)
     installed = loaded.workloads["x"].model_copy(update={"package": "gzip"})  # `castmates plan` shows how to install it
-    refuse_missing_programs(replace(loaded, workloads=loaded.workloads | {"x": installed}), plan)
+    elsewhere = loaded.workloads["x"].model_copy(update={"variables": {"PATH": str(folder)}})
+    (folder / "gzipp").touch(0o755)
+    uncounted = loaded.workloads["x"].model_copy(update={"command": "sh", "progress": Calls(calls="sh:no_such")})
+    for each in (installed, elsewhere, uncounted):  # what cannot be counted is no missing program
+        refuse_missing_programs(replace(loaded, workloads=loaded.workloads | {"x": each}), plan)
 
 
 def measure(loaded, paths, swing=0.01):

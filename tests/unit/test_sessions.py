@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -20,6 +21,7 @@ from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results
 from castmates.results.columns.study import CONTROLS, frame
 from castmates.results.columns.study import LAUNCHES as COLUMNS_OF_LAUNCHES
+from castmates.results.records import REUSED
 from tests.unit.printed_intervals import assert_told
 from tests.unit.snapshots import assert_as_before
 from tests.unit.windows_maker import cohort, mix, plan, written
@@ -218,6 +220,19 @@ def test_the_first_screen_says_within_what_time_it_was_measured_or_what_each_ses
             "eight sessions": said([2 * hour * number for number in range(8)]),
         },
     )
+
+
+def test_controls_that_were_reused_from_hours_before_are_no_second_session():
+    found = results([4 * HOUR, 4 * HOUR + 60, 4 * HOUR + 120])
+    once = hours(found, pairs(found))
+    assert any("another hour may differ" in sentence for sentence in once)
+    began = datetime.fromtimestamp(BEGIN, UTC).isoformat(timespec="seconds")
+    row = found.launches.iloc[-1].to_dict() | {"cohort": "control", "launch": 2, "started": began}
+    spec = {"cohort": {"id": "control"}, "number": 2}
+    record = {"status": "measured", "spec": spec, REUSED: {"study": "before", "started": began}}
+    found.tables["launches"] = frame([*found.launches.to_dict("records"), row], COLUMNS_OF_LAUNCHES)
+    assert not any("another hour may differ" in sentence for sentence in hours(found, pairs(found)))
+    assert hours(replace(found, recorded=(record,)), pairs(found)) == once
 
 
 @pytest.mark.parametrize("apart", [60.0, 2 * HOUR])

@@ -1,4 +1,4 @@
-"""Whether control launches that are reused from another study differ from those that were measured anew."""
+"""Whether control launches that are reused from another study differ from those of the study itself."""
 
 from collections.abc import Collection
 
@@ -17,7 +17,7 @@ ORIGIN = "origin"
 def difference_of_reused(plan: Plan, windows: pd.DataFrame, reused: Collection[str]) -> float | None:
     """The smallest p-value of the controls, adjusted for their number; None where none can be compared.
 
-    An analysis of variance of the launches' means by where they come from. With one launch measured anew it asks
+    An analysis of variance of the launches' means by where they come from. With one launch of its own it asks
     whether that one is as far from the others as these are from each other.
     """
     contrasts = control_contrasts(plan)

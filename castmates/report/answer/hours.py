@@ -8,6 +8,7 @@ from typing import Any
 from castmates.analysis.core import seconds, sessions
 from castmates.analysis.effects.effects import LEVEL, by_session
 from castmates.analysis.effects.pooling import without_hosts
+from castmates.analysis.keys import LAUNCH
 from castmates.english import counted, duration, listed, number, rounded
 from castmates.report.answer.parts import Pair, percent
 from castmates.report.results import Results, records
@@ -58,8 +59,13 @@ def _drift(found: Sequence[tuple[Pair, Row]]) -> Iterator[str]:
 
 
 def _within_one(results: Results) -> Iterator[str]:
-    """How long the only session took; nothing where there were several, or it is not known."""
-    measured = results.launches[results.launches["status"] == "measured"]
+    """How long the only session took; nothing where there were several, or it is not known.
+
+    Reused controls are left out: when they were measured says nothing of the losses.
+    """
+    reused = [(record.cohort, record.number) for record in results.measured_records if record.reused]
+    launches = results.launches[results.launches["status"] == "measured"].set_index(LAUNCH)
+    measured = launches.drop(index=reused, errors="ignore")
     begin = seconds(measured["started"])
     if begin.isna().any() or sessions(begin).nunique() != 1:
         return

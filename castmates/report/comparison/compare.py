@@ -13,7 +13,7 @@ import pandas as pd
 
 from castmates.analysis.comparison.comparison import Side, against, geometric_means, throughput
 from castmates.analysis.comparison.launches import DIFFER, gift_words, gifts, matches, shared_launches
-from castmates.analysis.core import LAUNCHES, SESSIONS, sessions_of
+from castmates.analysis.core import LAUNCHES, SESSIONS, sessions, times_of
 from castmates.analysis.effects.stamps import origin_word
 from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
@@ -342,6 +342,7 @@ def _described(letter: str, study: Measured) -> Described:
     measured = [record for record in _records(study) if record.measured]
     platforms = {record.platform for record in measured} - {""}
     hosts = {record.host for record in measured} - {""}
+    reused = [(record.cohort, record.number) for record in measured if record.reused]  # in no session of this study
     return Described(
         letter=letter,
         name=study.plan.study,
@@ -351,7 +352,7 @@ def _described(letter: str, study: Measured) -> Described:
         hosts=tuple(sorted(hosts)),
         failed=tuple(record.reason for record in _records(study) if record.failed),
         date=_date(measured),
-        sessions=max(1, int(sessions_of(study.windows).nunique())),
+        sessions=max(1, int(sessions(times_of(study.windows).drop(index=reused, errors="ignore")).nunique())),
         slices=lengths(measured),
     )
 

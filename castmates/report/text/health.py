@@ -67,7 +67,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
 
 
 def reused_sentence(results: Results) -> str:
-    """Which launches of controls another study measured, and whether those that were measured anew differ from them."""
+    """Which launches of controls another study measured, and whether those of this study differ from them."""
     reused = [record for record in results.measured_records if record.reused]
     if not reused:
         return ""
@@ -83,8 +83,8 @@ def reused_sentence(results: Results) -> str:
         )
     return (
         f"{len(reused)} of {counted(len(fresh), 'launch')} of controls were measured by {studies} on this machine, "
-        f"from {min(begun)} to {max(begun)} UTC, since it was started. What was measured anew {compared}. Only a large "
-        "change would be seen. The program beside itself and beside a placebo was measured in this study alone."
+        f"from {min(begun)} to {max(begun)} UTC, since it was started. What this study measured {compared}. Only a "
+        "large change would be seen. The program beside itself and beside a placebo was measured in this study alone."
     )
 
 

@@ -94,7 +94,10 @@ class _Finder(MetaPathFinder):
         action = self._actions.get(fullname)
         spec = None if action is None else self._others(fullname, path, target)
         if action is not None and spec is not None and spec.loader is not None:
-            _add(action, spec.loader)
+            try:
+                _add(action, spec.loader)
+            except AttributeError as error:  # a loader of another kind, which takes nothing more
+                say(f"{fullname} is not followed: {error}")
         return spec
 
     def _others(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:

@@ -19,7 +19,7 @@ from castmates.workloads.attached.pulse import Pulse, Status
 
 NAME = "jax"
 TIMED = 6  # calls of a function after its first one, which compiles: then the one that took most time is the step
-OTHERS = 30  # calls of other functions without one of the step's: then the step is chosen anew, until it is ready
+OTHERS = 30  # calls of other functions without one of the step's: then the step is chosen again, until it is ready
 SCOPE = "optimizer"  # that operations of optax get
 
 
@@ -72,8 +72,9 @@ class Followed:
             found = call(*words, **more)
         finally:
             self._here.inside = False
-        if self._is_step(function, name, found, begin):
-            self._step(found)
+        with self._pulse.carefully():  # results may be anything, tracers too
+            if self._is_step(function, name, found, begin):
+                self._step(found)
         return found
 
     def _is_step(self, function: int, name: str, found: Any, begin: float) -> bool:

@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -123,9 +123,15 @@ class Pulse:
         if not self.takes(by):
             return
         self._by = by
-        try:
+        with self.carefully():
             self._step()
-        except Exception as error:  # the program must not end because of us
+
+    @contextmanager
+    def carefully(self) -> Iterator[None]:
+        """What fails inside is one line, and steps are no longer followed: the program must not end because of us."""
+        try:
+            yield
+        except Exception as error:
             self._over = True
             say(f"steps are no longer followed: {type(error).__name__}: {error}")
 

@@ -5,6 +5,7 @@ class's apart. A call that PyTorch compiles is left as it is.
 """
 
 import functools
+import gc
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from castmates.workloads.jobs.tracing import INPUT, Mark
 NAME = "torch"
 MODULE = "castmates_module "  # before the path of a module, as in torchjobs/tracing.py; without one: no module
 OPTIMIZER = "Optimizer.step#{}.step"  # PyTorch's own mark
+OTHERS = (
+    30  # steps without one of the first optimizer: its `step` refers to it, so that only a collection lets go of it
+)
 
 
 class Followed:
@@ -26,6 +30,7 @@ class Followed:
     def __init__(self, pulse: Pulse, status: Status) -> None:
         self._pulse, self._status = pulse, status
         self._optimizer: Callable[[], object] = lambda: None  # a weak reference
+        self._others = 0  # steps of others since its last one
         self._torch: Any = None
         self.mark: Callable[[str], Mark] | None = None  # while steps are traced
 
@@ -69,9 +74,13 @@ class Followed:
             with self.mark(OPTIMIZER.format(type(optimizer).__name__)):
                 found = plain(optimizer, *words, **more)
         if self._pulse.takes(NAME):
+            self._others += 1
+            if self._others == OTHERS:
+                gc.collect()
             if self._optimizer() is None:
                 self._optimizer = weakref.ref(optimizer)
             if self._optimizer() is optimizer:
+                self._others = 0
                 self._pulse.step(NAME)
         return found
 
@@ -91,7 +100,7 @@ class Followed:
         return words, {key: model(each) if key == "closure" and callable(each) else each for key, each in more.items()}
 
     def _going_on(self, plain: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
-        """Let data begin anew after its end where a pass over it made steps: a launch needs a training that goes on."""
+        """Let data begin again after a pass that made steps: a launch needs a training that goes on."""
         followed = self
 
         @functools.wraps(plain)
@@ -112,7 +121,7 @@ class Followed:
 
 
 class _Endless:
-    """The batches of a loader, which begin anew after the last one as long as they are trained with."""
+    """The batches of a loader, which begin again after the last one as long as they are trained with."""
 
     def __init__(self, followed: Followed, begin: Callable[[Any], Any], loader: Any, batches: Iterator[Any]) -> None:
         self._followed, self._begin, self._loader, self._batches = followed, begin, loader, batches

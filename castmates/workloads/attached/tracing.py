@@ -122,8 +122,8 @@ def modules_of(torch: Any) -> dict[str, Any]:
         if id(root) in inside:
             continue
         core = root
-        while type(core).__name__ in WRAPPERS:
-            core = core._modules[WRAPPERS[type(core).__name__]]
+        while (inner := core._modules.get(WRAPPERS.get(type(core).__name__, ""))) is not None:
+            core = inner
         name = _unused(type(core).__name__, paths)
         paths[name] = core
         paths |= {f"{name}/{path.replace('.', '/')}": child for path, child in core.named_modules() if path}

@@ -65,7 +65,7 @@ class ModuleTracer:
         return torch.get_num_threads(), torch.get_num_interop_threads()
 
     def _marked(self, path: str, module: nn.Module) -> list[RemovableHandle]:
-        """Hooks of a module; where the program compiles, they are left out of that, and nothing is compiled anew."""
+        """Hooks of a module; where the program compiles, they are left out of that, and nothing is compiled again."""
 
         def enter(_module: nn.Module, _inputs: object) -> None:
             mark = record_function(MODULE + path)
