@@ -55,7 +55,7 @@ def _is_extra(item):
     file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
     machine = str(params.get("machine", ""))
     if not machine:
-        return file in ("test_reference", "test_hardware_day")
+        return file in ("test_reference", "test_hardware_day", "test_faulty_sweeps")
     if file in AT_LANDINGS:
         return machine not in AT_LANDINGS[file] or params.get("option", "") != ""
     asked = item.get_closest_marker("machines").args

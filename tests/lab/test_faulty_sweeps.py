@@ -12,7 +12,10 @@ from tests.lab.shapes import FAULTS, SHAPES
 from tests.lab.swept import sweep
 
 # By fault: what rejected windows; what the partitions held by registers and occupancy; what is recommended.
-EXPECTED: dict[str, tuple[str, str, str]] = {}
+EXPECTED = {
+    "leak": ("", "beyond: lead-2, split-3, split-4, split-5", "not met split-5"),
+    "tied": ("", "as asked: split-5; otherwise: split-11", "knee split-5"),
+}
 THROTTLES = [{"split": 5}, {"split": 5, "bandwidth": {"antagonists": ["80%", "40%"]}}]
 # A fault of throttles shows under throttles, and ways that are tied where a mask has some of them.
 SWEEPS = {"slack": THROTTLES, "steep": THROTTLES, "tied": [{"split": [5, 11]}]}
