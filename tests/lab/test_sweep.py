@@ -84,6 +84,15 @@ def test_losses_are_those_that_the_emulator_counted(swept):
         assert 1 / row.slowdown == pytest.approx(truth, rel=0.02, abs=0.005), row.partition
 
 
+def test_what_is_attributed_to_the_cache_is_what_the_emulator_counted(swept):
+    """Between own ways and none; what own ways leave is next to nothing."""
+    beside, alone = swept.truth.by_ways(beside=True), swept.truth.by_ways(beside=False)
+    kept = 100 * beside.asked / alone.asked[ALL_WAYS]
+    parts = swept.results.attribution.query("member == @LEAD").set_index("part").points
+    assert parts["cache capacity"] == pytest.approx(kept[ENOUGH + 1] - kept[ALL_WAYS], abs=1)
+    assert parts["not given back"] == pytest.approx(100 - kept[ENOUGH + 1], abs=1)
+
+
 def test_the_ways_that_are_recommended_are_those_that_are_enough(swept):
     beside, alone = swept.truth.by_ways(beside=True), swept.truth.by_ways(beside=False)
     kept = beside.asked[list(WAYS)] / alone.asked[ALL_WAYS]
