@@ -79,6 +79,12 @@ TENSORFLOW = {
     "keras_batches": Case(other_ms=10, layers=("sequential/dense",)),
     "tf_loop": Case(marked=False, other_ms=10, step_function="train_step"),
 }
+# At landings, besides which all run nightly: an optimizer of each kind of loop, input that is slow, compiled code.
+LANDINGS = {"gan", "accumulation", "slow_data", "compiled", "language", "adam", "scan", "keras_fit", "tf_loop"}
+
+
+def each_of(cases: Mapping[str, Case]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in LANDINGS else pytest.mark.nightly) for name in cases]
 
 
 def test_there_are_twenty_programs_and_each_is_compared_with_something():
@@ -87,7 +93,7 @@ def test_there_are_twenty_programs_and_each_is_compared_with_something():
     assert len(programs) >= 20
 
 
-@pytest.mark.parametrize("name", TORCH)
+@pytest.mark.parametrize("name", each_of(TORCH))
 def test_a_program_of_pytorch(name, tmp_path):
     case, script = TORCH[name], HERE / "foreign" / f"torch_{name}.py"
     file, answer = traced("torch", script, tmp_path, case)
@@ -110,7 +116,7 @@ def test_a_program_of_pytorch(name, tmp_path):
     assert set(answer["versions"]) == {"python", "torch"}
 
 
-@pytest.mark.parametrize("name", JAX)
+@pytest.mark.parametrize("name", each_of(JAX))
 def test_a_program_of_jax(name, tmp_path):
     case = JAX[name]
     file, _ = traced("jax", HERE / "foreign" / f"jax_{name}.py", tmp_path, case)
@@ -127,7 +133,7 @@ def test_a_program_of_jax(name, tmp_path):
     assert {"forward", "backward"} <= {trace.operations[place].place.direction for place in works}
 
 
-@pytest.mark.parametrize("name", TENSORFLOW)
+@pytest.mark.parametrize("name", each_of(TENSORFLOW))
 def test_a_program_of_tensorflow(name, tmp_path):
     case = TENSORFLOW[name]
     file, _ = traced("tfmodels", HERE / "foreign" / f"{name}.py", tmp_path, case)

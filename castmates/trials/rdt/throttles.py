@@ -232,7 +232,9 @@ def in_words(curves: Sequence[Curve], unit: str) -> str:
 
 def agreement_in_words(curves: Sequence[Curve]) -> str:
     """Return what resctrl and the controllers count, in a sentence or two."""
-    said = [AGREEMENT[agreement(curves)]]
+    verdict = agreement(curves)
+    seldom = verdict == NOT_COUNTED and any(_ratios(each, "monitor") for each in curves)
+    said = ["Traffic was counted in too few windows." if seldom else AGREEMENT[verdict]]
     for name, whose in (("monitor", "resctrl"), ("controllers", "the memory controllers")):
         ratios = {each.cores: ratio for each in curves if (ratio := counted_ratio(each, name)) is not None}
         if ratios:
