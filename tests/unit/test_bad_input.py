@@ -36,7 +36,7 @@ def test_one_place_and_one_number_need_no_list():
 
 def options(written, environment="native", command="x"):
     text = f"workloads:\n  big:\n    command: {command}\n    environment: {environment}\n    options: {{{written}}}\n"
-    text += "    requests: true\n" if command == "openloop" else ""
+    text += "    progress: heartbeat\n    requests: true\n" if command == "openloop" else ""
     files = [("w.yaml", read_keys(Catalogue, text, "w.yaml"))]
     return catalogue.gather_catalogue(
         files, read_keys(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates")
