@@ -64,7 +64,7 @@ def test_plan_says_what_comes():
         (["internals", "run", "nobody/1", "config/studies/quick.yaml"], "has no launch 'nobody/1'"),
         (
             ["internals", "build-environment", "tourch"],
-            "there is no environment 'tourch'; there are: native, jax, tfmodels",
+            "there is no environment 'tourch'; there are: native, jax, llama, tfmodels",
         ),
     ],
 )

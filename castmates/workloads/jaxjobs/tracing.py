@@ -24,7 +24,8 @@ class Profile:
 
     def step(self, number: int) -> Mark:
         """Mark what happens inside as a step."""
-        return jax.profiler.StepTraceAnnotation(STEP, step_num=number)
+        mark: Mark = jax.profiler.StepTraceAnnotation(STEP, step_num=number)
+        return mark
 
     def stop(self) -> None:
         """End the trace and write it."""

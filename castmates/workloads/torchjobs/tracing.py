@@ -47,7 +47,8 @@ class ModuleTracer:
 
     def step(self, number: int) -> Mark:
         """Mark what happens inside as a step."""
-        return record_function(f"{STEP}#{number}")
+        mark: Mark = record_function(f"{STEP}#{number}")
+        return mark
 
     def stop(self) -> None:
         """End the trace and write it, compressed."""
