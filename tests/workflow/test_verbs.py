@@ -46,15 +46,15 @@ def test_a_dry_run_measures_nothing_and_a_mistake_starts_nothing(project: Sweeps
 def test_measure_prints_its_result_once_on_standard_output_whether_it_measured_or_not(tmp_path):
     """With the study as it was written for a command and then edited: modelled, so that it takes seconds."""
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
-    study = MODELLED | {"name": "tool", "leads": ["tool"], "controls": None, "cache": {}, "recommend": {}}
-    study |= {"workloads": {"tool": {"command": ["tool", "-x"], "memory": "10 MB", "model": {"compute": 0.001}}}}
+    study = MODELLED | {"name": "cat", "leads": ["cat"], "controls": None, "cache": {}, "recommend": {}}
+    study |= {"workloads": {"cat": {"command": ["cat", "-n"], "memory": "10 MB", "model": {"compute": 0.001}}}}
     (sweeps.folder / "studies").mkdir()
-    (sweeps.folder / "studies/tool.yaml").write_text(yaml.safe_dump(study))
+    (sweeps.folder / "studies/cat.yaml").write_text(yaml.safe_dump(study))
     for there_before in (False, True):
-        assert (sweeps.folder / "results/tool/plan.json").exists() is there_before
-        done = sweeps._call(sys.executable, "-m", "castmates", "measure", "--beside", "stream", "--", "tool", "-x")
+        assert (sweeps.folder / "results/cat/plan.json").exists() is there_before
+        done = sweeps._call(sys.executable, "-m", "castmates", "measure", "--beside", "stream", "--", "cat", "-n")
         assert done.returncode == 0, done.stderr
-        headline = json.loads(sweeps.castmates("show", "results/tool", "--format", "json"))["headline"]
+        headline = json.loads(sweeps.castmates("show", "results/cat", "--format", "json"))["headline"]
         assert " ".join(done.stdout.split()).count(headline) == 1
         assert headline not in " ".join(done.stderr.split())
         assert [line.split()[0] for line in (done.stdout + done.stderr).splitlines() if "file://" in line] == ["Report"]
