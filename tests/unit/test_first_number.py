@@ -1,10 +1,12 @@
 """First numbers count for the result, and control launches of another study count like those of one's own."""
 
+import itertools
 import json
 import platform
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -46,8 +48,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.simulation
 @pytest.mark.parametrize(("window", "launches"), [(0.1, 2), (10.0, 1)])
-def test_a_first_number_is_stamped_and_its_launches_count(window, launches):
+def test_a_first_number_is_stamped_and_its_launches_count(monkeypatch, window, launches):
     """Also where they had to be shorter than those of the study: what is missing then has the study's length."""
+    seconds = itertools.count(0, 5)  # modelled launches take none: five between two looks at the clock
+    monkeypatch.setattr("castmates.pipeline.first_number.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     budget = STUDY["budget"] | {"window": window, "longest_window": 80.0}
     Sweep(STUDY | {"budget": budget})  # writes the study
     lines = first_number(load("study.yaml"), print)
