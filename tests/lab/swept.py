@@ -151,7 +151,7 @@ class Swept:
         """What was measured, with its tables."""
         study_file, folder = self.share / "project/config/config.yaml", StudyFolder(self.share / "results/small")
         study = read_keys(Study, study_file.read_text(), str(study_file))
-        terms = Terms(study.margin, machine=read_json(folder.machine_file))
+        terms = Terms(study.margin, study.attribution.isolated, read_json(folder.machine_file))
         write_tables(read_plan(folder.plan_file), folder, terms, folder.tables)
         return read_results(folder.path, study_file)
 
