@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -138,10 +139,14 @@ def show_findings(study: Path, everything: bool, as_json: bool) -> None:
     from castmates.report.findings import findings_of
     from castmates.report.results import read_results
     from castmates.report.text.findings import by_rule, in_words, others
-    from castmates.results.find import find
+    from castmates.results.find import find_traces
 
-    folder, file = find(study)
-    results = read_results(folder.path, file)
+    folder, file = find_traces(study, or_sweep=True)
+    if not (folder.tables.is_dir() or folder.plan_file.is_file()):  # traces alone, of a version that made no tables
+        from castmates.pipeline.estimates import write_trace_tables
+
+        write_trace_tables(folder, folder.tables)
+    results = read_results(folder.path, file, every=False)
     found = findings_of(results)
     if as_json:
         show_json({"study": results.name, "findings": [_as_data(results, each) for each in found]})
@@ -279,10 +284,12 @@ def try_advice(
     typer.echo(f"written: {file}", err=True)
     if only_write:
         return
-    sweep(file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
+    say = partial(typer.echo, err=True)
+    sweep(file, cores, say, shows_result=False)
     _show_trial(trial, study)
-    if len(plan.launches) == len(folder.measured(plan).launches):  # its page shows the gain too
-        sweep(study, cores, lambda line: typer.echo(line, err=True), shows_result=False)
+    measured = len(folder.measured(plan).launches)
+    if measured in (0, len(plan.launches)):  # its page shows the gain too, of a profile without measuring anything
+        sweep(study, cores, say, shows_result=False, only_traces=not measured)
 
 
 def _show_trial(trial: "TrialRecord", study: Path) -> None:
@@ -314,7 +321,7 @@ def _chosen(found: "Sequence[Finding]", named: str) -> "Finding":
     from castmates.study.reading import did_you_mean
 
     meant = did_you_mean(named, [each.id for each in found])
-    raise CastmatesError(f"there is no finding '{named}'{meant}; `castmates advice --all` lists what there is.")
+    raise CastmatesError(f"there is no finding '{named}'{meant} (`castmates advice --all` lists what there is).")
 
 
 def _options(given: Sequence[str]) -> "dict[str, Word]":

@@ -11,6 +11,7 @@ from castmates.cli.command import (
     AfterDashes,
     Beside,
     Cores,
+    Format,
     Launches,
     OnlyWrite,
     Quiet,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",
     "castmates measure --quick -- gzip -9 --stdout /bin/bash",
     "castmates measure --cpus 2 --step-line 'step ([0-9]+)' -- python train.py",
+    "sudo castmates measure --quick --count libz.so.1:deflate -- python3 -m zipfile -c out.zip /usr/lib",
     group=BEGIN,
     order=6,
     kind=AfterDashes,
@@ -71,6 +73,14 @@ def measure(
             under=only_with("--step-line"),
         ),
     ] = "",
+    count: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="Counted in a program that prints no steps, and a run may take as long as it likes: PROGRAM:FUNCTION, "
+            "of which each call is a step (as root), or instructions, where the processor counts them.",
+        ),
+    ] = "",
     env: Annotated[
         list[str] | None,
         typer.Option("--env", metavar="NAME=VALUE", help="A variable that it is started with; may be repeated."),
@@ -81,6 +91,7 @@ def measure(
     quiet: Quiet = False,
     verbose: Verbose = False,
     only_write: OnlyWrite = False,
+    form: Format = "text",
 ) -> None:
     """Measure what a program of yours loses beside others.
 
@@ -90,41 +101,56 @@ def measure(
     Of your environment variables it gets HOME, USER, LOGNAME, LANG and PATH, and others by --env. Variables for
     libraries with threads (OMP_NUM_THREADS and its like) are set to the number of its CPUs.
     """
+    from castmates.cli.screen import show_json
     from castmates.cli.show import print_result
     from castmates.pipeline.command_study import study_of
     from castmates.pipeline.first_number import first_number
     from castmates.pipeline.reused_controls import sweep_with_reused
     from castmates.pipeline.snakemake import refuse_nothing
     from castmates.project import load, read_catalogue
+    from castmates.report.answer.first_number import first_lines
 
     antagonists = [each.strip() for each in beside.split(",") if each.strip()]
     say = partial(typer.echo, err=True)
-    file = study_of(
-        _command(program, env or [], step_line, ready_line, cpus), antagonists, name, read_catalogue(CATALOGUE), say
-    )
+    asked = _command(program, env or [], step_line, ready_line, cpus, count)
+    file = study_of(asked, antagonists, name, read_catalogue(CATALOGUE), say)
     say(f"study: {file}")
     if only_write:
         return
     project = load(file, launches)  # a number of launches that cannot be is one sentence, before Snakemake starts
     if fast:
-        for line in first_number(project, say):
+        found = first_number(project, say)
+        if form == "json":
+            show_json(found)
+            return
+        for line in [found] if isinstance(found, str) else first_lines(found):
             typer.echo(line)
         return
     sweep_with_reused(file, cores, say, launches, loudness(quiet, verbose))
-    print_result(file)
+    print_result(file, form == "json")
     refuse_nothing(project)
 
 
-def _command(program: list[str], env: list[str], step_line: str, ready_line: str, cpus: int | None) -> "Command":
-    from castmates.pipeline.command_trial import Command
+def _command(
+    program: list[str], env: list[str], step_line: str, ready_line: str, cpus: int | None, count: str
+) -> "Command":
+    import re
+
+    from castmates.pipeline.command_trial import INSTRUCTIONS, Command
+    from castmates.study.progress_keys import CALLS, SQLITE
     from castmates.study.written import posix
+
+    if count and step_line:
+        raise CastmatesError("--count and --step-line both say what a step is; give one of them.")
+    if count not in ("", INSTRUCTIONS) and not re.fullmatch(CALLS, count):
+        raise CastmatesError(f"--count is '{count}', expected PROGRAM:FUNCTION, such as {SQLITE}, or {INSTRUCTIONS}.")
 
     for name, pattern in (("--step-line", step_line), ("--ready-line", ready_line)):
         try:
             posix(pattern)
         except ValueError as problem:
             raise CastmatesError(f"{name} is '{pattern}', expected {problem}.") from None
-    return Command(program, dict(map(_variable, env)), step_line, ready_line, cpus or 0)
+    return Command(program, dict(map(_variable, env)), step_line, ready_line, cpus or 0, count)
 
 
 def _variable(written: str) -> tuple[str, str]:

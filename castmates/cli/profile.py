@@ -1,4 +1,4 @@
-"""The command `castmates profile`: which operations of a program lose beside others, without a study file."""
+"""The command `castmates profile`: a program's step, and which operations lose beside others, without a study file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,13 +9,13 @@ from castmates.cli.command import (
     BEGIN,
     CATALOGUE,
     AfterDashes,
-    Beside,
     Cores,
     Launches,
     OnlyWrite,
     Quiet,
     Verbose,
     command,
+    complete_workloads,
     loudness,
 )
 
@@ -27,7 +27,14 @@ def profile(
     program: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="Your program and its arguments, after --: python train.py.")
     ],
-    beside: Beside = "stream,chase",
+    beside: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help='Its antagonists, separated by commas; "" for none, and no losses.',
+            autocompletion=complete_workloads,
+        ),
+    ] = "stream,chase",
     steps: Annotated[
         int | None, typer.Option(min=1, max=1000, metavar="N", help="Training steps in each trace; 8 if left out.")
     ] = None,
@@ -45,7 +52,7 @@ def profile(
     ] = None,
     launches: Launches = None,
     only_trace: Annotated[
-        bool, typer.Option("--only-trace", help="Measure no losses of speed, and make no report.")
+        bool, typer.Option("--only-trace", help="Measure no losses of speed: the report is that of a profile.")
     ] = False,
     step_function: Annotated[
         str, typer.Option(metavar="NAME", help="The function (tf.function, jax.jit) of which each call is a step.")
@@ -63,7 +70,7 @@ def profile(
     verbose: Verbose = False,
     only_write: OnlyWrite = False,
 ) -> None:
-    """Show which operations of a program that trains lose beside others.
+    """Show what a training step is made of, and loses beside others.
 
     The program, of TensorFlow, Keras, PyTorch or JAX, is not changed. It runs until it has made some steps, then in
     several launches, which end it in the middle of its training.
@@ -76,7 +83,6 @@ def profile(
     from castmates.pipeline import snakemake
     from castmates.pipeline.followed_study import Followed, followed_study
     from castmates.project import load, read_catalogue
-    from castmates.results.folder import StudyFolder
 
     antagonists = [each.strip() for each in beside.split(",") if each.strip()]
     given = {"steps": steps, "times": times, "launches": traced}
@@ -86,15 +92,16 @@ def profile(
     _say(f"study: {file}")
     if only_write:
         return
-    study = load(file, launches).study
-    tables = [str(StudyFolder.of(study.name).tables / "operation_effects.csv")] if only_trace else []
-    options = [*tables, *loudness(quiet, verbose)]
-    snakemake.sweep(file, cores, _say, launches, options, shows_result=False)
+    only_trace = only_trace or not antagonists
+    load(file, launches)  # refuses what cannot be, before anything runs
+    options = loudness(quiet, verbose)
+    snakemake.sweep(file, cores, _say, launches, options, shows_result=False, only_traces=only_trace)
     traced_it = _print_operations(file)
     if not only_trace:
         typer.echo("")
         print_result(file)
-    typer.echo(f"\nNext  castmates {'sweep' if only_trace else 'open'} {file}")
+    sweep = f", and castmates sweep {file} measures losses" if only_trace and antagonists else ""
+    typer.echo(f"\nNext  castmates open {file}{sweep}")
     if not traced_it:
         raise typer.Exit(1)
 
@@ -107,9 +114,10 @@ def _print_operations(file: Path) -> bool:
     """Print what was traced; whether anything was."""
     from castmates.cli.screen import console
     from castmates.report.answer.operation_lines import operation_lines
-    from castmates.report.results import load
+    from castmates.report.results import read_results
+    from castmates.results.find import find
 
-    screen, results = console(), load(file)
+    screen, results = console(), read_results(find(file)[0].path, file)
     for line in operation_lines(results, screen.width):
         screen.print(line, markup=False, soft_wrap=True, highlight=False)
     return not results.iterations.empty

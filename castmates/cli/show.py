@@ -57,19 +57,20 @@ def show_result(
         _show_progress(study, form == "json")
     elif partitions or limit:
         show_advised(study, limit, form == "json")
-    elif form == "json":
-        show_json((_kept(study) or _made(study))[1])
-    elif form == "text":
-        print_result(study)
+    elif form in ("json", "text"):
+        print_result(study, form == "json")
     else:
         _export(study, form)
 
 
-def print_result(study: Path) -> None:
-    """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
+def print_result(study: Path, as_json: bool = False) -> None:
+    """The lines that the end of a sweep shows too, the headline in bold, and where the report is; or the answer."""
     from castmates.report.answer.parts import WIDTH, answer_lines
 
     kept = _kept(study)
+    if as_json:
+        show_json((kept or _made(study))[1])
+        return
     if kept is None:
         from castmates.results.find import find
 

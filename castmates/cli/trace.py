@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from castmates.study.tracing_keys import TraceKeys
 
 
-OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
+OPTIONS = {"partitions": "--partition", "members": "--members", "counts": "--count"}  # by the keys that they replace
 
 
 family("trace", "Record everything in a mix on one clock; ask and draw it.", RESULTS, 4)
@@ -58,6 +58,14 @@ def record_trace(
             "loads that PEBS, IBS or SPE sample (not tried on real hardware).",
         ),
     ] = "",
+    counts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--count",
+            metavar="EVENT=PERIOD",
+            help="An event to sample once in PERIOD, such as cache-misses=10000, for counts by operation; repeat it.",
+        ),
+    ] = None,
     members: Annotated[
         str, typer.Option(metavar="NAMES", help="Workloads whose processes perf records; all if left out.")
     ] = "",
@@ -90,6 +98,7 @@ def record_trace(
 
     given = {
         "seconds": seconds, "rounds": rounds, "steps": steps, "events": _names(events), "members": _names(members),
+        "counts": dict(map(_period, counts)) if counts else None,
         "partitions": [partition] if partition else None, "most": most or None, "keep": keep or None,
     }  # fmt: skip
     project = _planned(load(study), mix, {key: value for key, value in given.items() if value is not None})
@@ -144,9 +153,20 @@ def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
         return TraceKeys.model_validate({**base.model_dump(), "partitions": [], **given})
     except ValidationError as problem:
         first = problem.errors()[0]
-        option = str(first["loc"][0])
+        key = str(first["loc"][0])
+        option = OPTIONS.get(key, f"--{key}")
+        shown = first["input"]
+        if key == "counts":
+            shown = " ".join(f"{event}={period}" for event, period in given[key].items())
         why = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
-        raise CastmatesError(f"--{option} is '{first['input']}': expected {why[:1].lower()}{why[1:]}.") from None
+        raise CastmatesError(f"{option} is '{shown}': expected {why[:1].lower()}{why[1:]}.") from None
+
+
+def _period(text: str) -> tuple[str, int]:
+    event, equals, period = text.rpartition("=")
+    if not equals or not period.isdecimal():
+        raise CastmatesError(f"--count is '{text}', expected EVENT=PERIOD, such as cache-misses=10000.")
+    return event, int(period)
 
 
 def _names(text: str) -> list[str] | None:

@@ -53,6 +53,12 @@ def _tabled() -> dict[str, Attr]:
 TABLE = _tabled()
 
 
+def is_software(words: str) -> bool:
+    """Whether the kernel counts this event itself, without a hardware counter."""
+    attr = look_up(words)
+    return attr is not None and attr.kind == SOFTWARE
+
+
 def look_up(words: str) -> Attr | None:
     """Return the event of this name, with perf's modifiers u, k and h; None where the table has none."""
     match = _MODIFIERS.fullmatch(words)

@@ -18,6 +18,7 @@ from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, HARDWARE, PER
 INSTRUCTIONS = 1  # the number of that event
 _SYMBOLS, _DYNAMIC, _NOTES, _NO_BITS, _LOAD = 2, 11, 7, 8, 1  # types of sections, and of a segment
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
+NO_UPROBES = "this kernel has no uprobes, by which calls are counted"
 _STAPSDT = 3  # the type of a note that has a USDT probe
 
 
@@ -75,13 +76,25 @@ def find(calls: str, path: str) -> list[Place]:
 def refusal(places: Sequence[Place]) -> str:
     """Return why calls at these places cannot be counted here; "" where they can, which is tried."""
     if (kind := device_type()) is None:
-        return "this kernel has no uprobes, by which calls are counted"
+        return NO_UPROBES
     for place in places:
         name = ctypes.create_string_buffer(os.fsencode(place.file))
         attr = Attr(kind, place.counter << 32, ctypes.addressof(name), place.offset)
         if why := _tried(attr, Target(-1, min(os.sched_getaffinity(0)))):
             return f"the kernel counts no calls for this user ({why})"
     return ""
+
+
+def refusal_of_calls() -> str:
+    """Return why no calls can be counted here; "" where they can, which is tried at the first instruction of Python."""
+    program = Path("/proc/self/exe").resolve()
+    try:
+        with program.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            (entry,) = struct.unpack_from("<Q", data, 24)
+            place = Place(program, _offset(data, entry))
+    except (OSError, ValueError, struct.error) as problem:
+        return f"{program} cannot be read as an ELF file ({problem})"
+    return refusal([place])
 
 
 def refusal_of_instructions() -> str:

@@ -4,6 +4,7 @@ Each right is tried, by opening the event as perf would: settings, capabilities 
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.linux import perf_event
 from castmates.linux.capable_copy import PERF_PACKAGES
+from castmates.linux.event_names import look_up
 from castmates.linux.kernel_files import mounts, read_int
-from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, SOFTWARE, TRACEPOINT, Attr, Target
+from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, PERF_DEVICES, SOFTWARE, TRACEPOINT, Attr, Target
 from castmates.study.spec import LATENCIES, STACKS
 
 SCHEDULER, SYSCALLS, FAULTS, INTERRUPTS = FAMILIES = ("scheduler", "syscalls", "faults", "interrupts")
@@ -36,6 +38,7 @@ _CONTEXT_SWITCH = 1 << 26  # a bit of perf_event_attr
 _CALLCHAIN, _RAW = 1 << 5, 1 << 10  # bits of sample_type
 _MYSELF = Target(0)
 _USER = EXCLUDE_KERNEL | EXCLUDE_HV
+_UNITS = ("cpu", "cpu_core")  # of counters, by whether the processor is hybrid
 _TIMEOUT_S = 20.0  # a busy machine takes seconds to close many events
 
 
@@ -106,9 +109,12 @@ def arguments(
     *,
     rights: Rights,
     pids: Sequence[int],
+    counts: Sequence[tuple[str, int]] = (),
     control: str = "",
 ) -> list[str]:
     """Return perf's command line that records families of events of processes, and of all that they start.
+
+    Of the events of `counts` one in so many is sampled.
 
     With `control` ("fifo:CONTROL,ACK" or "fd:CONTROL,ACK") nothing is recorded until it is sent "enable". SIGINT and
     SIGTERM end perf, which then writes the file to its end.
@@ -119,7 +125,7 @@ def arguments(
     command += ["-m", f"{_buffer_kib(rights)}K", "-o", str(output)]
     if control:
         command += ["-D", "-1", f"--control={control}"]
-    for event in _events(events, rights):
+    for event in (*_events(events, rights), *(sampled(event, period, rights.kernel) for event, period in counts)):
         command += ["-e", event]
     return [*command, "-p", ",".join(map(str, pids))]
 
@@ -133,6 +139,36 @@ def _events(families: Collection[str], rights: Rights) -> Iterator[str]:
             yield from (name for name in names if point is None or _is_there(name, point))
     if FAULTS in families and rights.faults:
         yield "page-faults/period=1/" + only_user
+
+
+def sampled(event: str, period: int, kernel: bool) -> str:
+    """An event of which one in `period` is sampled, as perf spells it: pinned to a counter of its own, or not at all.
+
+    If it took turns with others, samples would stand for more than the period, and nothing would show for how many.
+    """
+    modes = found[1] if (found := re.search(r"(?:/|(?<!:):)([ukh]+)$", event)) else ""
+    name = event.removesuffix(modes).rstrip("/:") if modes else event.removesuffix("/")
+    if "/" not in name and look_up(name) is None:  # of a processor; perf takes options to its own names alone
+        name = f"{next((unit for unit in _UNITS if (HERE / PERF_DEVICES / unit).exists()), _UNITS[0])}/{name}"
+    return f"{name}{',' if '/' in name else '/'}period={period}/{modes or ('' if kernel else 'u')}D"
+
+
+def why_not_sampled(event: str, period: int, rights: Rights) -> str:
+    """Why perf cannot sample an event here, in its own words; "" where it can."""
+    command = [rights.program, "record", "-N", "-B", "-e", sampled(event, period, rights.kernel), "-o", "/dev/null"]
+    try:
+        quiet, told = (
+            subprocess.run(
+                [*command, much, "--", "true"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            )
+            for much in ("-q", "-v")
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+    if quiet.returncode == 0:  # without a counter perf takes a clock for cycles, and says so only if asked
+        return next((line.strip() for line in told.stderr.splitlines() if "fall back" in line), "")
+    words = [line.strip() for line in quiet.stderr.splitlines() if line.strip() not in ("", "Error:")]
+    return (words or ["it does not say why"])[0].rstrip(".")
 
 
 def _is_there(tracepoint: str, point: Path) -> bool:

@@ -14,6 +14,7 @@ from castmates.linux import cgroups, host, kernel_files, nvml
 from castmates.linux.kernel_files import CPU_DIR, HIGHEST, INITIAL, LOWEST, below, mounts, read_int, read_text
 from castmates.linux.owner import delegated_to, is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
+from castmates.linux.probe_points import refusal_of_calls
 from castmates.machine import journal, probes, quirks
 from castmates.machine.probes import limited_memory
 from castmates.machine.quirks import latency_source
@@ -82,6 +83,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
         "freezing": lambda: probes.try_freezing(Path(group)) if group else None,
         "perf": probes.try_perf,
         "traces": probes.try_tracing,
+        "no_calls": refusal_of_calls,
         "pqos": probes.find_pqos,
         "compiler": probes.find_compiler,
         "tensorflow_python": probes.find_tensorflow_python,

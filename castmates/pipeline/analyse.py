@@ -43,7 +43,7 @@ from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
 from castmates.results.known_nodes import facts_of_nodes
-from castmates.results.plans import analysed, read_plan
+from castmates.results.plans import read_plan
 from castmates.results.records import BROKEN, read_json
 from castmates.results.tables import remove_left_over, tables_of
 from castmates.study import capabilities
@@ -89,7 +89,8 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
 
     With a wanted precision a plan holds more launches than it may turn out to need: those measured count.
     """
-    plan, reader = analysed(plan, folder), RecordReader(folder)
+    asked, reader = plan, RecordReader(folder)
+    plan = folder.measured(plan)  # without a launch where steps were only traced
     measured = StudyLaunches(folder, folder.places(plan))
     every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
@@ -119,8 +120,8 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "records": partial(_records, plan, folder, reader),
         "latency_limits": plan.latency_limits,
     }
-    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output, jobs)
-    remove_left_over(plan, folder, output)
+    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(asked, folder)), output, jobs)
+    remove_left_over(asked, folder, output)
 
 
 def _facts_of(

@@ -68,11 +68,14 @@ def _usable(layout: Layout) -> list[int]:
 
 def seen_of(command: Command, trial: Trial, room: int, usable: int, beside: Sequence[str]) -> Seen:
     """How many CPUs it is given, and a sentence on that and on what it takes."""
-    name, what = command.words[0], "step" if command.step_line else "run"
+    name, what = command.words[0], "run" if command.way == "runs" else "step"
     cpus = command.cpus or min(trial.cpus, room)
-    took = f"{name}: one {what} took {duration(trial.seconds) if trial.seconds >= 100 else f'{trial.seconds:.3g} s'}"
+    length = duration(trial.seconds) if trial.seconds >= 100 else f"{trial.seconds:.3g} s"
+    took = f"{name}: one {what} took {length} and"
+    if command.counted:  # of which some come at a time
+        took = f"{name}: {f'calls of {command.calls}' if command.calls else 'instructions'} are counted; it"
     short = f" and could have used {trial.wanted:.1f}" if trial.wanted - trial.busy > HELPERS else ""
-    words = f"{took} and kept {trial.busy:.1f} CPUs busy{short}; it is given {counted(cpus, 'CPU')}"
+    words = f"{took} kept {trial.busy:.1f} CPUs busy{short}; it is given {counted(cpus, 'CPU')}"
     if command.cpus:
         words += " (--cpus)"
     elif trial.cpus > room:
@@ -88,7 +91,8 @@ def seen_of(command: Command, trial: Trial, room: int, usable: int, beside: Sequ
 def text_of(name: str, seen: Seen, beside: Sequence[str], known: Mapping[str, Workload]) -> str:
     """The study as YAML: windows of as many runs as are good to have, as long as those take."""
     command, trial, workload = seen.command, seen.trial, f"{name}-own" if name in known else name
-    what = "step" if command.step_line else "run"
+    took = f" # one {'run' if command.way == 'runs' else 'step'} took {trial.seconds:.3g} s"
+    progress = f"{{calls: {scalar(command.calls)}}}" if command.calls else command.way
     lines = [
         "# Written by `castmates measure`; change it as you like, and go on with `castmates sweep`.",
         f"name: {scalar(name)}",
@@ -96,7 +100,7 @@ def text_of(name: str, seen: Seen, beside: Sequence[str], known: Mapping[str, Wo
         "workloads:",
         f"  {scalar(workload)}:",
         f"    command: {in_a_line(command.words)}",
-        f"    progress: {command.progress} # one {what} took {trial.seconds:.3g} s",
+        f"    progress: {progress}{'' if command.counted else took}",
         *([f"    step_line: {scalar(command.step_line)}"] if command.step_line else []),
         *([f"    ready_line: {scalar(command.ready_line)}"] if command.ready_line else []),
         *_variables(command),
@@ -128,6 +132,7 @@ def measures(study: Study, command: Command, beside: Sequence[str]) -> bool:
     if len(study.workloads) != 1 or study.antagonists != list(beside):
         return False
     (own,) = study.workloads.values()
-    had = (own.words, own.progress, own.step_line, own.ready_line, own.variables)
-    wanted = (list(command.words), command.progress, command.step_line, command.ready_line, dict(command.variables))
+    had = (own.words, own.way, own.calls, own.step_line, own.ready_line, own.variables)
+    asked = (command.way, command.calls, command.step_line, command.ready_line)
+    wanted = (list(command.words), *asked, dict(command.variables))
     return had == wanted and command.cpus in (0, own.cores)

@@ -21,7 +21,6 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.marks import in_child
-from castmates.linux.probe_points import refusal_of_instructions
 from castmates.linux.processes import cpu_seconds_of_tree, ran_and_waited_ns_of, resident_bytes, tree_of
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.own_study import FirstRun, last_line
@@ -29,15 +28,19 @@ from castmates.protocols import Say
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.others import busy_now
 from castmates.runner.processes.launch import clean_environment
+from castmates.runner.processes.starts import counter
+from castmates.study.progress_keys import Way
 from castmates.study.written import posix
-from castmates.workloads import environments, heartbeat
+from castmates.workloads import environments, heartbeat, inputs
 from castmates.workloads.identity import no_such_program
 
+INSTRUCTIONS = "instructions"
 LONGEST_RUN = 120.0  # seconds of a command that is run again and again
 AT_ONCE = 10.0  # a run that takes less is tried twice: the first one reads its files from the disk
 NEWS = 10.0  # seconds after which a run that goes on is told of
 LOOK = 0.02
 MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the first that show how long one takes; seconds of them at most
+LEAST_COUNTED = 2.0  # seconds: instructions and many calls are soon counted, which does not show CPUs and memory
 LONGEST_START = 600.0  # seconds until the first steps
 IDLE = 0.1  # of what the busiest thread ran: one that ran less, such as a shell, would use no CPU of its own
 HELPERS = 0.15  # of a CPU that threads beside the main one may take, as those of a garbage collector
@@ -52,11 +55,19 @@ class Command:
     step_line: str = ""
     ready_line: str = ""
     cpus: int = 0  # 0: as many as it is seen to use
+    counted: str = ""  # INSTRUCTIONS, or PROGRAM:FUNCTION, whose calls are steps
 
     @property
-    def progress(self) -> str:
+    def way(self) -> Way:
         """What shows how far it is."""
+        if self.counted:
+            return "instructions" if self.counted == INSTRUCTIONS else "calls"
         return "output" if self.step_line else "runs"
+
+    @property
+    def calls(self) -> str:
+        """What is called in each step, where that is counted."""
+        return self.counted if self.way == "calls" else ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,8 @@ class Trial(FirstRun):
 def program_of(command: Command) -> str:
     """The file of its program; a sentence where there is none."""
     path = command.variables.get("PATH", os.environ.get("PATH", os.defpath))
+    if lack := inputs.uncounted(command.way, command.calls, path):
+        raise CastmatesError(f"--count {command.counted}: {lack.what}; {lack.remedy}.")
     if found := shutil.which(command.words[0], path=path):
         return found
     raise CastmatesError(no_such_program(command.words[0], path))
@@ -90,7 +103,7 @@ def try_command(command: Command, say: Say) -> Trial:
     with machine_lock(f"a first run of {command.words[0]}", say=say):
         if others := busy_now():
             say(f"this machine is busy: {others}; what is measured beside that is rejected for the most part.")
-        if command.step_line:
+        if command.way != "runs":
             return _tried(command, say, _steps)
         trial = _tried(command, say, _run)
         return _tried(command, say, _run) if trial.seconds < AT_ONCE else trial
@@ -128,7 +141,7 @@ class _Running:
     def has_ended(self) -> bool:
         """Whether it has; what it used is known then."""
         if self.used is None:
-            keeper = self.process.pid if self.command.step_line else 0  # of the program whose lines it reads
+            keeper = self.process.pid if self.command.way != "runs" else 0  # of the program whose steps it counts
             tree = [each for each in tree_of(self.process.pid) if each[0] != keeper]
             self.threads = max(self.threads, sum(len(threads) for _, threads in tree))
             self.memory = max(self.memory, sum(resident_bytes(pid) or 0 for pid, _ in tree))
@@ -145,10 +158,12 @@ class _Running:
 def _tried(command: Command, say: Say, watch: Watch) -> Trial:
     name = command.words[0]
     keeper = []
-    if command.step_line:
-        native = environments.build(environments.NATIVE, shipped.environments(), cache_folder())
+    if command.way != "runs":
+        native = environments.build(environments.NATIVE, shipped.environments(), cache_folder()) / "bin"
         ready = ["--ready", posix(command.ready_line)] if command.ready_line else []
-        keeper = [str(native / "bin/lines"), "--step", posix(command.step_line), *ready, "--"]
+        keeper = [str(native / "lines"), "--step", posix(command.step_line), *ready, "--"]
+        if command.counted:
+            keeper = counter(command.calls, native, command.variables.get("PATH", os.environ.get("PATH", os.defpath)))
     with (
         guarded() as warden,
         tempfile.TemporaryDirectory() as scratch,
@@ -209,7 +224,8 @@ def _steps(running: _Running) -> Trial:
         now, head = running.passed, running.beats.head
         if ready == 0.0 and head and running.beats.state is heartbeat.State.READY:
             ready, used, waited = now, cpu_seconds_of_tree(running.process.pid), running.waited
-        if ready and (head > MEASURED or (head > 1 and now - ready > LONGEST_MEASURED)):
+        enough = head > MEASURED and (not running.command.counted or now - ready > LEAST_COUNTED)
+        if ready and (enough or (head > 1 and now - ready > LONGEST_MEASURED)):
             break
         if now > news:
             running.say(f"trying {name}: {head} steps after {now:.0f} s")
@@ -232,6 +248,8 @@ def _steps(running: _Running) -> Trial:
 
 def _no_steps(running: _Running) -> str:
     command, count = running.command, running.beats.head
+    if command.counted:
+        return f"made {count or 'no'} {'step' if count == 1 else 'steps'} that --count {command.counted} sees."
     lines = f"'{command.step_line}'" + (
         f" (after one that matches '{command.ready_line}')" if command.ready_line else ""
     )
@@ -255,12 +273,12 @@ def _still_running(running: _Running) -> str:
 def _too_long(running: _Running) -> str:
     """What is said of a run that takes too long to be measured as a whole; its progress would have to be seen."""
     name = running.command.words[0]
-    counted = "" if refusal_of_instructions() else ", or `progress: instructions`, as this processor counts them"
+    instructions = "" if inputs.uncounted(INSTRUCTIONS, "", "") else ", or --count instructions"
     return (
         f"{name} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. If it "
         "prints its steps, --step-line REGEX names these lines, and a run may take as long as it likes. If it trains "
-        "by TensorFlow, PyTorch or JAX, take `castmates profile`. Else write a study with another progress: the "
-        f"program's own report, calls of a function{counted} (castmates help add-a-workload)."
+        "by TensorFlow, PyTorch or JAX, take `castmates profile`. Else have something counted: as root, --count "
+        f"PROGRAM:FUNCTION for a function that it calls in each step{instructions} (castmates help add-a-workload)."
     )
 
 
@@ -268,7 +286,7 @@ def _why(command: Command, status: int, errors: IO[bytes]) -> str:
     errors.seek(0)
     words, name = last_line(errors.read()), command.words[0]
     said = f': it wrote "{words}"' if words else ""
-    asked = "ends with status 0" if not command.step_line else "goes well"
+    asked = "ends with status 0" if command.way == "runs" else "goes well"
     return f"{name} ended with status {status}{said}; only a command that {asked} can be measured."
 
 

@@ -247,7 +247,8 @@ def _usual(workload: Workload) -> Mapping[str, Word]:
 def _write(project: Project, study: Study, record: TrialRecord, added: Mapping[str, Workload]) -> TrialRecord:
     """The files of a trial."""
     folder = project.results
-    named = {name for rule in (*study.listed_mixes, *study.mitigations) for name in (rule.lead, *rule.antagonists)}
+    rules = (*study.listed_mixes, *study.mitigations)
+    named = {*study.leads, *(name for rule in rules for name in (rule.lead, *rule.antagonists))}
     workloads = {name: project.workloads[name] for name in sorted(named - added.keys())} | dict(added)
     head = _TRY_ADVICE_HEAD.format(study=project.study_file, finding=record.finding)
     replace_text(folder.trial(record.name) / WORKLOADS, catalogue_text(workloads, head))

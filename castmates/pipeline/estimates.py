@@ -18,8 +18,15 @@ import pandas as pd
 from castmates.analysis.dataflow.summary import PathTraces, path_traces
 from castmates.analysis.effects.pooling import joined_tables
 from castmates.analysis.effects.verdicts import effect_level
-from castmates.analysis.operations.per_trace import Traces, per_launch, per_trace
-from castmates.analysis.operations.primitives import Roofs, estimated_work, known_work, logged_work, reduced
+from castmates.analysis.operations.per_trace import Traces, per_launch, per_step, per_trace
+from castmates.analysis.operations.primitives import (
+    Roofs,
+    estimated_work,
+    known_work,
+    logged_work,
+    reduced,
+    traced_work,
+)
 from castmates.analysis.timeline.seen import Trace
 from castmates.errors import CastmatesError
 from castmates.parallel import side_by_side
@@ -32,10 +39,12 @@ from castmates.results.profiles import (
     Profile,
     first_epoch_profiles,
     logged_profiles,
+    profile_records,
     read_graph,
     read_primitives,
     read_profile,
     read_record,
+    read_work,
     usual_profiles,
 )
 from castmates.results.tables import tables_of, write_table, written_together
@@ -170,15 +179,25 @@ def write_operation_tables(plan: Plan, folder: StudyFolder, margin: float, outpu
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
     paths = usual_profiles(plan, folder)
     logged, graphs = facts_of_logged(folder, logged_profiles(plan, folder)), facts_of_graphs(folder, paths)
-    facts = {"margin": margin, "level": _level(paths, folder), "work": work_of(logged, graphs)}
-    facts |= _usual(folder, paths) | _epochs(folder, first_epoch_profiles(plan, folder)) | logged | graphs
+    known = work_of(logged, graphs, _shown(folder, paths))
+    facts = {"margin": margin, "level": _level(paths, folder), "work": known}
+    usual = _usual(folder, paths)
+    facts |= usual | _epochs(folder, first_epoch_profiles(plan, folder)) | logged | graphs
+    facts["roofs"] = _roofs([usual["steps"], logged["logged"] and logged["logged"].steps], folder, plan)
     write(Estimates(OPERATIONS_RULE, facts), written_by(OPERATIONS_RULE, tables_of(plan, folder)), output)
 
 
-def work_of(logged: Facts, graphs: Facts) -> pd.DataFrame:
-    """How much work operations do in a call, as far as primitives or graphs show it."""
+def work_of(logged: Facts, graphs: Facts, traced: pd.DataFrame | None = None) -> pd.DataFrame:
+    """How much work operations do in a call, as far as primitives, graphs or traces show it."""
     shown = [] if logged["logged"] is None else [logged_work(logged["primitives"], logged["logged"])]
-    return known_work(*shown, *([] if graphs["nodes"] is None else [estimated_work(graphs["nodes"])]))
+    shown += [] if graphs["nodes"] is None else [estimated_work(graphs["nodes"])]
+    return known_work(*shown, *([] if traced is None else [traced_work(traced)]))
+
+
+def _shown(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame | None:
+    """The work that traces show of their calls."""
+    parts = [part for path in paths if (part := read_work(folder.profile(path))) is not None and len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else None
 
 
 def facts_of_logged(folder: StudyFolder, paths: Sequence[str]) -> Facts:
@@ -188,21 +207,20 @@ def facts_of_logged(folder: StudyFolder, paths: Sequence[str]) -> Facts:
         traces.append(per_trace(profile.calls, profile.steps))
         parts.append(reduced(read_primitives(folder.profile(path)), traces[-1].steps))
     if not traces:
-        return {"logged": None, "primitives": None, "roofs": {}, "flags": None}
+        return {"logged": None, "primitives": None, "flags": None}
     every, primitives = Traces.together(traces), pd.concat(parts, ignore_index=True)
     records = [read_record(folder, path) for path in paths]
-    roofs = _roofs(every.steps, records)
-    return {"logged": every, "primitives": primitives, "roofs": roofs, "flags": _flags(records)}
+    return {"logged": every, "primitives": primitives, "flags": _flags(records)}
 
 
 def _usual(folder: StudyFolder, paths: Sequence[str]) -> Facts:
     """The facts of launches that show usual steps."""
     traces: list[Traces] = []
-    rows: dict[str, list[pd.DataFrame]] = {"steps": [], "memory": [], "stages": [], "device_calls": []}
+    rows: dict[str, list[pd.DataFrame]] = {"steps": [], "memory": [], "stages": [], "device_calls": [], "in_steps": []}
     for _, profile in _profiles(folder, paths):
         traces.append(per_trace(profile.calls, profile.steps))
         for name, tables in rows.items():
-            tables.append(getattr(profile, name))
+            tables.append(per_step(profile.calls, profile.steps) if name == "in_steps" else getattr(profile, name))
     if not traces:
         return dict.fromkeys(("traces", "compared", *rows))
     every = Traces.together(traces)
@@ -253,11 +271,12 @@ def _level(paths: Sequence[str], folder: StudyFolder) -> float:
     return effect_level([*looks_before(folder), *profile_looks_before(folder)])
 
 
-def _roofs(steps: pd.DataFrame, records: Sequence[Mapping[str, object]]) -> Mapping[str, Roofs]:
+def _roofs(steps: Iterable[pd.DataFrame | None], folder: StudyFolder, plan: Plan) -> Mapping[str, Roofs]:
     """The roofs of each lead: those of its launches alone, because leads have different CPUs."""
     measured: dict[str, list[dict[str, object]]] = {}
-    members = dict(steps[["cohort", "member"]].drop_duplicates().itertuples(index=False, name=None))
-    for record in records:
+    known = [each[["cohort", "member"]].drop_duplicates() for each in steps if each is not None]
+    members = {cohort: member for each in known for cohort, member in each.itertuples(index=False, name=None)}
+    for record in profile_records(plan, folder):
         if isinstance(roofs := record.get("roofs"), dict) and record.get("cohort") in members:
             measured.setdefault(members[record["cohort"]], []).append(roofs)
     return {member: Roofs.of(each) for member, each in measured.items()}

@@ -16,17 +16,20 @@ from castmates.pipeline.measure_launch import measure_launch, too_busy_words
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import ENVIRONMENTS, Project
 from castmates.protocols import Say
-from castmates.report.answer.first_number import first_lines
+from castmates.report.answer.first_number import FirstNumber, seen
 from castmates.results.launch_tables import read_windows
 from castmates.results.records import record_or_why, too_busy, useless
+from castmates.runner.rounds.pace import STEPS
 from castmates.study.budget_keys import Budget
-from castmates.study.rounds import guessed_cost, part_of
-from castmates.study.spec import Launch, Plan
+from castmates.study.rounds import part_of
+from castmates.study.scenes import launch_guess
+from castmates.study.spec import Cohort, Launch, Plan
 from castmates.workloads import environments
 
 LONGEST = 60.0  # seconds, all in all
 AFTERWARDS = 4.0  # of these, for what is computed
 FEWEST_ROUNDS, FEWEST_UNITS = 2, 2  # one round shows no interval; a single unit no rate
+SLICE = 5.0  # seconds that one may take in any case: on a busy machine runs are longer than they were tried
 MOST_LAUNCHES = 2  # more of them are the study's own matter
 
 
@@ -48,8 +51,8 @@ class Quick:
         return cls(project, plan, tuple(_of_leads(plan)), expected)
 
 
-def first_number(project: Project, say: Say) -> list[str]:
-    """Measure as many launches as fit into a minute, at least one, and tell what they show; lines for a terminal."""
+def first_number(project: Project, say: Say) -> FirstNumber | str:
+    """Measure as many launches as fit into a minute, at least one; a sentence where there are more already."""
     begun = time.monotonic() - age()
     refuse_strangers(project.study_file)
     quick = Quick.of(project, LONGEST - AFTERWARDS - (time.monotonic() - begun))
@@ -59,10 +62,10 @@ def first_number(project: Project, say: Say) -> list[str]:
     hold_sweep_lock(folder)
     there = [launch for launch in quick.launches if _counts(project, launch)]
     if len(there) > MOST_LAUNCHES:
-        return [
+        return (
             f"{len(there)} launches are measured already, which show more than a first number: castmates show "
             f"{shlex.quote(str(project.study_file))}"
-        ]
+        )
     missing = [launch for launch in quick.launches if launch not in there][: MOST_LAUNCHES - len(there)]
     if missing and quick.expected > LONGEST:
         say(f"one launch takes about {duration(quick.expected)}, because a run is that long")
@@ -97,17 +100,20 @@ def _short(budget: Budget, plan: Plan, seconds: float) -> tuple[Budget, float]:
     first = next(_of_leads(plan), None)
     if first is None:
         return budget, 0.0
-    rounds = first.design.rounds
-    usual = guessed_cost(first.cohort, budget.window)
-    whole = usual.launch + rounds * usual.round
-    if whole <= seconds:
-        return budget.model_copy(update={"spare_rounds": 0}), whole
-    unit = budget.window / budget.steps
-    fitting = (seconds - usual.launch) / FEWEST_ROUNDS / (usual.round / budget.window)
-    units = max(FEWEST_UNITS, min(budget.steps, int(fitting / unit)))
-    shorter = {"rounds": FEWEST_ROUNDS, "spare_rounds": 0, "window": min(budget.window, units * unit), "steps": units}
-    cost = guessed_cost(first.cohort, units * unit)
-    return budget.model_copy(update=shorter), cost.launch + FEWEST_ROUNDS * cost.round
+    cohort, unit, longest = first.cohort, budget.window / budget.steps, max(budget.longest_window, budget.window)
+    if (took := _expected(cohort, first.design.rounds, unit, budget.window, longest)) <= seconds:
+        return budget.model_copy(update={"spare_rounds": 0}), took
+    if not any(member.progress == "runs" for member in cohort.members[1:]):  # whose runs may be longer
+        longest = min(longest, max(SLICE, (FEWEST_UNITS + 1) * unit))
+    shorter = {"rounds": FEWEST_ROUNDS, "spare_rounds": 0, "steps": FEWEST_UNITS, "window": FEWEST_UNITS * unit}
+    took = _expected(cohort, FEWEST_ROUNDS, unit, FEWEST_UNITS * unit, longest)
+    return budget.model_copy(update=shorter | {"longest_window": longest}), took
+
+
+def _expected(cohort: Cohort, rounds: int, unit: float, window: float, longest: float) -> float:
+    """Seconds of a launch: every scene runs for some units while it warms up, and in a slice of each round."""
+    warm_up, held = min((STEPS + 2) * unit, longest), min(max(window, (STEPS + 1) * unit), longest)
+    return launch_guess(cohort.members) + len(cohort.scenes) * (warm_up + rounds * (held + unit / 2))
 
 
 def _counts(project: Project, launch: Launch) -> bool:
@@ -125,14 +131,14 @@ def _nothing(project: Project, launch: Launch) -> str:
     record = record_or_why(file)
     why = useless(record)
     if why and too_busy([record]):
-        return f"{too_busy_words([file.parent])} Stop them, and give the same command again."
+        return f"{too_busy_words([file.parent])} Then give the same command again."
     return why and f"launch {launch.path} gave nothing ({record.get('reason') or why}); {file.parent / 'logs'}."
 
 
-def _told(quick: Quick, launches: list[Launch], took: float) -> list[str]:
+def _told(quick: Quick, launches: list[Launch], took: float) -> FirstNumber:
     """What these launches show, and what they do not."""
     project = quick.project
     plan = part_of(project.plan(), [launch.path for launch in launches])
     windows = read_windows([project.results.launch(launch.path) for launch in launches])
     effects = estimate_effects(plan, windows, project.study.margin)
-    return first_lines(effects, windows, len(launches), project.study.budget.launches, took)
+    return seen(effects, windows, len(launches), project.study.budget.launches, took)

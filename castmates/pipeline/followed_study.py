@@ -1,8 +1,10 @@
 """Writes the study that traces a command as it was typed, and measures what it loses."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +26,7 @@ from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 
 LAUNCHES = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
+SETS = re.compile(r"[A-Za-z_]\w*=")  # a word of `env`
 WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
 
 
@@ -31,7 +34,7 @@ WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
 class Followed:
     """What is to be traced, and how."""
 
-    command: Sequence[str]
+    typed: Sequence[str]  # behind --
     beside: Sequence[str]
     step_function: str = ""
     cpus: int = 1
@@ -40,14 +43,24 @@ class Followed:
     keys: Mapping[str, int] = field(default_factory=dict)  # of `profile`: those that were given
 
     @property
+    def command(self) -> Sequence[str]:
+        """What is started: without `env` and what it sets, which a trial of advice may change."""
+        return self.typed[len(self._set) + 1 :] if self._set else self.typed
+
+    @property
     def variables(self) -> dict[str, str]:
         """That the program is started with."""
-        return {} if self.xla else {XLA: "off"}
+        return dict(self._set) | ({} if self.xla else {XLA: "off"})
+
+    @property
+    def _set(self) -> list[tuple[str, str]]:
+        behind = self.typed[1:] if self.typed[0] == "env" else ()
+        return [(name, value) for name, _, value in (word.partition("=") for word in takewhile(SETS.match, behind))]
 
 
 def followed_study(traced: Followed, name: str, known: Mapping[str, Workload], say: Say) -> Path:
     """The study that traces a command beside these workloads: the one that was written before, or a new one."""
-    refuse_unknown(traced.beside, known)
+    refuse_unknown(traced.beside, known, alone=True)
 
     def text(own: str) -> str:
         say(f"trying {script_of(traced.command)}: it runs until it has made some training steps")
@@ -78,7 +91,7 @@ def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workl
     lines = [
         "# Written by `castmates profile`; change it as you like, and go on with `castmates sweep`.",
         f"name: {scalar(name)}",
-        f"title: {scalar(f'Which operations of {name} lose beside ' + ' and '.join(traced.beside))}",
+        f"title: {scalar(_title(name, traced.beside))}",
         "workloads:",
         f"  {scalar(workload)}:",
         f"    command: {in_a_line(traced.command)}",
@@ -101,6 +114,12 @@ def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workl
         *[f"  {key}: {number}" for key, number in _all_keys(traced).items()],
     ]
     return "\n".join(lines) + "\n"
+
+
+def _title(name: str, beside: Sequence[str]) -> str:
+    if not beside:
+        return f"What takes the time of {name}"
+    return f"Which operations of {name} lose beside {' and '.join(beside)}"
 
 
 def _all_keys(traced: Followed) -> dict[str, int]:
@@ -140,7 +159,8 @@ def _refuse_other_keys(file: Path, traced: Followed) -> None:
 
 # Which file a study is read from, as Snakemake's options name it, or a workflow that uses ours as a module.
 
-KEYS = ("study", "launches")  # of Snakemake's --config
+ONLY, ONLY_TRACES = "only", "traces"  # nothing is measured, and the page is made of what is there
+KEYS = ("study", "launches", ONLY)  # of Snakemake's --config
 
 
 class Options(Protocol):
@@ -175,6 +195,8 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
             "and change its keys in that file; --config launches=N asks for more launches."
         )
+    if (only := config.get(ONLY, ONLY_TRACES)) != ONLY_TRACES:
+        raise CastmatesError(f"--config {ONLY}={only} is not understood: {ONLY}={ONLY_TRACES} measures no losses.")
     named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
     if len(named) > 1:
         raise CastmatesError(

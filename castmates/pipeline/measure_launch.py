@@ -83,18 +83,19 @@ def refuse_busy_machine(folder: StudyFolder) -> None:
         return
     if len(own) == FIRST_LAUNCHES or mostly_busy(next(iter(own.values()))):
         raise CastmatesError(
-            f"{too_busy_words([file.parent for file in own])} Stop them, and measure these again: `castmates sweep "
-            "--retry` with this study."
+            f"{too_busy_words([file.parent for file in own])} Then measure these again: `castmates sweep --retry` with "
+            "this study."
         )
 
 
 def too_busy_words(places: Sequence[Path]) -> str:
-    """Why nothing counts of the first launches, which lie there, and who is to blame."""
+    """Why nothing counts of the first launches, which lie there, who is to blame, and what to do about them."""
     from castmates.pipeline.busy import busy_words  # it reads tables
 
     who = busy_words(places)
     first = f"first {counted(len(places), 'launch')}" if len(places) > 1 else "first launch"
-    why = f"other programs ran: {who}" if who else "other guests of its host ran"
+    unseen = "others ran that cannot be seen from here, such as other guests of its host. Wait until they are quiet"
+    why = f"other programs ran: {who}. Stop them" if who else unseen
     return f"this machine is too busy: nothing of the {first} counts, because {why}."
 
 

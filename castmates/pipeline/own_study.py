@@ -101,9 +101,9 @@ def scalar(text: str) -> str:
     return in_a_line([text])[1:-1]
 
 
-def refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
-    """Refuse antagonists that the catalogue does not have."""
-    if not beside:
+def refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload], alone: bool = False) -> None:
+    """Refuse antagonists that the catalogue does not have, and none where the program cannot run `alone`."""
+    if not beside and not alone:
         raise CastmatesError("--beside names nothing; give one or more workloads, as in --beside stream,chase.")
     for name in beside:
         if name not in known:

@@ -25,6 +25,7 @@ from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.host import flock_holder
 from castmates.linux.signals import ENDING
 from castmates.pipeline import outliving_command
+from castmates.pipeline.followed_study import ONLY, ONLY_TRACES
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.project import Project
 from castmates.protocols import Say
@@ -49,13 +50,15 @@ def sweep(
     options: Sequence[str] = (),
     shows_result: bool = True,
     targets: Sequence[str] = (),
+    only_traces: bool = False,
 ) -> None:
     """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted.
 
-    With `targets` it makes these files alone.
+    With `targets` it makes these files alone; with `only_traces` it measures no losses.
     """
     refuse_lacking(SWEEP)
     chosen = [f"study={study_file}", *([] if launches is None else [f"launches={launches}"])]
+    chosen += [f"{ONLY}={ONLY_TRACES}"] if only_traces else []
     words = [*targets, *workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))
     # No Python of a sweep takes a module from the folder in which it runs.

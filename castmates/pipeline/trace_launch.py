@@ -59,8 +59,7 @@ def trace_now(project: Project, plan: Plan, launch: Launch) -> Path:
     for name in sorted({each.inputs for each in members if each.inputs}):
         inputs.build(name, ENVIRONMENTS, cache)
     trace_launch(task, folder, cache)
-    if project.results.plan_file.is_file():  # findings know it at once
-        write_trace_tables(project.results, project.results.tables)
+    write_trace_tables(project.results, project.results.tables)  # findings know it at once
     return folder
 
 
@@ -144,6 +143,7 @@ def _remove_empty(*folders: Path) -> None:
 # What a trace has not of what a query needs: the sentences of its record that are about that.
 
 HEARTBEAT, PROFILE, ANNOTATIONS, NUMBERS = "heartbeat", "profile", "annotations", "numbers"
+COUNTS = "counts"
 OF_VIEWS: Mapping[str, frozenset[str]] = {  # views whose rows are of some sources alone
     "states": frozenset({SCHEDULER}),
     "wakeups": frozenset({SCHEDULER}),
@@ -157,6 +157,7 @@ OF_VIEWS: Mapping[str, frozenset[str]] = {  # views whose rows are of some sourc
     "operations": frozenset({PROFILE}),
     "phases": frozenset({ANNOTATIONS}),
     "samples": frozenset({NUMBERS}),
+    "counts": frozenset({COUNTS, FAULTS, PROFILE}),
     "stacks": frozenset({STACKS, LATENCIES}),
     "paths": frozenset({PATHS, PROFILE}),
 }

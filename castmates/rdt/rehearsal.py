@@ -5,7 +5,7 @@ What is written there changes nothing, so masks have no effect on time, and ever
 up.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ from castmates.rdt.resctrl.groups import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
 from castmates.rdt.resctrl.mounting import Mounted
 from castmates.study.cache import Bandwidth, Cache
+from castmates.study.spec import Share
 
 POINT = Path("/rehearsed/resctrl")  # nothing is there
 ABOUT = "rehearsed: a resctrl in memory, like that of {}; masks and throttles change nothing, and nothing is counted"
@@ -120,6 +121,11 @@ class RehearsedAllocator(ResctrlAllocator):
     def about(self) -> dict[str, str]:
         """Describe what is driven, and that it is in memory."""
         return {**super().about(), "allocation": ABOUT.format(self._named)}
+
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Give out these shares in memory; nobody loses a way to them."""
+        super().apply(shares)
+        return False
 
 
 class RehearsedMonitor(ResctrlMonitor):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from castmates.analysis.findings.findings import Finding, findings, gains
-from castmates.report.results import Results
+from castmates.report.results import NO_PLAN, Results
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.registry import TABLES
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
@@ -43,13 +43,19 @@ def findings_of(results: Results) -> list[Finding]:
     return found
 
 
-def table_of(results: Results, name: str) -> pd.DataFrame | None:
-    """A table of the study by its name; None where there is none, or where it is left from a key that is gone."""
-    if name in TABLES and TABLES[name].rule:
-        table: pd.DataFrame = getattr(results, name)
-        return table if results.has(name) or len(table) else None
+def table_of(results: Results, name: str) -> pd.DataFrame | str | None:
+    """A table of the study by its name, or why it is not there yet; None where the study does not ask for it."""
     file = results.folder.table_file(name)
-    return pd.read_parquet(file) if file.is_file() else None
+    if name not in TABLES or not TABLES[name].rule:
+        return pd.read_parquet(file) if file.is_file() else None
+    if not len(results.tables.get(name, ())) and not file.is_file():
+        if results.plan is NO_PLAN:
+            return f"there is no table {name}, as this study has traces alone"
+        return f"there is no table {name} yet" if results.has(name) else None
+    table: pd.DataFrame = getattr(results, name)
+    if table.empty and TABLES[name].rule == "analyse" and results.only_traced:
+        return f"the table {name} is empty, as no losses were measured"
+    return table if results.has(name) or len(table) else None
 
 
 # What the trials of findings' advice gave: gains of a changed lead, or of what mitigates, in fresh launches.

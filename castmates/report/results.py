@@ -198,9 +198,15 @@ class Results:
         return list(dict.fromkeys(named))
 
     @cached_property
+    def only_traced(self) -> bool:
+        """Whether steps were traced and nothing was measured: there are no losses, and nothing to trust or distrust."""
+        measured = self.recorded and len(self.launches)
+        return not measured and self.has("iterations") and len(self.iterations) > 0
+
+    @cached_property
     def platforms(self) -> list[str]:
         """Where the numbers come from: measured, emulated, modelled, rehearsed."""
-        tables = (self.effects, self.controls, self.launches, self.windows)
+        tables = [self.iterations] if self.only_traced else [self.effects, self.controls, self.launches, self.windows]
         return sorted({name for table in tables for name in table["platform"].dropna().unique() if name})
 
     @cached_property
@@ -283,11 +289,14 @@ def load(study: Path | str) -> Results:
     return replace(opened, strict=True)
 
 
-def read_results(folder: Path, study_file: Path | None = None) -> Results:
-    """Read results/<study> whole; what a study may lack (machine facts, a plan) is empty, a lacking table an error."""
+def read_results(folder: Path, study_file: Path | None = None, every: bool = True) -> Results:
+    """Read results/<study> whole; what a study may lack (machine facts, a plan) is empty, a lacking table an error.
+
+    Not `every` table: each is read when it is asked for, as where a study has traces alone.
+    """
     results = _opened(StudyFolder(folder), study_file)
     for name, table in TABLES.items():
-        if table.rule:
+        if table.rule and every:
             getattr(results, name)
     part = shown_part(results)
     return results if part is None else restricted(results, part, _recorded(results.folder, part))

@@ -8,6 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.files import written_text
 from castmates.results import launch_tables
 from castmates.results.bundle_names import RecordReader
+from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.named import default_study, studies_with
 from castmates.results.plans import read_plan
@@ -63,13 +64,16 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
     return folder, named
 
 
-def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
-    """The same for what needs traces alone: `castmates trace record` makes them without a sweep, so without a plan."""
+def find_traces(named: Path, or_sweep: bool = False) -> tuple[StudyFolder, Path | None]:
+    """The same for what needs traces alone: `castmates trace record` makes them without a sweep, so without a plan.
+
+    Where there is nothing at all, `or_sweep` asks for a sweep instead of a trace.
+    """
     folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(_study(named).name) if named.is_file() else None
     if folder is None or folder.plan_file.is_file():
         return find(named)
     if not traces_there(folder):
-        if named.is_dir():
+        if named.is_dir() or or_sweep:
             return find(named)
         raise CastmatesError(
             f"{named}: this study has no trace in {folder} yet; make one with `castmates trace record {named} MIX`."
@@ -122,6 +126,8 @@ def _results(folder: Path) -> StudyFolder:
     if not results.plan_file.is_file():
         if traces_there(results):
             raise CastmatesError(f"{folder}: there are traces alone in it; run `castmates sweep STUDY` on its study.")
+        if (folder / TRACE_RECORD).is_file():
+            raise CastmatesError(f"{folder}: this is a single trace, of no study; `castmates trace query` asks it.")
         raise CastmatesError(f"{folder}: there is no plan.json in it; give a study file, or a folder results/<study>.")
     return results
 

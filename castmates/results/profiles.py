@@ -10,7 +10,7 @@ from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.dataflow import GRAPH_EDGES, GRAPH_NODES
-from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.operations import OPERATION_WORK, PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json, refuse_links
@@ -97,6 +97,12 @@ def is_of_first_epoch(record: Mapping[str, Any]) -> bool:
 def read_primitives(place: Path) -> "pd.DataFrame":
     """The primitives that a launch under oneDNN's log left."""
     return _read(place / "primitives.parquet", list(PRIMITIVES))
+
+
+def read_work(place: Path) -> "pd.DataFrame | None":
+    """The work that traces of a launch show; None of launches from before there was such a table."""
+    file = place / "operation_work.parquet"
+    return _read(file, list(OPERATION_WORK)) if file.exists() else None
 
 
 def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:

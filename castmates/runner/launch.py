@@ -113,7 +113,8 @@ def _launch(kind: LaunchKind[Any], stage: LiveStage, logs: Path, cache: Path, sa
     outcome.freezer = stage.freezer.kind
     outcome.environments = starts.environments_used(cohort, cache)
     outcome.inputs = starts.inputs_used(cohort, cache)
-    evictors = eviction.evictors(read_topology(), cohort, outcome.runner_cpus)
+    rehearsed = bool(rehearsing.machine_of(launch.design.driver))
+    evictors = [] if rehearsed else eviction.evictors(read_topology(), cohort, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
     helpers = kind.helpers(scratch.files, cache)
     refuse_too_little(cohort, outcome.needs, stage.evictors, roofs=kind.needed_bytes())
@@ -121,7 +122,7 @@ def _launch(kind: LaunchKind[Any], stage: LiveStage, logs: Path, cache: Path, sa
     everyone = [replace(start, ranges=kind.ranges_of(start)) for start in everyone]
     kind.prepare(everyone[: len(cohort.members)], scratch.channels)
     everyone += helpers
-    outcome.hardware = {"eviction": eviction.about(cohort, evictors)}
+    outcome.hardware = {"eviction": eviction.about(cohort, evictors, rehearsed)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(launch)
     stage.make_room_for_quotas(cohort, _purpose(launch))

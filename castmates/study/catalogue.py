@@ -181,13 +181,12 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                     "(`castmates workloads` lists what there is)."
                 )
     _check_predicted(study, workloads, study_file)
-    sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
-    sets = study.mixes if isinstance(study.mixes, MixSets) else None  # these make mixes, of names that are checked then
-    made = study.mix_rules or study.predict or sets is not None
-    if not made and not (study.leads and (study.antagonists or sensitivity)):
-        raise CastmatesError(
-            f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
-        )
+    sets = isinstance(study.mixes, MixSets)  # these make mixes, of names that are checked then
+    made = study.mix_rules or study.predict or sets
+    if not made and not (study.leads and (study.antagonists or study.measures_alone)):
+        tried = "'antagonists', beside which the partitions of 'cache.sweeps' are tried"
+        needed = tried if study.leads else "'leads' and 'antagonists'"
+        raise CastmatesError(f"{study_file}: nothing to measure: give {needed}, or 'mixes'.")
 
 
 def _check_predicted(study: Study, workloads: Workloads, study_file: str) -> None:

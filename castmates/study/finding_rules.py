@@ -142,6 +142,21 @@ _FACTOR = {"type": "object", "properties": {key: {"type": "number"} for key in (
 Value = Annotated[Word | Scaled, PlainValidator(_value), WithJsonSchema({"anyOf": [_WORD, _FACTOR]})]
 
 
+def _cores(value: object) -> object:
+    if isinstance(value, dict):
+        value = _value(value)
+    if not isinstance(value, Scaled) and (type(value) is not int or value < 1):
+        raise ValueError("a number of CPUs, or how many times as many: {times: 2}")
+    return value
+
+
+Cores = Annotated[
+    int | Scaled,
+    PlainValidator(_cores),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, _FACTOR]}),
+]
+
+
 class Change(Written):
     """What is changed of the lead: it is then measured as it is, and changed."""
 
@@ -152,8 +167,8 @@ class Change(Written):
         default={}, description="options of the lead with which it cannot be tried, such as {model: dlrm}"
     )
     options: dict[OptionName, Value] = Field(default={}, description="options of its command")
-    variables: dict[VariableName, str] = Field(default={}, description="environment variables")
-    cores: int | None = Field(default=None, ge=1, description="how many CPUs it is given")
+    variables: dict[VariableName, Value] = Field(default={}, description="environment variables")
+    cores: Cores | None = Field(default=None, description="how many CPUs it is given: a number, or {times: 2}")
     work: OptionName | None = Field(
         default=None, description="the option that the work of a step is in proportion to, such as batch"
     )

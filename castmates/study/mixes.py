@@ -120,7 +120,8 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     unfetched = "off" in study.cache.prefetchers
     if unfetched and host.no_prefetching:
         tried.notes.add("cache.prefetchers", f"no launch will begin here: {host.no_prefetching}")
-    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
+    bare = not study.cache.sweeps or study.profile is not None
+    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched, bare))
     if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(map(str, tried.notes.remarks))}")
     kinds = [kind for kind, _ in study.control_rules]
@@ -216,10 +217,11 @@ def _left_out(wanted: WantedMix, why: str) -> LeftOut:
 
 
 def _lonely(study: Study) -> list[WantedMix]:
-    """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
-    if not any(sweep.lead_ways for sweep in study.cache.sweeps):
-        return []
+    """The leads that have no mix, where the study traces them, asks what their ways are worth, or has no mix at all."""
     beside = {each.lead for each in wanted_mixes(study)}
+    asked = study.profile is not None or any(sweep.lead_ways for sweep in study.cache.sweeps)
+    if not asked and (beside or study.cache.sweeps):
+        return []
     return [WantedMix(lead, ()) for lead in study.leads if lead not in beside]
 
 
@@ -274,6 +276,7 @@ def _with_partitions(
     no_quota: str,
     conditions: _Conditions,
     unfetched: bool,
+    bare: bool,
 ) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
@@ -292,8 +295,11 @@ def _with_partitions(
                 yield _mix(each.mix.name, members, conditions, partition).model_copy(update={"apart": each.mix.apart})
         if lead.workload not in alone:
             alone.add(lead.workload)
-            for partition in tried.of(lead, []):
+            own = tried.of(lead, [])
+            for partition in own:
                 yield _mix(lead.workload, [lead], conditions, partition)
+            if bare and not antagonists and not own:
+                yield each.mix
     if no_quota and any(each.wanted.quotas for each in seated):
         tried.notes.add(MIXES, f"quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()

@@ -241,7 +241,9 @@ class Study(Written):
     question: str = Field(
         default="", max_length=1000, description="one sentence for the report: what this study wants to know"
     )
-    leads: list[Name] = Field(default_factory=list, description="each is put beside each of the antagonists")
+    leads: list[Name] = Field(
+        default_factory=list, description="each is put beside each of the antagonists, or measured alone"
+    )
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
     mixes: MixesKey = Field(
         default_factory=list,
@@ -371,6 +373,12 @@ class Study(Written):
         return [
             (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
         ]
+
+    @property
+    def measures_alone(self) -> bool:
+        """Whether leads without antagonists are measured: not where all partitions are tried on mixes."""
+        sweeps = self.cache.sweeps
+        return self.profile is not None or not sweeps or any(sweep.lead_ways for sweep in sweeps)
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

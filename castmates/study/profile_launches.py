@@ -26,12 +26,16 @@ class Traced(NamedTuple):
 # XLA leave nothing out: all their traces of one job have the same calls, and a few steps are enough.
 TRACED = {
     "castmates.workloads.tfmodels": Traced(120, leaves_out=True, logs=True, begins_anew=True),
-    "castmates.workloads.torchjobs": Traced(8),
+    "castmates.workloads.torchjobs": Traced(8, logs=True),
     "castmates.workloads.jaxjobs": Traced(8),
 }
-FOLLOWED = {"tensorflow": Traced(120, leaves_out=True), "torch": Traced(8), "jax": Traced(8)}  # not ours, by framework
+FOLLOWED = {  # not ours, by framework
+    "tensorflow": Traced(120, leaves_out=True, logs=True),
+    "torch": Traced(8, logs=True),
+    "jax": Traced(8),
+}
 WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with the key 'attach'"
-CANNOT_LOG = "cannot leave oneDNN's log: only jobs of the Model Garden can"
+CANNOT_LOG = "cannot leave oneDNN's log: only TensorFlow and PyTorch can"
 CANNOT_BEGIN = "cannot begin with the first record: only jobs of the Model Garden that read records can"
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
 # Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.

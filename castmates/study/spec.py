@@ -29,6 +29,7 @@ class Tracing(Frozen):
     steps: int  # of the lead that its framework profiles within each
     events: tuple[str, ...]  # families
     members: tuple[str, ...] = ()  # workloads whose processes are recorded; none: all
+    counts: tuple[tuple[str, int], ...] = ()  # events that are sampled, and once in how many
     buffer: int = 0  # bytes for the kernel's events of each CPU; 0: as large as the user may have
     most: int = 2 * 10**9  # bytes of recorded events at which a recording ends
     keep: int = 0  # bytes of raw files that are kept

@@ -179,6 +179,7 @@ def _launch(study: str, study_seed: int, keys: TraceKeys, cohort: Cohort, usual:
         steps=keys.steps,
         events=tuple(keys.events),
         members=tuple(keys.members),
+        counts=tuple(keys.counts.items()),
         buffer=bytes_of(keys.buffer) if keys.buffer else 0,
         most=bytes_of(keys.most),
         keep=bytes_of(keys.keep),

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from castmates.study.counter_keys import MOST_RANGES, CounterKeys
+from castmates.study.counter_keys import MOST_RANGES, CounterKeys, EventText
+from castmates.study.event_spelling import names_of
 from castmates.study.written import Amount, Written, bytes_of
 
 FEWEST_FOR_INTERVALS = 3  # launches
@@ -68,6 +69,8 @@ Family = Literal["scheduler", "syscalls", "faults", "interrupts", "stacks", "lat
 USUAL: tuple[Family, ...] = ("scheduler", "syscalls", "faults", "interrupts", "stacks")
 FAMILIES: tuple[Family, ...] = (*USUAL, "latencies")
 LONGEST = 60  # seconds of a recording
+MOST_COUNTS = 4  # that every processor counts at once; perf would have more of them take turns
+SHORTEST_CLOCK = 10_000  # ns
 LEAST_BUFFER, MOST_BUFFER = 64 * 1024, 512 * 1024**2  # bytes
 
 
@@ -93,6 +96,12 @@ class TraceKeys(Written):
         description="families of events that perf records of the members, and of nobody else; `latencies` only where "
         "it is asked for: sampled loads, on processors with PEBS, IBS or SPE (not tried on real hardware)",
     )
+    counts: dict[EventText, Annotated[int, Field(ge=1)]] = Field(
+        default={},
+        max_length=MOST_COUNTS,
+        description="events that are sampled once in so many, each with its period, such as {cache-misses: 10000}: the "
+        f"query counts-by-operation has them by operation. {MOST_COUNTS} at most; page-faults are in the family faults",
+    )
     members: list[str] = Field(
         default=[], description="workloads whose processes perf records; all of the mix if left out"
     )
@@ -117,6 +126,21 @@ class TraceKeys(Written):
     @classmethod
     def _each_once(cls, events: list[Family]) -> list[Family]:
         return [family for family in FAMILIES if family in events]
+
+    @field_validator("counts")
+    @classmethod
+    def _one_by_one(cls, counts: dict[str, int]) -> dict[str, int]:
+        for event in counts:
+            name, _, modes = event.partition(":")
+            if name in ("page-faults", "faults") or ("/" not in name and modes.strip("ukh")):
+                raise ValueError(f"no {event}: page faults and tracepoints are in families of `events`, one by one")
+            if name in ("cpu-clock", "task-clock") and counts[event] < SHORTEST_CLOCK:
+                raise ValueError(
+                    f"{event} once in {SHORTEST_CLOCK:,} ns at least, as the kernel samples it no more often"
+                )
+            if len(names_of(event)) > 1:
+                raise ValueError(f"one event each, and no choice such as {event}")
+        return counts
 
     @field_validator("buffer")
     @classmethod

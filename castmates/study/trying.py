@@ -1,7 +1,7 @@
 """A finding's advice -> the study that tries it in fresh launches: the lead as it is, and changed, or what mitigates.
 
-It runs beside the same antagonists, with the same windows, under another seed; its results lie in a separate folder,
-and nothing of what led to the finding is in them.
+It runs beside the same antagonists, or alone where there are none, with the same windows, under another seed; its
+results lie in a separate folder, and nothing of what led to the finding is in them.
 """
 
 import hashlib
@@ -49,26 +49,32 @@ def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[s
     for option, asked in change.options.items():
         written = option_of(workload.words, option)
         before = written if written is not None else workload.options.get(option, usual.get(option))
-        value = _value(name, option, asked, before, workload.cores)
-        if str(value) == str(before):
+        options[option] = value = _value(name, f"--{option}", asked, before, workload.cores)
+        if str(value) == str(before):  # it is written nonetheless: what is usual may follow from the number of CPUs
             continue
-        options[option] = value
         differences.append((f"--{option}", "not set" if before is None else str(before), str(value)))
         if option == change.work:
             work = _ratio(name, option, before, value)
-    for variable, text in change.variables.items():
-        if workload.variables.get(variable) != text:
-            differences.append((variable, workload.variables.get(variable, "not set"), text))
-    if change.cores and change.cores != workload.cores:
-        differences.append(("CPUs", str(workload.cores), str(change.cores)))
+    variables = dict(workload.variables)
+    for variable, wanted in change.variables.items():
+        before = variables.get(variable)
+        variables[variable] = text = str(_value(name, variable, wanted, before, workload.cores))
+        if before != text:
+            differences.append((variable, before or "not set", text))
+    cores = (
+        workload.cores
+        if change.cores is None
+        else int(_value(name, "its CPUs", change.cores, workload.cores, workload.cores))
+    )
+    if cores != workload.cores:
+        differences.append(("CPUs", str(workload.cores), str(cores)))
     if not differences:
         raise CastmatesError(f"{name} is already as the advice has it, so there is nothing to try; choose with --set.")
-    variables, cores = workload.variables | change.variables, change.cores or workload.cores
     new = workload.model_copy(update={"options": options, "variables": variables, "cores": cores})
     return ChangedLead(new, tuple(differences), work)
 
 
-def _value(name: str, option: str, asked: Value, before: Word | None, cores: int) -> Word:
+def _value(name: str, what: str, asked: Value, before: Word | None, cores: int) -> Word:
     if not isinstance(asked, Scaled):
         return asked
     if asked.of_cpus is not None:
@@ -78,7 +84,7 @@ def _value(name: str, option: str, asked: Value, before: Word | None, cores: int
     except ValueError:
         known = "has none" if before is None else f"has {before}"
         raise CastmatesError(
-            f"the advice multiplies --{option}, but {name} {known}; give a value, as in --set {option}=64."
+            f"the advice multiplies {what}, but {name} {known}; give a value by --set or --variable."
         ) from None
 
 
@@ -93,18 +99,19 @@ def _ratio(name: str, option: str, before: Word | None, value: Word) -> float:
 
 
 def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
-    """The mix that a finding is about, or the first mixes of its lead; without partitions."""
-    beside = [each for each in plan.mixes if each.antagonists and not each.partitions]
-    mine = [each for each in beside if workload_of(each.lead) == lead and mix in ("", each.name)]
-    if not mine:
+    """The mix that a finding is about, or the first mixes of its lead, or the lead alone; without partitions."""
+    mine = [each for each in plan.mixes if not each.partitions and workload_of(each.lead) == lead]
+    named = [each for each in mine if mix in ("", each.name)]
+    if not named:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix {mix or f'of {lead}'} to try it beside.")
-    return mine[:MOST_MIXES]
+    return [each for each in named if each.antagonists][:MOST_MIXES] or named
 
 
 def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], launches: int, title: str) -> Study:
-    """The study that measures these leads beside the antagonists of these mixes."""
-    rules = [_beside(lead, mix) for mix in mixes for lead in leads]
-    return _fresh(study, name, mixes, launches, title).model_copy(update={"mixes": rules})
+    """The study that measures these leads beside the antagonists of these mixes, or alone where there are none."""
+    rules = [_beside(lead, mix) for mix in mixes if mix.antagonists for lead in leads]
+    changes = {"mixes": rules, "leads": [] if rules else list(leads)}
+    return _fresh(study, name, mixes, launches, title).model_copy(update=changes)
 
 
 def _beside(lead: str, mix: Mix) -> ArrangedMix:

@@ -7,8 +7,8 @@ number of the operation that it belongs to, whose module is its scope too.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.explanations.layers import RUNTIME, decisive_kind, layer_place, torch_place
+from castmates.analysis.operations.instructions import NOTHING_KNOWN, Work
 from castmates.errors import CastmatesError
-from castmates.traces.devices import Memory
+from castmates.traces.devices import Given, Memory, memory_of
 from castmates.traces.json_events import WHAT, Event, Events
 from castmates.traces.nesting import NOBODY, nested
-from castmates.traces.operations import BETWEEN, FEEDS, WAITS, WORKS, Found, Ints, Operation, Trace, assembled, step_of
+from castmates.traces.operations import BETWEEN, FEEDS, WAITS, WORKS, Found, Ints, Operation, Trace, assembled
+from castmates.traces.torch_work import counted, known_of
 from castmates.workloads.jobs.tracing import INPUT, STEP
 from castmates.workloads.tfmodels.xspace import FETCH
 
@@ -36,6 +38,8 @@ NONE = -1
 PS = 1000  # in a nanosecond
 Flags = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.signedinteger[Any]]
+Known = tuple[Work, str]
+UNKNOWN: Known = (NOTHING_KNOWN, "")
 
 
 @dataclass
@@ -48,8 +52,10 @@ class Columns:
     thread: AnyInts  # places in `threads`
     sequence: Ints  # -1 for none
     of_forward: Flags  # whether it belongs to an operation that another event has been
+    work: AnyInts  # places in `works`
     kinds: list[tuple[str, bool]]  # name, and whether it is a mark
     threads: list[str]
+    works: list[Known] = field(default_factory=lambda: [UNKNOWN])  # what events compute, and the type of their numbers
     tids: list[int] = field(default_factory=list)  # the system's numbers of threads, 0 for what is none
 
 
@@ -88,6 +94,7 @@ def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:
     _add_gradients(columns, gradients, np.where(forward != NONE, carrier[forward], NONE), own, carriers)
     settles[gradients] = np.where(forward != NONE, settled[forward], NONE)
     carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
+    _count_once(columns, parent, depth)
     return list(carriers), carrier, settled
 
 
@@ -105,6 +112,17 @@ def _tree(columns: Columns) -> tuple[Ints, AnyInts]:
         depth += inner
         above = np.where(inner, parent[above], NOBODY)
     return parent, depth
+
+
+def _count_once(columns: Columns, parent: Ints, depth: AnyInts) -> None:
+    """Where what an event calls computes at least as much as the event, that counts, and the event has no work."""
+    flops = np.nan_to_num([work.flops for work, _ in columns.works])[columns.work]
+    called = np.zeros(len(parent))
+    for level in range(int(depth.max(initial=0)), -1, -1):
+        at = np.flatnonzero(depth == level)
+        columns.work[at[(called[at] > 0) & (called[at] >= flops[at])]] = 0
+        at = at[parent[at] != NOBODY]
+        np.add.at(called, parent[at], np.maximum(called[at], flops[at]))
 
 
 def _inherited(own: AnyInts, parent: Ints, depth: AnyInts, outermost: bool = False) -> AnyInts:
@@ -211,15 +229,18 @@ def _operations(
     """The operations of a trace, and by event which it is a call of; -1 for marks."""
     kinds = len(columns.kinds)
     keys = ((carrier.astype(np.int64) + 1) * (kinds + 1) + settled + 1) * kinds + columns.kind
+    keys = keys * len(columns.works) + columns.work
     different, places = np.unique(keys, return_inverse=True)
     operations: dict[Operation, int] = {}
     numbers = np.full(len(different), NONE, np.int64)
     for number, key in enumerate(different.tolist()):
-        above, kind = divmod(key, kinds)
+        place, work = divmod(key, len(columns.works))
+        above, kind = divmod(place, kinds)
         of_carrier, of_settled = divmod(above, kinds + 1)
         by = _type(columns.kinds[of_settled - 1][0]) if of_settled else ""
         found = _operation(carriers[of_carrier - 1] if of_carrier else _Carrier(), columns.kinds[kind], by)
         if found is not None:
+            found = replace(found, work=columns.works[work][0], data_type=columns.works[work][1])
             numbers[number] = operations.setdefault(found, len(operations))
     return list(operations), numbers[places]
 
@@ -249,21 +270,12 @@ def _type(name: str) -> str:
 VERSION = 1  # of the file
 OPERATION, MARK = "cpu_op", "user_annotation"  # categories of events
 MEMORY = "[memory]"
+SHAPES = "Input Dims"  # of an operation's operands
 NS = 1000  # in a microsecond
 DEVICES = {0: "cpu", 1: "cuda"}
 LARGEST = 2**63
-COLUMNS = ("begin", "end", "kind", "thread", "sequence", "of_forward")
+COLUMNS = ("begin", "end", "kind", "thread", "sequence", "of_forward", "work")
 _THREAD = re.compile(r"thread (\d+) \((.*)\)")
-
-
-@dataclass(frozen=True)
-class Given:
-    """Memory that was given out or taken back."""
-
-    ts: float
-    thread: int
-    change: int
-    allocator: str
 
 
 class _Reading:
@@ -274,6 +286,8 @@ class _Reading:
         self.threads: dict[Any, int] = {}
         self.names: dict[Any, str] = {}
         self.given: list[Given] = []
+        self.works: dict[Known, int] = {UNKNOWN: 0}
+        self._known: dict[str, int] = {}  # by what a call was given: the place of its work
         self._parts: dict[str, list[Any]] = {name: [] for name in COLUMNS}
 
     def add(self, events: Iterable[Event]) -> None:
@@ -287,13 +301,23 @@ class _Reading:
                 thread = self.threads.setdefault(event["tid"], len(self.threads))
                 sequence = more.get("Sequence number", -1)
                 forward = more.get("Fwd thread id", 0)
-                rows.append((event["ts"], event["dur"], kind, thread, sequence, forward))
+                work = self._work(event["name"], more) if SHAPES in more else 0
+                rows.append((event["ts"], event["dur"], kind, thread, sequence, forward, work))
             elif event.get("name") == MEMORY:
                 self._keep_memory(event)
             elif event.get("ph") == "M" and event.get("name") == "thread_name":
                 self.names[event["tid"]] = str(event["args"]["name"])
         for name, column in _packed(rows).items() if rows else ():
             self._parts[name].append(column)
+
+    def _work(self, name: str, given: Mapping[str, Any]) -> int:
+        if counted(_type(name)) is None:
+            return 0
+        what = (SHAPES, "Input Strides", "Input type", "Concrete Inputs")
+        key = f"{name} {[given.get(each) for each in what]}"
+        if key not in self._known:
+            self._known[key] = self.works.setdefault(known_of(_type(name), given), len(self.works))
+        return self._known[key]
 
     def _keep_memory(self, event: Event) -> None:
         about = event["args"]
@@ -310,7 +334,8 @@ class _Reading:
         for name in COLUMNS:  # large, as all of these: each is let go of
             columns[name] = columns[name][order]
         tids = [thread if isinstance(thread, int) else 0 for thread in self.threads]
-        return Columns(**columns, kinds=list(self.kinds), threads=self._thread_names(), tids=tids)
+        threads, works = self._thread_names(), list(self.works)
+        return Columns(**columns, kinds=list(self.kinds), threads=threads, works=works, tids=tids)
 
     def _column(self, name: str) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
         found = np.concatenate(self._parts[name])
@@ -325,11 +350,12 @@ class _Reading:
 
 def _packed(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     """Some events as columns."""
-    ts, duration, kind, thread, sequence, forward = zip(*rows, strict=True)
+    ts, duration, kind, thread, sequence, forward, work = zip(*rows, strict=True)
     begin = np.rint(np.array(ts, np.float64) * NS).astype(np.int64)
     end = begin + np.rint(np.array(duration, np.float64) * NS).astype(np.int64)
     numbers = np.array([one if 0 <= one < LARGEST else -1 for one in sequence], np.int64)
-    columns = begin, end, np.array(kind, np.int32), np.array(thread, np.int32), numbers, np.array(forward, np.int64) > 0
+    small = (np.array(each, np.int32) for each in (kind, thread))
+    columns = begin, end, *small, numbers, np.array(forward, np.int64) > 0, np.array(work, np.int32)
     return dict(zip(COLUMNS, columns, strict=True))
 
 
@@ -348,7 +374,7 @@ def read_json(path: Path) -> tuple[Trace, Memory]:
         raise CastmatesError(f"{path}: this trace has none of the job's steps ('{STEP}').")
     found, first = _found(reading, int(events.facts.get("baseTimeNanoseconds", 0)))
     trace = assembled(found)
-    return trace, _memory(reading.given, trace, first)
+    return trace, memory_of(reading.given, trace, first)
 
 
 def _found(reading: _Reading, base_ns: int) -> tuple[Found, int]:
@@ -356,33 +382,3 @@ def _found(reading: _Reading, base_ns: int) -> tuple[Found, int]:
     columns = reading.columns()
     first = int(columns.begin.min())
     return found_in(columns, first, base_ns + first), first
-
-
-def _memory(given: list[Given], trace: Trace, first_ns: int) -> Memory:
-    """What allocators did; what is in use counts from the beginning of the trace."""
-    given = sorted(given, key=lambda one: one.ts)
-    at = np.array([round(one.ts * NS) - first_ns for one in given], np.int64) * PS
-    change = np.array([one.change for one in given], np.int64)
-    allocators = [one.allocator for one in given]
-    in_use, peak = np.zeros(len(given), np.int64), np.zeros(len(given), np.int64)
-    for name in set(allocators):
-        own = np.array([one == name for one in allocators])
-        in_use[own] = np.cumsum(change[own])
-        peak[own] = np.maximum.accumulate(in_use[own])
-    step = step_of(at, trace.step_begin_ps, trace.step_end_ps)
-    callers = _callers(trace, np.array([one.thread for one in given], np.int64), at)
-    names = [trace.operations[trace.calls.operation[place]].name if place != NOBODY else "" for place in callers]
-    return Memory(at, step, change, in_use, peak, allocators, names)
-
-
-def _callers(trace: Trace, thread: Ints, at: Ints) -> Ints:
-    """The call that is open on a thread at a moment, the innermost; -1 for none."""
-    calls = trace.calls
-    places = np.full(len(at), NOBODY, np.int64)
-    for number in np.unique(thread):
-        own, asked = np.flatnonzero(calls.thread == number), np.flatnonzero(thread == number)
-        before = np.searchsorted(calls.begin_ps[own], at[asked], "right") - 1
-        places[asked] = np.where(before >= 0, own[np.maximum(before, 0)] if len(own) else NOBODY, NOBODY)
-    while (past := (places != NOBODY) & (calls.end_ps[places] < at)).any():
-        places[past] = calls.parent[places[past]]
-    return places

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from castmates.traces.nesting import NOBODY
 from castmates.traces.operations import Ints, Trace, identity, step_of
 from castmates.traces.xspace import EventName, Line, Plane, Space, StatValue
 from castmates.workloads.tfmodels.xspace import HOST
@@ -171,3 +172,48 @@ def _changes(host: Plane, trace: Trace) -> Iterator[_Change]:
 
 def _number(value: object) -> int:
     return int(value) if isinstance(value, int | float) else 0
+
+
+# Memory of PyTorch, by events of a trace.
+
+NS, PS = 1000, 1000  # in a microsecond, in a nanosecond
+
+
+@dataclass(frozen=True)
+class Given:
+    """Memory that was given out or taken back."""
+
+    ts: float
+    thread: int
+    change: int
+    allocator: str
+
+
+def memory_of(given: list[Given], trace: Trace, first_ns: int) -> Memory:
+    """What allocators did; what is in use counts from the beginning of the trace."""
+    given = sorted(given, key=lambda one: one.ts)
+    at = np.array([round(one.ts * NS) - first_ns for one in given], np.int64) * PS
+    change = np.array([one.change for one in given], np.int64)
+    allocators = [one.allocator for one in given]
+    in_use, peak = np.zeros(len(given), np.int64), np.zeros(len(given), np.int64)
+    for name in set(allocators):
+        own = np.array([one == name for one in allocators])
+        in_use[own] = np.cumsum(change[own])
+        peak[own] = np.maximum.accumulate(in_use[own])
+    step = step_of(at, trace.step_begin_ps, trace.step_end_ps)
+    callers = _callers(trace, np.array([one.thread for one in given], np.int64), at)
+    names = [trace.operations[trace.calls.operation[place]].name if place != NOBODY else "" for place in callers]
+    return Memory(at, step, change, in_use, peak, allocators, names)
+
+
+def _callers(trace: Trace, thread: Ints, at: Ints) -> Ints:
+    """The call that is open on a thread at a moment, the innermost; -1 for none."""
+    calls = trace.calls
+    places = np.full(len(at), NOBODY, np.int64)
+    for number in np.unique(thread):
+        own, asked = np.flatnonzero(calls.thread == number), np.flatnonzero(thread == number)
+        before = np.searchsorted(calls.begin_ps[own], at[asked], "right") - 1
+        places[asked] = np.where(before >= 0, own[np.maximum(before, 0)] if len(own) else NOBODY, NOBODY)
+    while (past := (places != NOBODY) & (calls.end_ps[places] < at)).any():
+        places[past] = calls.parent[places[past]]
+    return places

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, LayerPlace, layer_place, optimizer_scopes
+from castmates.analysis.operations.instructions import NOTHING_KNOWN, Work
 from castmates.errors import CastmatesError
 from castmates.traces.nesting import NOBODY, Threads, in_order, nested, own, shared_by_parts
 from castmates.traces.xspace import Line, Plane, Space
@@ -33,6 +34,8 @@ class Operation:
     type: str
     place: LayerPlace
     level: int
+    work: Work = NOTHING_KNOWN  # of one call, as the trace shows it
+    data_type: str = ""  # of the first numbers that it takes
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,26 @@ around it: `jit(train)/transpose(jvp(layer0))/attention/dot_general` is the grad
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, LayerPlace, jax_place, layer_place
+from castmates.analysis.explanations.layers import (
+    BACKWARD,
+    FORWARD,
+    NO_THREAD,
+    OPTIMIZER,
+    RUNTIME,
+    LayerPlace,
+    jax_place,
+    layer_place,
+)
+from castmates.analysis.operations.instructions import Work
 from castmates.traces import wire
+from castmates.traces.hlo_work import Program
 from castmates.traces.operations import (
     BETWEEN,
     FEEDS,
@@ -61,6 +72,13 @@ class Path:
     primitive: str
     backward: bool
 
+    @property
+    def direction(self) -> str:
+        """Of what it does in a step."""
+        if OPTIMIZER in self.scopes:
+            return OPTIMIZER
+        return BACKWARD if self.backward else FORWARD
+
 
 def programs_in(plane: Plane, ran: frozenset[str]) -> dict[int, Known]:
     """By number: the instructions of the programs that ran, or of all where it is not known which ones did."""
@@ -80,32 +98,64 @@ def _instructions(content: bytes) -> Known:
         module = wire.message("Program").FromString(content).module
     except DecodeError:
         raise NotProtobuf("it has a program that is none") from None
+    program = Program(module)
     inside = {one.id: {each.opcode.decode() for each in one.instructions} for one in module.computations}
     fused = {called for one in module.computations for each in one.instructions for called in _fused(each)}
     return {
-        each.name.decode(): _operation(each, inside)
+        each.name.decode(): _operation(each, inside, direction, program.known_of(each, one.id))
         for one in module.computations
         if one.id not in fused
-        for each in one.instructions
+        for each, direction in zip(one.instructions, _directions(one.instructions), strict=True)
         if each.opcode.decode() not in NOT_RUN
     }
+
+
+def _directions(instructions: Sequence[Any]) -> list[str]:
+    """Of each instruction; operands come before those who use them.
+
+    XLA's passes leave some without a name. Computed from gradients, they are backward; others belong to what uses them.
+    """
+    known = {each.id: _path(each).direction for each in instructions if each.metadata.op_name}
+    of_operands, of_users = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
+    for each in instructions:
+        for one in each.operands:
+            of_operands[each.id] |= {known[one]} if one in known else of_operands[one]
+        if each.id not in known and BACKWARD in of_operands[each.id]:
+            known[each.id] = BACKWARD
+    for each in reversed(instructions):
+        for one in each.operands:
+            of_users[one] |= {known[each.id]} if each.id in known else of_users[each.id]
+    return [known.get(each.id) or _first(of_users[each.id]) for each in instructions]
+
+
+def _first(users: Set[str]) -> str:
+    return next((each for each in (FORWARD, BACKWARD, OPTIMIZER) if each in users), FORWARD)
 
 
 def _fused(instruction: Any) -> Sequence[int]:  # noqa: ANN401 (a message)
     return () if instruction.opcode.decode() in CONTAINERS else instruction.called
 
 
-def _operation(instruction: Any, inside: Mapping[int, set[str]]) -> Operation | None:  # noqa: ANN401
+def _path(instruction: Any) -> Path:  # noqa: ANN401
+    return path_of(instruction.metadata.op_name.decode("utf-8", "replace"))
+
+
+def _operation(
+    instruction: Any,  # noqa: ANN401
+    inside: Mapping[int, set[str]],
+    direction: str,
+    known: tuple[Work, str],
+) -> Operation | None:
     opcode, name = instruction.opcode.decode(), instruction.name.decode()
     if opcode in CONTAINERS:
         return None
     opcodes = {opcode}.union(*(inside.get(called, ()) for called in _fused(instruction)))
-    path = path_of(instruction.metadata.op_name.decode("utf-8", "replace"))
+    path = _path(instruction)
     heavy = next((primitive for one, primitive in PRIMITIVES.items() if one in opcodes), "")
     primitive = heavy or path.primitive or (_NUMBER.sub("", name) if opcode == "fusion" else opcode)
-    place = jax_place(path.scopes, path.functions, primitive, opcodes, path.backward)
+    place = jax_place(path.scopes, path.functions, primitive, opcodes, direction)
     parts = [GRADIENT] * path.backward + [*path.scopes, f"{primitive} ({name})"]
-    return Operation("/".join(parts), primitive, place, WORKS)
+    return Operation("/".join(parts), primitive, place, WORKS, *known)
 
 
 def path_of(name: str) -> Path:

@@ -233,20 +233,20 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
     if lack := identity.lack(workload.words, workload.package, path):
         remedy = f"apt-get install {workload.package}" if workload.package else f"install {workload.words[0]}"
         return Lack(lack, remedy)
-    return _uncounted(workload, path)
+    return uncounted(workload.way, workload.calls, path)
 
 
-def _uncounted(workload: Workload, path: str) -> Lack | None:
-    """Return why the progress that the workload names cannot be counted here; None where it can."""
+def uncounted(way: str, calls: str, path: str) -> Lack | None:
+    """Return why instructions or these calls cannot be counted here as progress; None where they can."""
     another = "name another 'progress' (castmates help add-a-workload)"
-    if workload.way == "instructions" and (why := refusal_of_instructions()):
+    if way == "instructions" and (why := refusal_of_instructions()):
         return Lack(why, another)
-    if workload.way != "calls":
+    if way != "calls":
         return None
     try:
-        why, remedy = refusal(find(workload.calls, path)), "run as root" if device_type() is not None else another
+        why, remedy = refusal(find(calls, path)), "run as root" if device_type() is not None else another
     except NoPlace as problem:
-        why, remedy = str(problem).removesuffix("."), "correct 'progress' of the workload"
+        why, remedy = str(problem).removesuffix("."), "correct what is to be counted"
     return Lack(why, remedy) if why else None
 
 

@@ -4,26 +4,44 @@
 tests/unit/rdt/test_proofs.py compares.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from tests.lab.shapes import FAULTS, SHAPES
-from tests.lab.swept import sweep
+from tests.lab.swept import OTHER, sweep
 
-# By fault: what rejected windows; what the partitions held by registers and occupancy; what is recommended.
+# By fault: what rejected most windows; what the partitions held by registers and occupancy; what the throttled lost;
+# what is recommended.
 EXPECTED = {
-    "leak": ("", "beyond: lead-2, split-3, split-4, split-5", "not met split-5"),
-    "tied": ("", "as asked: split-5; otherwise: split-11", "knee split-5"),
+    "leak": ("", "beyond: lead-2, split-3, split-4, split-5", "", "not met split-5"),
+    "ahead": ("", "as asked: split-4; beyond: lead-2, split-3, split-5", "", "not needed "),
+    "policy": ("not emptied", "as asked: lead-2, split-3, split-4, split-5", "", ""),
+    "slack": (
+        "",
+        "as asked: split-5, split-5-antagonists-mb40, split-5-antagonists-mb80",
+        "no loss, no loss",
+        "knee split-5",
+    ),
+    "steep": (
+        "",
+        "as asked: split-5, split-5-antagonists-mb40; otherwise: split-5-antagonists-mb80",
+        "loss, loss",
+        "knee split-5",
+    ),
+    "blind": ("", "as asked: lead-2, split-3, split-4, split-5", "", "knee split-5"),
+    "tied": ("", "as asked: split-5; otherwise: split-11", "", "knee split-5"),
 }
 THROTTLES = [{"split": 5}, {"split": 5, "bandwidth": {"antagonists": ["80%", "40%"]}}]
+MASKS = [{"split": [3, 4, 5]}, {"lead_ways": [2]}]
 # A fault of throttles shows under throttles, and ways that are tied where a mask has some of them.
 SWEEPS = {"slack": THROTTLES, "steep": THROTTLES, "tied": [{"split": [5, 11]}]}
 
 
 def changes(name):
     """What of the study is another one for this fault."""
-    return {"seed": 1} | ({"cache": {"sweeps": SWEEPS[name], "monitor": 10}} if name in SWEEPS else {})
+    return {"seed": 1, "cache": {"sweeps": SWEEPS.get(name, MASKS), "monitor": 10}}
 
 
 def aside(lab):
@@ -42,13 +60,15 @@ def test_a_sweep_on_a_processor_at_fault_shows_it_where_it_can(beside, name):
 
 
 def shown(swept):
-    """What a sweep shows: in its ledger, of the processor, and as its recommendation."""
-    kinds = {kind for row in swept.windows.reason_kinds for kind in row.split("; ") if kind}
+    """What a sweep shows: in its ledger, of the processor, by the antagonist's throttles, and as its recommendation."""
+    rejected = Counter(kind for row in swept.windows.reason_kinds for kind in row.split("; ") if kind)
     effects = swept.results.effects
     held = effects[effects.held != ""].groupby("held").partition.unique()
-    (advice,) = swept.results.recommendations.itertuples()
+    throttled = effects[effects.partition.str.contains("-mb") & (effects.member == OTHER)].sort_values("partition")
+    advice = [f"{row.verdict} {row.partition}" for row in swept.results.recommendations.itertuples()]
     return (
-        ", ".join(sorted(kinds)),
+        ", ".join(sorted(kind for kind, windows in rejected.items() if windows > len(swept.windows) / 2)),
         "; ".join(f"{state}: {', '.join(sorted(names))}" for state, names in sorted(held.items())),
-        f"{advice.verdict} {advice.partition}",
+        ", ".join(throttled.verdict),
+        "; ".join(advice),
     )

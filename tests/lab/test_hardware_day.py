@@ -1,6 +1,6 @@
 """A whole day on an emulated machine that obeys masks: its steps run in one process, in few and short windows.
 
-An interpreter starts slowly there; counters and losses, which take minutes, have tests of their own; no sweep is begun.
+Interpreters start slowly there, so the steps are forked from one.
 """
 
 import atexit
@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.lab.inside import compiled
@@ -129,7 +130,7 @@ def spent(beside):
     """What the guest left."""
     share, done = beside
     said = (share / "said").read_text() if (share / "said").exists() else ""
-    assert done.code == 1, done.told + said  # three steps are left to other tests, and count as failed
+    assert done.code == 0, done.told + said
     return share
 
 
@@ -137,14 +138,20 @@ def noted(spent):
     return json.loads((spent / "day/steps.json").read_text())
 
 
-def test_masks_that_hold_are_found_and_what_could_not_be_done_ends_no_day(spent):
+def test_each_step_is_done_and_masks_that_hold_are_found(spent):
     statuses = {name: one["status"] for name, one in noted(spent)["steps"].items()}
-    assert statuses == {
-        "capture": "done", "memory-peak": "done", "verify-counters": "failed", "verify-rdt": "done", "truth": "failed",
-        "sweep": "failed",
-    }, (spent / "said").read_text()  # fmt: skip
+    assert set(statuses.values()) == {"done"}, (spent / "said").read_text()
     parts = json.loads((spent / "day/rdt.json").read_text())["parts"]
     assert (parts["masks"]["verdict"], parts["isolation"]["verdict"]) == ("works", "isolated"), parts
+
+
+def test_losses_are_found_and_what_masks_take_from_the_lead(spent):
+    truth = json.loads((spent / "day/truth.json").read_text())
+    assert truth["verdict"] == "found", truth
+    effects = pd.read_csv(spent / "day/tables/effects.csv", index_col="partition")
+    own = effects[effects.member.str.startswith("chase") & effects.antagonists.notna() & (effects.baseline == "alone")]
+    # Its four ways of data stay in the cache beside the stream, and do not fit into three ways.
+    assert (own.verdict["unmanaged"], own.verdict["split-3"]) == ("no loss", "loss"), own
 
 
 def test_page_and_bundle_say_that_it_is_no_hardware(spent):

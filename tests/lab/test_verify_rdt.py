@@ -83,13 +83,13 @@ def test_a_cache_that_obeys_is_verified(state, tmp_path, monkeypatch):
 
 
 # Each fault of a processor (tests/lab/shapes.py), and what the parts must say. It was written before they were tried,
-# except three words, of leak and policy. What leaks fills the whole cache, of a program alone too; one that adapts is
-# emptied, and a neighbour takes something there.
+# except three words, of leak and policy. What leaks fills the whole cache, of a program alone too; from one that adapts
+# a neighbour takes something, and a little is left when it is emptied.
 # docs/rdt.md has the same table, which tests/unit/rdt/test_proofs.py compares.
 EXPECTED = {
-    "leak": {"masks": "no effect on time", "isolation": "not isolated", "eviction": "emptied"},
+    "leak": {"masks": "occupancy does not follow", "isolation": "not isolated", "eviction": "emptied"},
     "ahead": {"isolation": "not isolated"},
-    "policy": {"isolation": "undecided", "eviction": "emptied"},
+    "policy": {"isolation": "undecided", "eviction": "undecided"},
     "slack": {"throttles": "some steps are equal", "traffic": "agrees"},
     "steep": {"throttles": "some steps are equal", "traffic": "agrees"},
     "blind": {"masks": "works", "isolation": "isolated", "eviction": "not read", "traffic": "not counted"},

@@ -8,11 +8,13 @@ import sys
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.linux import probe_points
 from castmates.pipeline import command_trial
 from castmates.pipeline.command_study import study_of
 from castmates.pipeline.command_trial import Command, try_command
 from castmates.project import load, read_catalogue
 from castmates.shipped import catalogue, environments
+from tests.needs import lacks
 from tests.processes import has_ended
 from tests.waiting import wait_for
 
@@ -91,6 +93,15 @@ def test_of_a_program_that_prints_its_steps_only_some_are_run():
     assert 0.02 <= trial.seconds < 2.0
     assert trial.cpus == 1
     assert trial.bytes > 1_000_000
+
+
+def test_of_a_program_that_prints_nothing_calls_are_counted():
+    command = Command([sys.executable, "-c", STEPS], counted="libc.so.6:clock_nanosleep")
+    if why := probe_points.refusal(probe_points.find(command.counted, os.environ["PATH"])):
+        with pytest.raises(CastmatesError, match="run as root"):
+            try_command(command, print)
+        lacks("root", why)
+    assert 0.02 <= try_command(command, print).seconds < 2.0
 
 
 @pytest.mark.parametrize("pattern", ["stop", "step 3$"])

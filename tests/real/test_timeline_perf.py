@@ -12,17 +12,21 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from castmates.analysis.dataflow.wake_path import OWN
 from castmates.linux import tracing_rights
 from castmates.linux.processes import switches_of, thread_stat_line, threads_of
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
+from castmates.runner.tracing.paths import UNWOKEN, woken
 from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.header import KNOWN, fields_by_event
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.tables import write
+from castmates.workloads.native.build import find_compiler
 from tests.waiting import wait_for
 
 # Threads that wait for each other, sleep, fault pages in, burn time and make threads that live for a moment; all of
@@ -70,9 +74,10 @@ def program():
 class Recorder:
     """A perf that records when it is told."""
 
-    def __init__(self, file, pid):
+    def __init__(self, file, pid, counts=()):
         (self._theirs, self._ours), (self._answers, self._answer) = os.pipe(), os.pipe()
-        command = arguments(FAMILIES, file, rights=rights(), pids=[pid], control=f"fd:{self._theirs},{self._answer}")
+        options = {"rights": rights(), "pids": [pid], "counts": counts}
+        command = arguments(FAMILIES, file, **options, control=f"fd:{self._theirs},{self._answer}")
         self._process = subprocess.Popen(command, pass_fds=(self._theirs, self._answer), stderr=subprocess.PIPE)
 
     def tell(self, what):
@@ -226,21 +231,28 @@ def test_wakeups_that_others_deliver_are_not_known_and_never_blocked(tmp_path):
     assert set(unseen["detail"]) <= {"sleep", "futex"}
 
 
-# Phases of 5 ms, in which the only thread sleeps or works, with the time that it had a CPU by its own clock.
+# Phases of 5 ms, in which the only thread sleeps or works, with the time that it had a CPU. One that works has it, or
+# waits for it: its own clock lacks what a hypervisor took of that time, which no guest sees as a state.
 PHASES = """
 import os, time
+def waited():
+    os.lseek(stat, 0, 0)
+    return int(os.read(stat, 100).split()[1])
+stat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
 os.write(1, b"ready\\n")
 os.read(0, 1)
 told = []
 for turn in range(60):
     for name in ("nap", "work"):
-        begin, ran = time.monotonic_ns(), time.thread_time_ns()
+        begin, ran, queued = time.monotonic_ns(), time.thread_time_ns(), waited()
         if name == "nap":
             time.sleep(0.005)
+            took = time.thread_time_ns() - ran
         else:
             while time.thread_time_ns() - ran < 5_000_000:
                 pass
-        told.append((name, begin, time.monotonic_ns(), time.thread_time_ns() - ran))
+            took = time.monotonic_ns() - begin - (waited() - queued)
+        told.append((name, begin, time.monotonic_ns(), took))
 os.write(1, (repr(told) + "\\n").encode())
 os.read(0, 1)
 """
@@ -287,6 +299,218 @@ def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_t
         assert found.loc[(phase, "running"), "beside"] == pytest.approx(truth, abs=0.03)
         assert found.loc[(phase, "running"), "beside_readings"] == 60
         assert np.isnan(found.loc[(phase, "cpu_share"), "beside"])
+
+
+# Two threads, of which one works in an operation within another one, and touches new pages in both and in none.
+OPERATIONS = """
+import mmap, os, resource, threading, time
+told, gate = [], threading.Barrier(2)
+class operation:
+    def __init__(self, name, depth, pages, seconds):
+        self.name, self.depth, self.memory = name, depth, mmap.mmap(-1, pages << 12)
+        self.pages, self.seconds = pages, seconds
+    def spent(self):
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt, time.thread_time_ns()
+    def __enter__(self):
+        self.since, self.begin = self.spent(), time.monotonic_ns()
+        for page in range(self.pages):
+            self.memory[page << 12] = 1
+        while time.thread_time_ns() - self.since[1] < 1e9 * self.seconds:
+            pass
+    def __exit__(self, *_):
+        end, now = time.monotonic_ns(), self.spent()
+        spent = [one - other for one, other in zip(now, self.since)]
+        told.append((threading.get_native_id(), self.name, self.depth, self.begin, end, *spent))
+def lead():
+    for turn in range(5):
+        with operation("conv", 0, 700, 0.03):
+            with operation("pool", 1, 300, 0.01):
+                pass
+        with operation("", 0, 50, 0.01):
+            pass
+def helper():
+    gate.wait()
+    for turn in range(5):
+        with operation("gradient", 0, 200, 0.02):
+            pass
+threading.Thread(target=helper).start()
+lead()
+told.clear()
+os.write(1, b"ready\\n")
+os.read(0, 1)
+gate.wait()
+begin = time.monotonic_ns()
+lead()
+while threading.active_count() > 1:
+    time.sleep(0.001)
+os.write(1, (repr([begin, time.monotonic_ns(), told]) + "\\n").encode())
+os.read(0, 1)
+"""
+EVERY = {"page-faults": 1, "minor-faults": 7, "cpu-clock": 500_000}
+
+
+@pytest.mark.needs("tracing", "events")
+def test_counts_by_operation_are_what_the_program_counts_itself_within_the_noise_of_sampling(tmp_path):
+    program = subprocess.Popen([sys.executable, "-c", OPERATIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        asked = [(event, period) for event, period in EVERY.items() if event != "page-faults"]
+        recorder = Recorder(tmp_path / "perf.data", program.pid, asked)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            first, last, told = ast.literal_eval(program.stdout.readline().decode())
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        program.kill()
+        program.communicate()
+    making = Making()
+    making.about = {"lead": "lead@0"}
+    registry = Registry(making)
+    found = add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))
+    assert (found["lost"], found["missing"]) == (0, {})
+    making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="alone")
+    making.intervals(t0_ns=[first], t1_ns=[last], track=registry.member("lead@0"), kind="step", name="step", value=[1])
+    truth = Counter()
+    for tid, name, depth, t0, t1, faults, ns in told:
+        if name:
+            own = {"kind": "operation", "name": name, "detail": name, "depth": depth}
+            making.intervals(t0_ns=[t0], t1_ns=[t1], track=registry.thread(tid), **own)
+            truth["page-faults", name] += faults
+            truth["cpu-clock", name] += ns
+        if depth:  # of what it lies in it is no part
+            truth["page-faults", "conv"] -= faults
+            truth["cpu-clock", "conv"] -= ns
+    write(making.made(), tmp_path / "trace")
+    with database([TraceFolder("lead", tmp_path / "trace")]) as connection:
+        query = query_of("counts-by-operation")
+        rows = ask(connection, query.sql, values_of(query, ())).read_pandas().set_index(["event", "operation"])
+    assert {name for _, name in rows.index} == {"conv", "pool", "gradient", "outside of operations"}
+    for name, planted in (("conv", 5 * 700), ("pool", 5 * 300), ("gradient", 5 * 200)):
+        exact = rows.loc[("page-faults", name)]
+        assert exact["beside"] == exact["beside_low"] == exact["beside_high"]
+        assert exact["beside"] == pytest.approx(truth["page-faults", name], abs=5)
+        assert planted <= exact["beside"] <= planted + 50
+        for event, expected in (("minor-faults", exact["beside"]), ("cpu-clock", truth["cpu-clock", name])):
+            row, several = rows.loc[(event, name)], 2.5  # standard errors beyond the 95 % of a single interval
+            assert row["beside_low"] < row["beside"] < row["beside_high"]
+            low, high = (
+                row["beside"] + several * (row[side] - row["beside"]) for side in ("beside_low", "beside_high")
+            )
+            assert low < expected < high
+
+
+# In each step a thread works, waits for one that works and sleeps, then for a lock that a third one holds while it
+# works. Both begin once it is seen to wait, whatever else runs on the machine.
+WAITS = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+enum {STEPS = 15};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int job[2], done[2], hold[2], held[2];
+static atomic_int arrives;
+static long now(clockid_t of) {
+  struct timespec t;
+  clock_gettime(of, &t);
+  return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+static void work(long ms) {
+  for (long t = now(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000; now(CLOCK_THREAD_CPUTIME_ID) < t;) ;
+}
+static void rest(long us) { nanosleep(&(struct timespec){0, us * 1000}, 0); }
+static void until_it_waits(void) {
+  char path[64], text[256] = "";
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", getpid());
+  for (int file; !strstr(text, ") S "); close(file)) {
+    rest(100);
+    file = open(path, O_RDONLY);
+    text[read(file, text, sizeof text - 1)] = 0;
+  }
+}
+static void give(int *to) { write(to[1], "x", 1); }
+static void take(int *from) { char c; read(from[0], &c, 1); }
+static void *worker(void *_) {
+  for (;;) { take(job); until_it_waits(); work(4); rest(3000); give(done); }
+}
+static void *holder(void *_) {
+  for (;;) {
+    take(hold); pthread_mutex_lock(&lock); give(held);
+    while (!arrives) ;
+    until_it_waits(); work(5); arrives = 0; pthread_mutex_unlock(&lock);
+  }
+}
+int main(void) {
+  pthread_t one; long ends[STEPS + 1];
+  pipe(job); pipe(done); pipe(hold); pipe(held);
+  pthread_create(&one, 0, worker, 0); pthread_create(&one, 0, holder, 0);
+  write(1, "ready\\n", 6); getchar();
+  for (int step = 0; step <= STEPS; step++) {
+    ends[step] = now(CLOCK_MONOTONIC);
+    work(2); give(job); take(done);
+    give(hold); take(held); arrives = 1; pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock);
+  }
+  for (int step = 0; step <= STEPS; step++) printf("%ld ", ends[step]);
+  printf("\\n"); fflush(stdout); getchar(); getchar();
+}
+"""
+
+
+@pytest.mark.needs("root", "tracing", "events", "compiler")
+def test_the_critical_path_of_a_native_program_has_the_work_and_the_sleep_that_are_planted_on_it(tmp_path):
+    (tmp_path / "p.c").write_text(WAITS)
+    command = [*find_compiler(), "-O1", "-w", "-pthread", str(tmp_path / "p.c"), "-o", str(tmp_path / "p")]
+    subprocess.run(command, check=True)
+    program = subprocess.Popen([str(tmp_path / "p")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        recorder = Recorder(tmp_path / "perf.data", program.pid)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            ends = [int(word) for word in program.stdout.readline().split()]
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        program.kill()
+        program.communicate()
+    making = Making()
+    making.about = {"scenes": [{"scene": "alone", "round": 1, "t0_ns": begin, "t1_ns": end, "sources": []}]}
+    registry = Registry(making)
+    assert add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))["lost"] == 0
+    beats = {"t_ns": ends, "value": range(len(ends))}
+    making.instants(**beats, track=registry.member("lead@0"), kind="heartbeat", name="step")
+    timeline = making.made()
+    rows, without = woken(timeline, "lead@0", np.array([[begin, end]]))
+    assert without == {}
+    table, steps = pd.DataFrame(rows), len(ends) - 1
+    for step, (first, last) in enumerate(pairwise(ends), start=1):
+        own = table[table["step"] == step]
+        edges = [*zip(own["t0_ns"], own["t1_ns"], strict=True)]
+        assert (edges[0][0], edges[-1][1]) == (first, last)
+        assert all(one[1] == other[0] for one, other in pairwise(edges))
+    names = table["track"].map(dict(zip(timeline.tracks["track"], timeline.tracks["tid"] - program.pid, strict=True)))
+    ms = table.groupby([names, "state", "reason"])["ns"].sum().div(steps * 1e6)
+    main, worker, holder = 0, 1, 2  # in the order of their birth
+    for thread, planted in ((main, 2), (worker, 4), (holder, 5)):
+        assert planted - 0.1 <= ms[thread, "running", ""] <= planted + 0.7, ms
+    asleep, unseen = ms.get((worker, "blocked", "sleep"), 0), ms.get((worker, "unknown", f"sleep: {UNWOKEN}"), 0)
+    assert asleep + unseen >= 3, ms
+    assert unseen or asleep <= 3.7, "where others run on its CPU, perf may not see how a timer wakes it"
+    waits = sum(own for (thread, state, _), own in ms.items() if (thread, state) == (main, "blocked"))
+    assert waits < 0.3, "in the place of its waits are the threads that it waited for"
+    assert set(table.loc[names == main, "part"]) == {OWN}
 
 
 @pytest.mark.needs("root", "events")

@@ -7,7 +7,9 @@ Castmates, has each operation in a step; and what the framework's own marks and 
 import gzip
 import json
 import os
+import re
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,11 +20,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from castmates.analysis.dataflow.summary import bounds
+from castmates.analysis.dataflow.work import Graph, work_of
 from castmates.files import cache_folder
+from castmates.traces.graphs import read_graph
 from castmates.traces.operations import WORKS, Trace
 from castmates.traces.reading import FILES, read
 from castmates.workloads import environments, heartbeat
-from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page
 from tests.waiting import PATIENCE, wait_for
 
 HERE = Path(__file__).parent
@@ -46,6 +51,9 @@ class Case:
     layers: tuple[str, ...] = ()
     calls: Mapping[str, int] = field(default_factory=dict)  # of operations or functions in a step
     step_function: str = ""
+    rounds: int = 0  # of its loop in a step, whose work XLA counts once; 0: other programs run in a step, too
+    chains: int = 0  # of equally many products that do not need each other, where it only goes forward
+    products: float = 0.0  # operations of products and convolutions in a step, counted by hand
 
 
 TORCH = {
@@ -66,21 +74,24 @@ TORCH = {
 }
 JAX = {
     "scratch": Case(calls={"update": 1}),
-    "adam": Case(layers=("encoder", "decoder", "optimizer"), calls={"train_step": 1}),
-    "slow_data": Case(other_ms=20, calls={"step": 1}),
-    "scan": Case(calls={"epoch": 1}),
+    "adam": Case(layers=("encoder", "decoder", "optimizer"), calls={"train_step": 1}, rounds=1),
+    "slow_data": Case(other_ms=20, calls={"step": 1}, rounds=1),
+    "scan": Case(calls={"epoch": 1}, rounds=10),
     "method": Case(calls={"train": 1, "augment": 1}),
     "parallel": Case(),
     "ahead": Case(),
 }
 TENSORFLOW = {
-    "keras_fit": Case(input_ms=20, layers=("sequential/dense",)),
-    "keras_train_step": Case(layers=("denoiser/dense",)),
-    "keras_batches": Case(other_ms=10, layers=("sequential/dense",)),
-    "tf_loop": Case(marked=False, other_ms=10, step_function="train_step"),
+    "keras_fit": Case(input_ms=20, layers=("sequential/dense",), products=2 * 16 * (2 * 32 * 64 + 3 * 64)),
+    "keras_train_step": Case(layers=("denoiser/dense",), products=2 * 64 * 5 * 64 * 128),
+    "keras_batches": Case(
+        other_ms=10, layers=("sequential/dense",), products=2 * 8 * (2 * 4 * 4 * 4 * 3 * 3 * 2 + 3 * 64 * 4)
+    ),
+    "tf_loop": Case(marked=False, other_ms=10, step_function="train_step", products=2 * 128 * 2 * 64 * 64),
+    "tf_chains": Case(marked=False, step_function="one_step", chains=4, products=24 * 2 * 384**3),
 }
-# At landings, besides which all run nightly: an optimizer of each kind of loop, input that is slow, compiled code.
-LANDINGS = {"gan", "accumulation", "slow_data", "compiled", "language", "adam", "scan", "keras_fit", "tf_loop"}
+# At landings, besides which all run nightly: each kind of loop, input that is slow, compiled code.
+LANDINGS = {"accumulation", "slow_data", "compiled", "adam", "scan", "keras_fit", "tf_loop"}
 
 
 def each_of(cases: Mapping[str, Case]) -> list[Any]:
@@ -88,7 +99,7 @@ def each_of(cases: Mapping[str, Case]) -> list[Any]:
 
 
 def test_there_are_twenty_programs_and_each_is_compared_with_something():
-    programs = {file.stem for file in (HERE / "foreign").glob("*.py")} - {"torch_by_hand"}
+    programs = {file.stem for file in (HERE / "foreign").glob("*.py")} - {"torch_by_hand", "keras_backend"}
     assert programs == {f"torch_{each}" for each in TORCH} | {f"jax_{each}" for each in JAX} | set(TENSORFLOW)
     assert len(programs) >= 20
 
@@ -104,7 +115,8 @@ def test_a_program_of_pytorch(name, tmp_path):
     assert per_step | case.calls == per_step
     assert not any("frame_compile" in type_ for type_ in counts), "it was compiled again to be traced"
     if case.counted:
-        table = table_of(script, case.steps, tmp_path)
+        assert flops_of(found.trace, types=PRODUCTS) == said_of("torch_flops", script, case.steps, tmp_path)
+        table = said_of("torch_table", script, case.steps, tmp_path)
         assert {type_: number for type_, number in per_step.items() if type_ in table} == table
     marks = marks_of(file)
     assert shares["input"] == pytest.approx(marks["input"], abs=CLOSE)
@@ -119,7 +131,8 @@ def test_a_program_of_pytorch(name, tmp_path):
 @pytest.mark.parametrize("name", each_of(JAX))
 def test_a_program_of_jax(name, tmp_path):
     case = JAX[name]
-    file, _ = traced("jax", HERE / "foreign" / f"jax_{name}.py", tmp_path, case)
+    script = HERE / "foreign" / f"jax_{name}.py"
+    file, _ = traced("jax", script, tmp_path, case)
     trace = read(file).trace
     shares = checked(trace, case)
     theirs = json.loads(said("jax", [str(HERE / "references" / "jax_events.py"), str(file)]))
@@ -131,6 +144,9 @@ def test_a_program_of_jax(name, tmp_path):
     assert len(works) == sum(theirs["instructions"].values())
     assert shares["forward"] + shares["backward"] + shares["optimizer"] + shares["own"] >= theirs["work"] - CLOSE
     assert {"forward", "backward"} <= {trace.operations[place].place.direction for place in works}
+    if case.rounds:
+        told = json.loads(said("jax", [str(HERE / "references" / "jax_cost.py"), str(script), *case.calls]))
+        assert flops_of(trace, case.layers) == pytest.approx(told * case.rounds, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", each_of(TENSORFLOW))
@@ -139,8 +155,72 @@ def test_a_program_of_tensorflow(name, tmp_path):
     file, _ = traced("tfmodels", HERE / "foreign" / f"{name}.py", tmp_path, case)
     trace = read(file).trace
     checked(trace, case)
-    wanted = {"forward", "backward", *(["optimizer"] if case.marked else [])}
+    wanted = {"forward", *([] if case.chains else ["backward"]), *(["optimizer"] if case.marked else [])}
     assert wanted <= {trace.operations[at].place.direction for at in in_steps(trace)}
+    graph = read_graph((tmp_path / f"page.left.{GRAPH}").read_bytes())
+    work = [work_of(node.does).flops for node in graph.nodes if re.search("MatMul|Conv", node.does.type)]
+    assert sum(work) == case.products
+    if case.chains:
+        source, target = np.array([edge[:2] for edge in graph.edges], np.int64).T
+        products = np.array([["MatMul" in node.does.type for node in graph.nodes]], np.int64)
+        found = bounds(Graph(len(graph.nodes), source, target), products)
+        assert found.work[0] == case.chains * found.longest[0]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_keras_trains_by_pytorch_and_by_jax(name, tmp_path):
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(tmp_path / "keras"), "keras"]
+    subprocess.run(pip, check=True, timeout=8 * PATIENCE)
+    file, answer = traced(name, HERE / "foreign" / "keras_backend.py", tmp_path, Case())
+    trace = read(file).trace
+    shares = checked(trace, Case())
+    assert set(answer["versions"]) == {"python", name, "keras"}
+    assert shares["backward"] > shares["optimizer"] > 0
+    works = [trace.operations[place] for place in in_steps(trace) if "conv" in trace.operations[place].type]
+    found = Counter((each.type, each.place.direction) for each in works)
+    # Of two layers. Each has a gradient of its weights, and the second one also of its input, which JAX computes apart.
+    if name == "torch":
+        assert found["conv2d", "forward"] == found["convolution_backward", "backward"] == 2 * STEPS
+    else:
+        assert found["conv_general_dilated", "forward"] == 2 * STEPS
+        assert found["conv_general_dilated", "backward"] >= 3 * STEPS
+
+
+@pytest.mark.parametrize(
+    "name", ["slow_data", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("accumulation", "memory"))]
+)
+def test_the_screen_that_ends_a_profile_says_what_is_known_of_the_program(name, tmp_path):
+    script = HERE / "foreign" / f"torch_{name}.py"
+    words = ["profile", "--beside", "", "--environment", "torch", "--traced", "1", "--times", "2", "--name", "known"]
+    here = os.environ | {"CASTMATES_CACHE": str(cache_folder().absolute()), "PYTHONPATH": str(HERE.parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "castmates", *words, "--steps", "10", "--", "python", str(script)], cwd=tmp_path,
+        env=here, capture_output=True, text=True, timeout=16 * PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) <= 40
+    shares = {kind: int(share) / 100 for kind, share in re.findall(r"([a-z]+) (\d+) %[,.]", done.stdout)}
+    files = [*(tmp_path / "results").rglob("traces/alone/*/**/*.json.gz")]
+    lengths = [
+        float((trace.step_end_ps - trace.step_begin_ps).mean()) for trace in (read(file).trace for file in files)
+    ]
+    marks = [marks_of(file) for file in files]
+    assert len(marks) == 2
+    theirs = {kind: np.average([each[kind] for each in marks], weights=lengths) for kind in ("input", "backward")}
+    assert shares.get("input", 0.0) == pytest.approx(theirs["input"], abs=CLOSE)
+    least = theirs["backward"] - shares["idle"] - CLOSE  # a mark of PyTorch has the time between its operations too
+    assert least < shares.get("backward", 0.0) < theirs["backward"] + CLOSE
+    (ms,) = re.findall(r"and ([\d.]+) ms while it is traced", done.stdout)
+    if name == "slow_data":
+        assert shares["input"] * float(ms) > TORCH[name].input_ms * 0.98  # per cent are rounded
+        assert shares["idle"] * float(ms) > TORCH[name].other_ms * 0.98
+        assert "! Steps wait for their input (suspected: too few launches for an interval)" in done.stdout
+    if name == "memory":
+        (given,) = re.findall(r"([\d.]+) MB for empty", done.stdout)
+        assert float(given) == pytest.approx((1 << 22) / 1e6, abs=0.01)
+    page = next((tmp_path / "results").rglob("report/index.html")).read_text()
+    assert "no losses measured" in page
 
 
 def checked(trace: Trace, case: Case) -> dict[str, float]:
@@ -165,6 +245,16 @@ def shares_of(trace: Trace) -> dict[str, float]:
     return found
 
 
+def flops_of(trace: Trace, layers: tuple[str, ...] = (), types: str = ".*") -> float:
+    """What operations of these layers and types compute in a step, as far as it is known."""
+    work = [trace.operations[place] for place in in_steps(trace)]
+    work = [
+        one for one in work if re.fullmatch(types, one.type) and (not layers or one.place.layer.split("/")[0] in layers)
+    ]
+    return float(np.nansum([one.work.flops for one in work])) / trace.steps
+
+
+PRODUCTS = r"(add|b|badd)?mm|mkldnn_convolution|convolution_backward"  # what PyTorch's counter knows, too
 KINDS = ("input", "forward", "backward", "optimizer", "own", "")
 
 
@@ -234,10 +324,10 @@ def said(name: str, words: list[str]) -> str:
     return done.stdout
 
 
-def table_of(script: Path, steps: int, folder: Path) -> dict[str, float]:
-    """How often PyTorch's profiler has each operation in a step, in a run of its own."""
+def said_of(reference: str, script: Path, steps: int, folder: Path) -> Any:
+    """What a reference finds in a run of its own, without Castmates."""
     reader, writer = os.pipe()
-    words = [str(HERE / "references" / "torch_table.py"), str(script), str(steps)]
+    words = [str(HERE / "references" / f"{reference}.py"), str(script), str(steps)]
     shell = f'exec python "$@" 3>&{writer}'
     done = subprocess.run(
         ["bash", "-c", shell, "bash", *words], env=inside("torch"), pass_fds=[writer], cwd=folder, timeout=8 * PATIENCE,

@@ -17,7 +17,7 @@ from castmates.workloads.heartbeat import Reader, State, create
 from tests.waiting import PATIENCE, wait_for
 
 ENVS, CACHE = Path(__file__).parents[2] / "envs", cache_folder()
-LOAD, SEED, STALL_S = 50, 7, 0.4
+LOAD, SEED, STALL_S = 40, 7, 0.4
 JOBS = {
     "torch": "castmates.workloads.torchjobs --model dlrm",
     "jax": "castmates.workloads.jaxjobs --model mlp",
@@ -38,7 +38,8 @@ def test_what_is_due_in_a_stall_has_waited_for_its_end(name, tmp_path):
     with subprocess.Popen(
         ["python", "-P", "-m", *words.split()], env=variables, cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for(lambda: log._file.head > 20 or process.poll() is not None, "requests are answered")
+        # At the first one: the schedule lasts for seconds, however slow the job is.
+        wait_for(lambda: log._file.head > 0 or process.poll() is not None, "a request is answered")
         process.send_signal(signal.SIGSTOP)
         stopped = time.monotonic_ns()
         time.sleep(STALL_S)

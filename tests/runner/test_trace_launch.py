@@ -82,7 +82,7 @@ def traced(
 @pytest.mark.quiet
 def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     before = set(numbers())
-    timeline = traced(tmp_path, cache)
+    timeline = traced(tmp_path, cache, counts=(("cpu-clock", 1_000_000), ("no-such-event", 7)))
     about, run = timeline.about, timeline.tracks.loc[timeline.tracks["kind"] == "run", "track"].item()
     assert (about["status"], about["reason"]) == ("measured", "")
     assert [scene["scene"] for scene in sorted(about["scenes"], key=lambda one: one["kind"])] == [
@@ -118,6 +118,24 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     assert {clock["at"] for clock in clocks} == {"begin", "end"}
     if _recorded(about):
         _perf_shows_the_lead(timeline)
+        counts = timeline.instants[timeline.instants["kind"] == "count"]
+        assert set(zip(counts["name"], counts["value"], strict=True)) == {("cpu-clock", 1e6)}
+        assert any("perf cannot sample no-such-event" in words for words in about["missing"])
+        _paths_are_of_steps(timeline, pd.read_parquet(tmp_path / "trace" / PATHS_FILE))
+
+
+def _paths_are_of_steps(timeline: Timeline, paths: pd.DataFrame) -> None:
+    """By who woke whom, as the lead has no graph: whole steps, from a heartbeat to the next."""
+    assert timeline.about["graph"]["reason"]
+    assert [each["reason"] for each in timeline.about["paths"]["recordings"]] == ["", ""]
+    lead = timeline.tracks.loc[(timeline.tracks["kind"] == "member") & (timeline.tracks["name"] == "lead@0"), "track"]
+    beats = timeline.instants[(timeline.instants["kind"] == "heartbeat") & timeline.instants["track"].isin(lead)]
+    took = beats.set_index("value")["t_ns"].diff()
+    found = paths.groupby("step")["ns"].sum()
+    assert len(found) > 20
+    assert (found == took[found.index]).all()
+    assert "running" in set(paths["state"])
+    assert paths.loc[paths["state"].isin(["blocked", "unknown"]), "reason"].str.startswith("sleep").any()
 
 
 def _all_that_is_counted_lies_in_the_recordings(timeline: Timeline) -> None:

@@ -9,8 +9,9 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import UNATTRIBUTED, layer_place
 from castmates.analysis.operations.effects import estimate_operation_effects
-from castmates.analysis.operations.per_trace import Traces, by_layer, by_type, input_pipeline, per_trace
+from castmates.analysis.operations.per_trace import Traces, by_layer, by_type, input_pipeline, per_step, per_trace
 from castmates.analysis.operations.primitives import known_work, operation_summary
+from castmates.analysis.tables.iterations import iterations
 from castmates.analysis.tables.thread_pools import thread_pools
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make
@@ -28,15 +29,20 @@ THREADS = {"threads_intra": 1, "threads_inter": 1}
 COMMON = {"study": "s", "cohort": "c", "partition": "unmanaged", "member": "lead@0", "platform": "measured"}
 
 
-def launches(
+def launches(*about, **more) -> Traces:
+    """The traces of `recorded` launches."""
+    return Traces.together([per_trace(*each) for each in recorded(*about, **more)])
+
+
+def recorded(
     count: int,
     losses: dict[str, float],
     dice: np.random.Generator,
     between: float = 0.02,
     times: int = 2,
     beside: dict[str, float] | None = None,
-) -> Traces:
-    """So many launches: alone, and beside one antagonist where operations take (1 + loss) times as long.
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Calls and steps of launches: alone, and beside an antagonist where operations take (1 + loss) times as long.
 
     `beside` has other operations for the traces of the co-run.
     """
@@ -53,8 +59,8 @@ def launches(
                     taken[name] = ms * np.exp(noise) * (1 + losses.get(name, 0.0) * (kind == "corun"))
                 rows += [about | call_of(name, ms, step) for step in range(STEPS) for name, ms in taken.items()]
                 steps += [about | each for each in steps_of(sum(taken.values()) + LEFT)]
-        parts.append(per_trace(pd.DataFrame(rows), pd.DataFrame(steps)))
-    return Traces.together(parts)
+        parts.append((pd.DataFrame(rows), pd.DataFrame(steps)))
+    return parts
 
 
 def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studies: int) -> Traces:
@@ -103,10 +109,17 @@ def tables(traces: Traces) -> dict[str, pd.DataFrame]:
     }
 
 
+def of_steps(every: list[tuple[pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
+    """The table of single steps of these calls and steps."""
+    steps, in_steps = pd.concat([own for _, own in every]), pd.concat([per_step(*each) for each in every])
+    return iterations(steps, Traces.together([per_trace(*each) for each in every]), in_steps)
+
+
 def results(folder: Path, count: int) -> Results:
     """A study whose lead loses in its lookups and in a product of matrices."""
     losses = {name: 0.2 for name in ALONE if "embed" in name or name.startswith("model/dense")}
-    made = tables(launches(count, losses, np.random.default_rng(1), between=0.01))
+    every = recorded(count, losses, np.random.default_rng(1), between=0.01)
+    made = tables(Traces.together([per_trace(*each) for each in every])) | {"iterations": of_steps(every)}
     return replace(read_results(make(folder, launches=3, rounds=1)), **made)
 
 

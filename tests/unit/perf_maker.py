@@ -99,6 +99,12 @@ class PerfData:
         """Records that a CPU's buffer had no room for."""
         self._record(2, 0, struct.pack("<QQ", 1000, count) + self._trailer(time, 0, cpu, 0), 32)
 
+    def held_back(self, time: int, event: str) -> None:
+        """The kernel holds an event back that comes too often."""
+        self._record(
+            5, 0, struct.pack("<QQQ", 0, 1000 + self.events.index(event), 0) + self._trailer(time, 0, 0, 0), 48
+        )
+
     def emptied(self) -> None:
         """A mark of perf: it has read the buffers of all CPUs."""
         self._record(68, 0, b"")
@@ -155,9 +161,11 @@ class PerfData:
 
     def _attr(self, event: str) -> bytes:
         tracepoint = event in FIELDS
-        kind, config = (2, 300 + list(FIELDS).index(event)) if tracepoint else (1, 2 if "fault" in event else 9)
+        software = 2 if "fault" in event else 9 if "dummy" in event else 0
+        kind, config = (2, 300 + list(FIELDS).index(event)) if tracepoint else (int(software > 0), software)
         sample = SAMPLE_TYPE if tracepoint else PLAIN_TYPE
-        attr = struct.pack("<IIQQQQQ", kind, 128, config, 1, sample, 0, FLAGS)
+        period = int(event.partition("period=")[2].partition("/")[0] or 1)
+        attr = struct.pack("<IIQQQQQ", kind, 128, config, period, sample, 0, FLAGS)
         return attr.ljust(92, b"\0") + struct.pack("<i", self.clock) + bytes(32)
 
     def _names(self) -> bytes:

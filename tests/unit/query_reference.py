@@ -12,6 +12,7 @@ NAN = float("nan")
 SECOND, MS = 1e9, 1e6
 ALONE = ("alone", "alone-again", "placebo")
 KEYS = {  # columns that name a row; all others are numbers
+    "counts-by-operation": ["scene", "member", "operation", "event"],
     "faults": ["scene", "member", "name", "detail"],
     "heartbeats": ["scene", "member"],
     "interrupts": ["scene", "member", "cpu", "kind", "name"],
@@ -189,6 +190,40 @@ class Reference:
         for keys, rows in found.groupby(KEYS["faults"]):
             count = {"faults": len(rows), **self._per(keys[0], len(rows)), "threads": rows["tid"].nunique()}
             yield dict(zip(KEYS["faults"], keys, strict=True)) | count
+
+    def _counts_by_operation(self):
+        steps = self._kind("step").to_dict("records")
+        steps = [(s, one) for one in steps for s, t0, t1 in self.seen if t0 <= one["t0_ns"] and one["t1_ns"] <= t1]
+        many, found, period = defaultdict(int), defaultdict(int), {}
+        for scene, step in steps:
+            many[scene, step["member"]] += 1
+        for kind in ("fault", "count"):
+            for one in self._at(self.instants, kind, self.seen).to_dict("records"):
+                at, member = one["t_ns"], one["member"]
+                own = self.operations[self.operations["track"] == one["track"]]
+                own = own[(own["t0_ns"] <= at) & (at < own["t1_ns"])].sort_values("depth")
+                part = own["name"].iloc[-1] if len(own) else "outside of operations"
+                event, stands_for = ("page-faults", 1) if kind == "fault" else (one["name"], one["value"])
+                for scene, step in steps:
+                    if step["member"] == member and step["t0_ns"] <= at < step["t1_ns"]:
+                        found[scene, member, part, event] += 1
+                        period[member, part, event] = stands_for
+        for scene, alone in self.comparisons:
+            for key, stands_for in period.items():
+                names = dict(zip(KEYS["counts-by-operation"], (scene, *key), strict=True))
+                row = {"difference": NAN, "difference_low": NAN, "difference_high": NAN}
+                for side, where in (("alone", alone), ("beside", scene)):
+                    n, per = found[where, *key], many[where, key[0]]
+                    low, high = (n, n) if stands_for == 1 else (_limit(n, -1.959964), _limit(n + 1, 1.959964))
+                    values = (each * stands_for / per if per else NAN for each in (n, low, high))
+                    row |= dict(zip((side, f"{side}_low", f"{side}_high"), values, strict=True))
+                    row[f"{side}_steps"] = per or NAN
+                apart = row["beside"] - row["alone"]
+                less = np.hypot(row["beside"] - row["beside_low"], row["alone_high"] - row["alone"])
+                more = np.hypot(row["beside_high"] - row["beside"], row["alone"] - row["alone_low"])
+                yield names | row | {
+                    "difference": apart, "difference_low": apart - less, "difference_high": apart + more,
+                }  # fmt: skip
 
     def _migrations(self):
         found = self._at(self.instants, "migration", self.seen)
@@ -455,6 +490,11 @@ class Reference:
                     "at_s": (step["t0_ns"] - self.origin) / SECOND, "times_the_median": step["ms"] / usual,
                     **(times if is_known else dict.fromkeys(times, NAN)),
                 }  # fmt: skip
+
+
+def _limit(n, z):
+    """Byar's limit of a Poisson number."""
+    return n and n * (1 - 1 / (9 * n) + z / (3 * n**0.5)) ** 3
 
 
 def differences(name, answer, expected):

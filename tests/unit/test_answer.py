@@ -19,6 +19,7 @@ from castmates.report.answer.pairs import pairs
 from castmates.report.answer.parts import Pair, percent
 from castmates.report.answer.settling import MOST, launches_for, planned_spreads, spread_of, to_settle
 from castmates.report.results import read_results
+from tests.unit.makers import plan
 from tests.unit.makers import study as study_of
 from tests.unit.partition_maker import atoms
 from tests.unit.results_maker import make, record
@@ -40,6 +41,18 @@ NUMBERS = ["verdict", "loss_pct", "loss_low", "loss_high"]
 
 def slowdown(loss):
     return 1 / (1 - loss / 100)
+
+
+def test_leads_that_nobody_ran_beside_have_rates_and_no_losses(study):
+    found = answer(
+        replace(study, plan=plan(study_of(["a", "b"], [], placement={"lead": "0"})), effects=study.effects.iloc[:0])
+    )
+    assert found.pairs == []
+    windows = study.windows[study.windows["valid"] & (study.windows["scene"] == "alone")]
+    for lead in ("a", "b"):
+        rates = windows[windows["workload"] == lead].groupby("launch")["rate"].mean()
+        span = f"({rates.min():.3g} to {rates.max():.3g} in 5 launches)"
+        assert f"{lead} makes {rates.mean():.3g} steps a second alone {span}" in found.headline
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +239,13 @@ def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways
     assert [mark.y for mark, _ in by_loss] == sorted((mark.y for mark in drawn.marks), reverse=True)
     left, top, right, bottom = drawn.frame
     assert all(left <= mark.x <= right and top <= mark.high <= mark.y <= mark.low <= bottom for mark in drawn.marks)
+
+
+def test_a_rehearsal_whose_masks_did_nothing_claims_no_ways():
+    found = answer(partitioned(atoms(), platform="rehearsed"))
+    assert not found.curves
+    assert "beside stream" in found.headline
+    assert "ways" not in found.headline
 
 
 def test_what_was_thrown_away_is_counted_from_the_ledgers(tmp_path):

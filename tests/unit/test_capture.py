@@ -30,7 +30,7 @@ SMALL = [name for name in machines.MACHINES if "xeon" not in name and "epyc" not
 # Of these facts a capture has none: they name somebody, hold for a moment, or are found out by trying.
 NAMING = {"hostname", "container_hints", "root", "cgroup", "no_cpuset_partition", "virtualisation", "git"}
 FOR_A_MOMENT = {"load_average", "steal_share", "left_changed", "swap", "memory_limit", "read_at", "damon_threads"}
-TRIED = {"freezing", "perf", "pqos", "compiler", "tensorflow_python", "gpus", "tracefs", "traces"}
+TRIED = {"freezing", "perf", "pqos", "compiler", "tensorflow_python", "gpus", "tracefs", "traces", "no_calls"}
 REDUCED = {"kernel", "cmdline", "distribution"}
 # What a machine's owner would not want to give away, put wherever a file lets a user, a maker or a program put it.
 SECRETS = ("db-prod-7", "acme", "alice", "5c:e9:1e:aa:bb:cc", "CZJ8370K2X", "/home/", "10.3.4.5", "1000", "deadbeef-1")

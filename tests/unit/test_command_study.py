@@ -79,6 +79,17 @@ def test_steps_and_variables_are_keys_of_the_study_and_other_ones_are_another_st
         assert not command_study.measures(study, other, ["stream"])
 
 
+@pytest.mark.parametrize(("counted", "progress"), [("instructions", "instructions"), ("./a:b c", {"calls": "./a:b c"})])
+def test_what_is_counted_is_a_key_of_the_study(counted, progress):
+    command = Command(COMMAND, counted=counted)
+    found = seen_of(command, QUICK, 1, 2, ["stream"])
+    study = read_keys(Study, text_of("mine", found, ["stream"], KNOWN), "f")
+    assert study.model_dump(mode="json")["workloads"]["mine"]["progress"] == progress
+    assert command_study.measures(study, command, ["stream"])
+    assert not command_study.measures(study, Command(COMMAND), ["stream"])
+    assert counted in found.words
+
+
 def test_more_cpus_than_there_are_and_a_program_that_is_there_no_longer_are_refused(here, monkeypatch):
     with pytest.raises(CastmatesError, match=r"--cpus is 4096, but of the \d+ CPUs? that may be used here at most"):
         study_of(Command(["it"], cpus=4096), ["stream"], "", KNOWN, print)

@@ -24,6 +24,7 @@ from castmates.analysis.dataflow.summary import (
     paths,
 )
 from castmates.analysis.dataflow.work import Graph, in_order
+from castmates.analysis.tables.thread_bounds import between, thread_bounds
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.export.graph_svg import FORMATS, LOSS, graph_study, write_graph
@@ -186,6 +187,28 @@ def test_bounds_and_slack_are_those_of_networkx(seed: int) -> None:
             assert bounds(graph, longer[None]).longest[0] == found.longest[step]
             longer[node] += 1
             assert bounds(graph, longer[None]).longest[0] == found.longest[step] + 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_with_other_threads_is_within_its_bounds(seed: int) -> None:
+    """Whatever the order in which an executor takes ready nodes, from a trace with any number of threads."""
+    dice = np.random.default_rng(seed)
+    count, threads = int(dice.integers(2, 60)), int(dice.integers(1, 5))
+    graph, took = random_graph(dice, count, int(dice.integers(0, 150))), dice.integers(100, 10_000, count)
+    took[0] = 1  # the batch
+    slack = count * 7 + 200  # nanoseconds of its executor, and before and after its steps
+    run = executed(graph, took, threads, dice)
+    found = thread_bounds(path_traces(*tables(graph, [run], threads=threads), *graph_tables(graph)))
+    assert len(found) == 3 if threads > 1 else 2
+    for row in found.to_dict("records"):
+        for _ in range(10):
+            other = executed(graph, took, row["threads"], dice)
+            length = other.step_end - other.step_begin
+            assert 1e6 * row["at_least_ms"] - slack <= length <= 1e6 * row["at_most_ms"] + slack
+    told = thread_bounds(path_traces(*tables(graph, [executed(graph, took, 4, dice)], threads=1), *graph_tables(graph)))
+    outside = told["step_ms"] < 0.99 * told["at_least_ms"]  # more ran side by side than it says
+    assert list(told["change"]) == (["as now"] if outside.any() else ["as now", "twice"])
+    assert [between(4.0, 1.0, n) for n in (1, 2, 4)] == [(4.0, 4.0), (2.0, 2.5), (1.0, 1.75)]  # four equal chains
 
 
 def test_calls_of_a_loop_count_once_and_not_what_lies_between() -> None:

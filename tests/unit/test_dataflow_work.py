@@ -58,6 +58,7 @@ def test_what_is_not_known_is_no_zero() -> None:
         Node("ResourceGather", [Tensor("float32*", (200_000, 32)), Tensor("int32", (256,))], [floats(256, 32)])
     )
     assert rows == (0.0, 2 * 256 * 32 * 4 + 256 * 4)
+    assert work_of(Node("StridedSlice", [floats(200_000, 32)], [floats(2, 32)])) == (0.0, 2 * 2 * 32 * 4)
     adam = work_of(Node("ResourceApplyAdam", [Tensor("float32*", (10,))] * 3 + [floats()] * 6 + [floats(10)], []))
     assert adam == (120.0, 7 * 40.0)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from castmates.linux.probe_points import NO_UPROBES
 from castmates.machine.doctor.capabilities import summarise
 from castmates.machine.doctor.examine import as_json, as_table, examine, permission, screen
 from castmates.machine.facts import cgroup, machine_facts
@@ -62,6 +63,7 @@ TRIED = {
     "perf": PERF,
     "freezing": {"works": True, "why": None},
     "no_cpuset_partition": "",
+    "no_calls": "",
     "traces": {"level": "everything", "families": ["scheduler"], "lacking": []},
     "left_changed": [],
     "compiler": "cc 12",
@@ -437,6 +439,10 @@ def traces(level):
         ("tracing", traces("switches and system calls"), "partly", ["--grant --tracing", "This takes more rights."]),
         ("tracing", traces("switches only"), "partly", ["sudo castmates doctor --grant"]),
         ("tracing", traces("nothing") | {"perf": None}, "partly", ["See perf.", "operations"]),
+        ("uprobes", {"no_calls": ""}, "yes", []),
+        ("uprobes", {"no_calls": NO_UPROBES}, "no", ["CONFIG_UPROBE_EVENTS"]),
+        ("uprobes", {"no_calls": "for this user"}, "no", ["for this user", "as root"]),
+        ("uprobes", {"no_calls": None}, "unknown", []),
         ("C compiler", {"compiler": None}, "partly", []),
     ],
 )

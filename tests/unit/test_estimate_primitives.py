@@ -36,7 +36,8 @@ def leave(launch: Launch, folder: Path, flags: list[str] | None) -> None:
     ms = LOGGED_MS if logged else USUAL_MS
     about = COMMON | {"cohort": launch.cohort.id, "launch": launch.number, "round": 1}
     calls, steps, primitives = [], [], []
-    for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
+    beside = [("corun:m", "corun", "lead@0+other@1")] if launch.cohort.mixes[0].antagonists else []
+    for scene, kind, mix in [("alone", "alone", ""), *beside]:
         own = about | {"scene": scene, "kind": kind, "mix": mix}
         calls += [whole(own | call_of(DENSE, ms, step), OPERATIONS) for step in range(4)]
         steps += [whole(own | row, PROFILED_STEPS) for row in steps_of(ms + 1.0)]

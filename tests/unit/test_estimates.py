@@ -16,8 +16,8 @@ from castmates.results.columns.registry import TABLES
 FACTS = {  # what each rule knows
     "analyse": "plan held windows margin level isolated machine peak added steps slices readings study parts "
     "ignored_hosts left_out records limit_pct cache_ways confirmed latency_limits",
-    "estimate_operations": "margin level work traces compared steps memory stages device_calls logged primitives roofs "
-    "flags paths nodes edges epochs epochs_about",
+    "estimate_operations": "margin level work traces compared steps in_steps memory stages device_calls logged "
+    "primitives roofs flags paths nodes edges epochs epochs_about",
     "estimate_traces": "timelines",
 }
 MADE = {name: table for name, table in TABLES.items() if table.rule and name != "windows"}  # which is a fact

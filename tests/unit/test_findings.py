@@ -61,6 +61,11 @@ def pool(threads, busy, member="job@0"):
     return ALONE | {"member": member, "pool": "tf_Compute", "threads": threads, "busy_share": busy}
 
 
+def bound(change, faster):
+    about = {"threads": 2, "step_ms": 8.0, "at_least_ms": 4.0, "at_most_ms": 5.0, "faster_at_most": 2.0}
+    return ALONE | about | {"change": change, "faster_at_least": faster}
+
+
 def extension(name, unused, **others):
     row = {"type": "all operations", "processor": "has it", "eligible_share": 0.7, "used_share": 0.0, "launches": 3}
     return ALONE | row | {"extension": name, "unused_share": unused} | others
@@ -108,6 +113,12 @@ SHIPPED = {
                                {"thread_pools": [pool(4, 0.5, "job@0-3"), pool(1, 0.5)]}),
     "threads-idle": (SEEN, {"thread_pools": [pool(4, 0.1, "job@0-3")]},
                      {"thread_pools": [pool(4, 0.1), pool(4, 0.9, "other@0-3")]}),
+    "operations-could-run-beside-each-other": (
+        SEEN, {"thread_bounds": [bound("twice", 1.6)]}, {"thread_bounds": [bound("twice", 1.0), bound("half", 1.6)]}
+    ),
+    "half-the-threads-suffice": (
+        SEEN, {"thread_bounds": [bound("half", 0.98)]}, {"thread_bounds": [bound("half", 0.6), bound("twice", 1.0)]}
+    ),
     "allocator-churn": (
         SEEN,
         {"memory_use": [ALONE | {"operation": "all operations", "allocator": "mklcpu", "allocated_mb": 300.0}]},

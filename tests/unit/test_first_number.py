@@ -11,16 +11,19 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from castmates.analysis.effects.reused import CHANGED, difference_of_reused
 from castmates.errors import CastmatesError
 from castmates.linux.owner import boot_id
 from castmates.pipeline.busy import busy_words
-from castmates.pipeline.first_number import first_number
+from castmates.pipeline.first_number import AFTERWARDS, LONGEST, Quick, first_number
 from castmates.pipeline.measure_launch import measure_launch, refuse_busy_machine
+from castmates.pipeline.own_study import budget_of
 from castmates.pipeline.reused_controls import is_same, sweep_with_reused
 from castmates.pipeline.snakemake import hold_sweep_lock
 from castmates.project import load
+from castmates.report.answer.first_number import first_lines
 from castmates.results.columns.launch import SAMPLES, SLICES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.folder import StudyFolder
@@ -54,12 +57,13 @@ def test_a_first_number_is_stamped_and_its_launches_count(monkeypatch, window, l
     monkeypatch.setattr("castmates.pipeline.first_number.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     budget = STUDY["budget"] | {"window": window, "longest_window": 80.0}
     Sweep(STUDY | {"budget": budget})  # writes the study
-    lines = first_number(load("study.yaml"), print)
+    found = first_number(load("study.yaml"), print)
+    lines = first_lines(found)
     many = "2 launches" if launches == 2 else "1 launch"
     assert lines[0].startswith(f"FIRST NUMBER, not a result: {many} of 4, no controls")
-    (loss,) = [line for line in lines if "beside stream" in line]
-    low, high = (float(end.replace("−", "-")) for end in loss.rpartition("[")[2].rstrip("]").split(","))
-    assert low < high
+    (loss,) = found.losses
+    assert (loss.lead, loss.beside, loss.low < loss.loss < loss.high) == ("chase", "stream", True)
+    assert any(f"beside stream  {loss.loss:.1f} %" in line.replace("−", "-") for line in lines)
     assert any("no verdict" in line for line in lines)
     sweep = Sweep(STUDY | {"budget": budget}).run()
     assert [path.partition("/")[2] for path in sweep.played if path.startswith("chase")] == ["2", "3", "4"][
@@ -68,6 +72,28 @@ def test_a_first_number_is_stamped_and_its_launches_count(monkeypatch, window, l
     designs = [record["spec"]["design"] for path, record in sweep.records.items() if path.startswith("chase")]
     assert [each["window"] for each in designs[launches:]] == [window] * (4 - launches)
     assert (designs[0]["window"] < window, designs[0]["rounds"]) == ((False, 3) if launches == 2 else (True, 2))
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("run", [0.1, 0.3, 1.5])
+def test_a_first_number_takes_as_long_as_is_said(run):
+    """In the model's own time, from the first scene of the warm-up on: the minute is kept, or what is said instead."""
+    own = {
+        "command": ["sort"],
+        "progress": "runs",
+        "model": {"compute": run, "accesses": 1, "parallel": 1, "reuse": []},
+    }
+    budget = yaml.safe_load("\n".join(budget_of(run, 6)))
+    Sweep({"workloads": {"mine": own}, "leads": ["mine"], "antagonists": ["stream", "chase"]} | budget)
+    project, said = load("study.yaml"), []
+    (first, *_) = Quick.of(project, LONGEST - AFTERWARDS).launches
+    first_number(project, said.append)
+    slices = read([project.results.launch(first.path)], "slices")
+    warm_up = read_record(project.results.launch(first.path) / "launch.json")["seconds"]["warm_up"]
+    took = warm_up + (slices["close_ns"].max() - slices["switch_ns"].min()) / 1e9
+    expected = Quick.of(project, LONGEST - AFTERWARDS).expected
+    assert 0.6 * expected < took < expected
+    assert (expected > LONGEST, bool(said)) == ((True, True) if run > 1 else (False, False))
 
 
 @pytest.mark.simulation
@@ -81,8 +107,8 @@ def test_a_second_launch_that_gives_nothing_takes_nothing_from_the_first(monkeyp
     monkeypatch.setattr("castmates.pipeline.first_number.measure_launch", spoiling)
     Sweep(STUDY)
     said = []
-    lines = first_number(load("study.yaml"), said.append)
-    assert lines[0].startswith("FIRST NUMBER, not a result: 1 launch of 4")
+    found = first_number(load("study.yaml"), said.append)
+    assert (found.stamp, found.launches, found.planned) == ("FIRST NUMBER, not a result", 1, 4)
     assert "/2 gave nothing (no clean round)" in said[-1]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations.layers import decisive_kind, torch_place
 from castmates.errors import CastmatesError
-from castmates.traces import json_events
+from castmates.traces import json_events, wire
 from castmates.traces.chrome import MODULE
 from castmates.traces.operations import OUTSIDE
 from castmates.traces.reading import read
-from castmates.traces.thunks import path_of
+from castmates.traces.thunks import _directions, path_of
 from castmates.workloads.jobs.tracing import STEP
 from tests.unit.test_traces import as_the_job_reads, rolled_by_type
 from tests.unit.trace_maker import jax_bytes
@@ -104,6 +105,58 @@ def test_what_pytorch_marks_by_itself_is_the_input_the_optimizer_s_and_what_was_
         ("compiled 1.0/CompiledRegion", "CompiledRegion"): ("compiled 1.0", "forward"),
         ("compiled 1.0/addmm", "addmm"): ("compiled 1.0", "forward"),
     }
+
+
+def _given(*tensors, words=()):
+    """What a call is given: type, shape and, where it is not dense, strides of each tensor; then plain values."""
+    tensors = [(*each, [math.prod(each[1][at + 1 :]) for at in range(len(each[1]))])[:3] for each in tensors]
+    kinds = [kind for kind, *_ in tensors] + ["ScalarList"] * len(words)
+    dims, strides = ([each[at] for each in tensors] + [[]] * len(words) for at in (1, 2))
+    concrete = [""] * len(tensors) + list(words)
+    return {"Input type": kinds, "Input Dims": dims, "Input Strides": strides, "Concrete Inputs": concrete}
+
+
+def test_the_work_of_pytorch_counts_once_and_by_hand(tmp_path):
+    """As PyTorch 2.13 calls on a CPU: by hand, and where FlopCounterMode knows them, it has the same."""
+    image, taps, gradient = ("float", [1, 4, 8, 8]), ("float", [6, 4, 3, 3]), ("float", [1, 6, 8, 8], [0, 0, 0, 0])
+    sizes = ["[6]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "[True, True, True]"]
+    flat = ("float", [16, 8])
+    calls = [
+        (
+            "convolution_backward",
+            11,
+            15,
+            _given(gradient, image, taps, words=sizes),
+        ),  # of a gradient that is one number
+        ("sum", 12, 13, _given(gradient, words=["[0, 2, 3]", "False"])),  # of the bias, which is not the convolution's
+        ("_slow_conv2d_forward", 16, 17, _given(image, taps, words=["[3, 3]", "", "[1, 1]", "[1, 1]"])),
+        (
+            "mkldnn_convolution",
+            17,
+            18,
+            _given(image, ("float", [6, 2, 3, 3]), ("float", [6]), words=[*sizes[1:4], "2"]),
+        ),
+        ("mean", 18, 22, _given(flat, words=["[]"])),
+        ("sum", 19, 20, _given(flat, words=["[]"])),
+        ("div_", 20, 21, _given(("float", []), words=["128"])),
+        ("where", 23, 24, _given(("bool", [16, 8]), flat, flat)),
+        ("mul", 24, 25, _given(("c10::complex<float>", [16, 8]), flat)),
+    ]
+    rows = [_event(f"aten::{name}", "cpu_op", begin, end, 0) | {"args": given} for name, begin, end, given in calls]
+    steps = json.loads(torch_bytes([]))["traceEvents"]
+    trace, _ = both(written(tmp_path, torch_bytes([], traceEvents=[*steps, *rows])))
+    order = np.argsort(trace.calls.begin_ps)
+    called = [trace.operations[at] for at in trace.calls.operation[order].tolist()]
+    found = [(one.type, *one.work) for one in called if one.work.flops == one.work.flops]
+    assert found == [
+        ("convolution_backward", 2 * 2 * 6 * 64 * 36, 4 * (1 + 256 + 216 + 256 + 216)),
+        ("sum", 384, 4 * (1 + 6)),
+        ("_slow_conv2d_forward", 2 * 6 * 64 * 36, 4 * (256 + 216 + 384)),
+        ("mkldnn_convolution", 2 * 6 * 64 * 18, 4 * (256 + 108 + 6 + 384)),
+        ("sum", 128, 4 * (128 + 1)),
+        ("div_", 1, 4 * 2),
+        ("where", 128, 128 + 3 * 4 * 128),
+    ]
 
 
 def test_a_recorded_trace_of_jax_has_scopes_gradients_and_what_lies_between(tmp_path):
@@ -219,6 +272,25 @@ def test_names_of_jax_are_taken_apart():
     assert path_of("weights['layer0']").primitive == ""
     assert path_of("jit(epoch)/while/body/closed_call/layer0/add").scopes == ("layer0",)
     assert path_of("jit(f)/body/add").scopes == ("body",), "a module of this name, and no loop"
+
+
+def test_an_instruction_without_a_name_has_the_direction_of_its_gradients_or_of_what_uses_it():
+    ins = {  # in their order, by name: what JAX calls it, its operands, and the direction
+        "input": ("", "", "forward"), "of both": ("", "", "backward"), "of the optimizer": ("", "", "optimizer"),
+        "forward": ("jit(f)/jvp(a)/mul", "input", "forward"),
+        "backward": ("jit(f)/transpose(jvp(a))/mul", "forward, of both", "backward"),
+        "from a gradient": ("", "backward, input", "backward"), "from that": ("", "from a gradient", "backward"),
+        "update": ("jit(f)/optimizer/sub", "from that, of both, of the optimizer", "optimizer"),
+    }  # fmt: skip
+    places = {name: place for place, name in enumerate(ins)}
+    message = wire.message("Program")()
+    computation = message.module.computations.add(id=1)
+    for name, (of_jax, operands, _) in ins.items():
+        numbers = [places[each] for each in operands.split(", ") if each]
+        computation.instructions.add(id=places[name], operands=numbers).metadata.op_name = of_jax.encode()
+    assert dict(zip(ins, _directions(computation.instructions), strict=True)) == {
+        name: direction for name, (*_, direction) in ins.items()
+    }
 
 
 KINDS = {

@@ -280,6 +280,16 @@ RECORDS = {
 }  # fmt: skip
 
 
+def test_counts_of_the_kernel_alone_are_no_counters(place):
+    events = {"page-faults": "verified", "task-clock:u": "verified", "instructions:u": "not checked"}
+    place.keep("counters", {"events": events, "platform": "measured"})
+    (found,) = page.verdicts(place)
+    assert found.word == "no hardware counter was checked"
+    assert page.bad([found]) == ["counters"]
+    place.keep("counters", {"events": events | {"instructions:u": "verified"}, "platform": "measured"})
+    assert [each.word for each in page.verdicts(place)] == ["verified"]
+
+
 @pytest.fixture
 def whole(place, diary, tmp_path, monkeypatch):
     """A day that has everything, with names in all that it is made of."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from castmates.analysis.explanations.layers import computes
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
     HAS,
@@ -14,7 +15,6 @@ from castmates.analysis.operations.instructions import (
     UNUSED,
     USED,
     WIDER,
-    eligible,
     extension_state,
     instructions_of,
     use_of,
@@ -121,11 +121,21 @@ def test_what_the_processor_lacks_is_another_answer_than_what_it_has():
     assert {extension_state(each, None) for each in EXTENSIONS} == {NOT_KNOWN}
 
 
-def test_types_of_operations_are_eligible_for_a_reason():
-    for name in ("MatMul", "_MklNativeFusedMatMul", "_MklFusedBatchMatMulV2", "_FusedConv2D", "FusedBatchNormGradV3"):
-        assert eligible(name), name
-    for name in ("ResourceGather", "Reshape", "IteratorGetNext", "unattributed", "runtime", ""):
-        assert not eligible(name), name
+@pytest.mark.parametrize(
+    "types",
+    [
+        "MatMul _MklNativeFusedMatMul _MklFusedBatchMatMulV2 _FusedConv2D FusedBatchNormGradV3 ResourceApplyAdam Cast",
+        "mm addmm convolution_backward native_layer_norm mul_ _foreach_add_ _fused_adamw_ _log_softmax silu max_pool2d",
+        "dot_general conv_general_dilated reduce_sum exp select_n convert_element_type",
+    ],
+)
+def test_operations_that_compute_could_use_vectors(types):
+    assert [name for name in types.split() if not computes(name)] == []
+
+
+def test_operations_that_only_read_or_move_could_not():
+    types = "AddmmBackward0 ResourceGather Reshape IteratorGetNext AssignVariableOp view embedding empty_like rev"
+    assert [name for name in ("", *types.split()) if computes(name)] == []
 
 
 F32 = {"src": "f32", "wei": "f32", "dst": "f32"}

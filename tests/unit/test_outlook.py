@@ -249,6 +249,7 @@ def test_throttles_that_were_measured_to_do_the_same_are_one_partition(folder, m
     if llc is None:
         lacks("caches", "needs a known last-level cache")
     monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), shareable=0))
+    monkeypatch.setenv("CASTMATES_CACHE", str(folder / "cache"))
     Path("study.yaml").write_text(
         f"{STUDY}catalogue: empty\ncache: {{sweeps: [{{bandwidth: {{antagonists: [50%, 20%, 10%]}}}}]}}\n"
     )

@@ -112,6 +112,10 @@ class Made:
             detail = self.dice.choice(words, 9)
             self.making.instants(t_ns=self.times(9, begin, end), track=track, kind=kind, name=kind, detail=detail)
 
+        for name, period in (("cache-misses", 1000.0), ("minor-faults", 1.0)):
+            at = self.times(40, begin, end)
+            self.making.instants(t_ns=at, track=track, kind="count", name=name, value=period, source="perf")
+
     def readings(self, track, begin, end):
         starts = self.times(20, begin, end)[::2]
         lasts = np.minimum(60_000, np.diff([*starts, end]))

@@ -40,7 +40,7 @@ def test_its_commands_exist(line):
 
 def test_its_targets_exist():
     targets = set(re.findall(r"\bmake ([a-z-]+)", " ".join(CODE)))
-    assert targets == {"demo", "sweep", "test"}
+    assert targets == {"demo", "doctor", "sweep", "test"}
     assert not [one for one in targets if not re.search(rf"^{one}:", (ROOT / "Makefile").read_text(), re.MULTILINE)]
 
 

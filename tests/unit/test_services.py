@@ -350,6 +350,7 @@ def results_of(plan, windows, limits=None):
     effects = estimate_effects(plan, windows, margin=0.02)
     alone = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     return SimpleNamespace(
+        only_traced=False,
         services=table, loads=loads(table, limits or {}), effects=effects, margin=0.02, extended=(),
         platforms=["measured"],
         against_alone={lead: rows.to_dict("records") for lead, rows in alone.groupby("lead", sort=False)},

@@ -278,6 +278,20 @@ def test_a_real_trace_of_pytorch_is_read():
     assert timeline.about["sources"][0]["read"] == len(events)
     assert len(timeline.intervals) == sum(event["ph"] == "X" for event in events)
     assert (timeline.intervals["kind"] == "operation").sum() == sum(event.get("cat") == "cpu_op" for event in events)
+    memory = [event["args"]["Total Allocated"] for event in events if event["name"] == "[memory]"]
+    assert sorted(timeline.samples["value"]) == sorted(memory)
+    assert set(timeline.samples["name"]) == {"allocated_bytes cpu"}
+    numbers = timeline.intervals.groupby("t0_ns")["value"].agg(set)  # an operation and its gradient share one
+    base = json.loads(gzip.decompress(file.read_bytes()))["baseTimeNanoseconds"]
+    links = defaultdict(dict)
+    for event in events:
+        if event.get("cat") == "fwdbwd":
+            links[event["id"]][event["ph"]] = numbers[base + round(1000 * event["ts"])]
+    assert len(links) == 24
+    assert all({each for each in link["s"] & link["f"] if each == each} for link in links.values())
+
+
+SHAPES = {"Input Dims": [[8, 3], [], []], "Input type": ["float", "long int", "Scalar"]}
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -285,7 +299,7 @@ def test_a_list_of_events_is_enough(tmp_path, packed):
     thread = {"pid": 1, "tid": 2}
     events = [
         {"ph": "B", "name": "a", "ts": 1, **thread},
-        {"ph": "X", "name": "b", "ts": 2, "dur": 1.5, **thread},
+        {"ph": "X", "name": "b", "ts": 2, "dur": 1.5, "args": SHAPES, **thread},
         {"ph": "E", "ts": 4, **thread},
         {"ph": "E", "ts": 5, **thread},
         {"ph": "C", "name": "c", "ts": 4, "args": {"x": 1, "y": 2.5}, **thread},
@@ -300,6 +314,7 @@ def test_a_list_of_events_is_enough(tmp_path, packed):
     check(timeline)
     assert list(timeline.intervals["name"]) == ["a", "b"]
     assert list(timeline.intervals["depth"]) == [0, 1]
+    assert list(timeline.intervals["detail"]) == ["", "float[8,3]; long int[]"]
     assert list(timeline.intervals["t1_ns"] - timeline.intervals["t0_ns"]) == [3000, 1500]
     assert dict(zip(timeline.samples["name"], timeline.samples["value"], strict=True)) == {"c x": 1, "c y": 2.5}
     assert timeline.about["sources"][0]["left_out"] == {

@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.timeline.model import Making, Registry
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.perf.reading import read
-from tests.unit.perf_maker import MEMBER, OTHER, PerfData, ping_pong
+from tests.unit.perf_maker import EVENTS, MEMBER, OTHER, PerfData, ping_pong
 from tests.unit.snapshots import assert_as_before, refusal
 
 START = 10**12
@@ -254,6 +254,27 @@ def test_stretches_are_whole_where_all_events_were_on_and_none_was_lost(tmp_path
     assert whole_of(timeline) == [(0, 10), (60, 100)]
     _, timeline = loaded(made, tmp_path)
     assert whole_of(timeline) == [], "when events were switched on is not known"
+
+
+def test_samples_of_counted_events_stand_for_their_period_and_what_is_held_back_is_told(tmp_path):
+    misses, slots, other = (f"{name}/period={period}/D" for name, period in (("misses", 700), ("slots", 9), ("x", 5)))
+    of_small_cores, of_programs = "cpu_atom/misses,period=700/D", "misses/period=30/uD"
+    made = PerfData((*EVENTS, misses, slots, other, of_small_cores, of_programs))
+    made.switch(10, A, 0, out=False)
+    for time, name in ((20, misses), (30, slots), (40, of_small_cores), (45, of_programs)):
+        made.sample(name, time, A, 0)
+    made.sample(misses, 50, 901, 0, pid=900)  # of nobody
+    made.held_back(60, slots)
+    made.switch(80, A, 0, out=True)
+    found, timeline = loaded(made, tmp_path, span=(0, 100))
+    counts = timeline.instants[timeline.instants["kind"] == "count"]
+    assert [(row.t_ns - START, row.name, row.value) for row in counts.itertuples(index=False)] == [
+        (20, "misses", 700), (30, "slots", 9), (40, "misses", 700), (45, "misses:u", 30),
+    ]  # fmt: skip
+    about = [words for words, sources in found["missing"].items() if sources == ["counts"]]
+    assert [("held slots back 1 times" in words, "No x was sampled" in words) for words in about] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
 
 
 def test_where_perf_ended_by_itself_no_state_is_claimed_behind_what_it_has_read(tmp_path):

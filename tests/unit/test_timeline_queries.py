@@ -4,12 +4,15 @@ import random
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.runner.tracing.record import _write_groups
 from castmates.timeline.model import Making
 from castmates.timeline.queries.asking import ask, named, query_of, values_of, views
 from castmates.timeline.queries.database import TraceFolder, database, traces_of
@@ -254,6 +257,66 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     answer = CliRunner().invoke(app, asked_for)
     assert "The trace of x failed: stream ended." in answer.stderr
     assert answer.stdout.split() == ['"trace"', '"y"']
+
+
+def test_intervals_of_counts_hold_what_operations_count_in_the_long_run(tmp_path):
+    """Samples fall at random, as those of one event in many do; each operation is a trial, alone and beside others."""
+    dice, many, making, period = np.random.default_rng(5), 1200, Making(), 1000
+    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
+    thread = making.track("thread", "main", member, member="a@0", tid=1)
+    length = 1000 * many
+    means = np.resize([0.7, 3.0, 10.0, 60.0], many)  # samples in each operation
+    truth = {ALONE: means, CORUN: means * np.where(np.arange(many) % 8 < 4, 1.0, 1.5)}
+    making.about = {"lead": "a@0"}
+    for place, (scene, expected) in enumerate(truth.items()):
+        begins, own = place * length + 1000 * np.arange(many), dice.poisson(expected)
+        whole = {"t0_ns": [place * length], "t1_ns": [(place + 1) * length]}
+        for kind in ("scene", "recording"):
+            making.intervals(**whole, track=run, kind=kind, name=scene)
+        making.intervals(**whole, track=member, kind="step", name="step", value=[1])
+        name = [f"op {number}" for number in range(many)]
+        making.intervals(t0_ns=begins, t1_ns=begins + 1000, track=thread, kind="operation", name=name, detail="op")
+        at = np.repeat(begins, own) + dice.integers(0, 1000, own.sum())
+        making.instants(t_ns=at, track=thread, kind="count", name="cache-misses", value=float(period))
+    write(making.made(), tmp_path)
+    (rows,) = asked(tmp_path, (query_of("counts-by-operation").sql, values_of(query_of("counts-by-operation"), ())))
+    number = rows["operation"].str[3:].astype(int).to_numpy()
+    alone, beside = (period * truth[scene][number] for scene in (ALONE, CORUN))
+    for column, true in (("alone", alone), ("beside", beside), ("difference", beside - alone)):
+        # Operations without a sample on either side have no row: of the rarest some are missing, and they cover.
+        covers = (rows[f"{column}_low"] <= true) & (true <= rows[f"{column}_high"])
+        shares = covers.groupby(means[number]).mean()
+        assert (shares >= 0.93).all(), (column, shares)  # of a sample or fewer they are wider than they have to be
+        assert shares[60.0] <= 0.97, (column, shares)
+
+
+def test_counts_by_group_are_those_of_operations_and_an_operation_of_several_groups_counts_once(tmp_path):
+    making = Making()
+    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
+    thread = making.track("thread", "main", member, member="a@0", tid=1)
+    making.about = {"lead": "a@0"}
+    for place, scene in enumerate((ALONE, CORUN)):
+        whole = {"t0_ns": [1000 * place], "t1_ns": [1000 * place + 900]}
+        for kind in ("scene", "recording"):
+            making.intervals(**whole, track=run, kind=kind, name=scene)
+        making.intervals(**whole, track=member, kind="step", name="step", value=[1])
+        begins = 1000 * place + np.array([0, 200, 400, 600])
+        own = {"track": thread, "kind": "operation", "name": ["conv", "down", "copy (copy.1)", "noise"]}
+        making.intervals(t0_ns=begins, t1_ns=begins + 100, detail=["conv2d", "conv2d_grad", "copy", "add"], **own)
+        at = 1000 * place + np.array([10, 20, 30, 210, 410, 420, 610, 800])
+        making.instants(t_ns=at, track=thread, kind="count", name="cache-misses", value=10.0)
+    calls = pd.DataFrame(
+        [("conv", "conv2d", "convolution", "forward"), ("down", "conv2d_grad", "convolution", "backward"),
+         ("copy (copy.1)", "copy", "data movement", "forward"), ("copy (copy.1)", "copy", "data movement", "backward")],
+        columns=["operation", "type", "layer_kind", "direction"],
+    )  # fmt: skip
+    write(making.made(), tmp_path)
+    _write_groups([TracedSteps(scene, 1, calls, pd.DataFrame()) for scene in (ALONE, CORUN)], tmp_path)
+    query = query_of("counts-by-operation")
+    (rows,) = asked(tmp_path, (query.sql, values_of(query, ["by=group"])))
+    assert dict(zip(rows["operation"], rows["beside"], strict=True)) == {
+        "convolution": 30, "convolution, gradient": 10, "not known": 30, "outside of operations": 10,
+    }  # fmt: skip
 
 
 def test_a_thread_that_has_ended_counts_for_nothing_in_pools(tmp_path):

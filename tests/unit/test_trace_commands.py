@@ -134,6 +134,7 @@ def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, m
 
 def test_a_wrong_option_is_named_as_it_was_given(traced):
     of = [("--events", "foo"), ("--members", "gups"), ("--partition", "split-99")]
+    of += [("--count", "cycles"), ("--count", "cycles=0"), ("--count", "page-faults=9")]
     told = {" ".join(words): str(run("record", "study.yaml", "stream", "--dry-run", *words).exception) for words in of}
     assert_as_before("trace-options", told)
 

@@ -41,13 +41,16 @@ def test_a_study_that_comes_to_record_keeps_all_its_launches_and_its_plan():
 
 def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
     task = planned(
-        trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
+        trace=MIX
+        | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
+        | {"counts": {"PAPI_L3_TCM": 10_000, "minor-faults:u": 7}}
     ).traces[0]
     assert trace_name(task) == "job+stream"
     assert [scene.name for scene in scenes_of_trace(task.cohort)] == ["alone", "corun:job+stream"]
     assert [scene.name for scene in task.cohort.scenes] == ["alone", "corun:job+stream"], "nobody else is started"
     tracing = task.design.tracing
     assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
+    assert tracing.counts == (("longest_lat_cache.miss", 10_000), ("minor-faults:u", 7))
     assert profiled_steps(task) == 3
     assert most_bytes(task) == 2 * 2 * 10**9, "two scenes, and no stacks"
     assert task.design.rounds == 0
@@ -122,6 +125,12 @@ KEYS = [
     "trace: {seconds: 61}",
     "trace: {buffer: 1 KB}",
     "trace: {most: much}",
+    "trace: {counts: {cycles: 0}}",
+    "trace: {counts: {page-faults: 7}}",
+    "trace: {counts: {'sched:sched_switch': 7}}",
+    "trace: {counts: {cpu-clock: 999}}",
+    "trace: {counts: {a|b: 7}}",
+    "trace: {counts: {a: 1, b: 1, c: 1, d: 1, e: 1}}",
 ]
 
 

@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from castmates.linux import open_files
-from castmates.linux.tracing_rights import SHOWN, USERS, Rights, not_shown, table
+from castmates.linux.tracing_rights import SHOWN, USERS, Rights, not_shown, sampled, table
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.programs import Source
 from castmates.runner.tracing.record import missing
 from castmates.study.trace_launches import trace_name
 from castmates.study.tracing_keys import FAMILIES
+from castmates.timeline.perf.header import read_header
 from tests.unit.makers import plan, study, workloads
+from tests.unit.perf_maker import MEMBER, PerfData
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROOT, _, GRANTED, PLAIN = USERS.values()
@@ -36,6 +40,29 @@ def test_what_is_not_shown_is_what_was_asked_for_and_cannot_be_had():
     (lacking,) = not_shown(["faults"], PLAIN)
     assert lacking.words == "the kernel's own part of page faults and stacks"
     assert len(not_shown(FAMILIES, NOTHING)) == len(SHOWN) - 1, "and no part of what is not there"
+
+
+@pytest.mark.parametrize(
+    ("event", "spelled", "name"),
+    [
+        ("cache-misses", "cache-misses/period=70/D", "cache-misses"),
+        ("LLC-load-misses:u", "LLC-load-misses/period=70/uD", "LLC-load-misses:u"),
+        ("r1a8", "r1a8/period=70/D", "r1a8"),
+        ("mem_load_retired.l3_miss", "cpu/mem_load_retired.l3_miss,period=70/D", "mem_load_retired.l3_miss"),
+        ("slots:uk", "cpu/slots,period=70/ukD", "slots:uk"),
+        ("cpu/event=0xd1,umask=0x20/", "cpu/event=0xd1,umask=0x20,period=70/D", "event=0xd1,umask=0x20"),
+        ("cpu/slots/u", "cpu/slots,period=70/uD", "slots:u"),
+    ],
+)
+def test_an_event_is_sampled_by_its_period_in_perfs_words_and_keeps_its_name(tmp_path, event, spelled, name):
+    assert sampled(event, 70, kernel=True).replace("cpu_core/", "cpu/") == spelled
+    assert sampled("cycles", 70, kernel=False) == "cycles/period=70/uD"
+    recording = PerfData(("dummy:uk", spelled))
+    recording.switch(0, MEMBER, 0, out=False)
+    recording.write(tmp_path / "perf.data")
+    assert [(each.name, each.period, each.is_count) for each in read_header(tmp_path / "perf.data").events[1:]] == [
+        (name, 70, True)
+    ]
 
 
 def launch_of(**keys):

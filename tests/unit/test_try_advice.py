@@ -1,15 +1,23 @@
 """`castmates advice --try`: the study of a trial for every rule that has one, what it refuses, what it shows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from castmates import project
+from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.findings.conditions import PROVEN
 from castmates.analysis.findings.findings import Finding, Subject
+from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import Asked, write_trial_study
+from castmates.pipeline.followed_study import usual_options
 from castmates.results.finding_rules import rules_of
 from castmates.results.trials import launch_files, trials_of
+from castmates.study.finding_rules import Change
+from castmates.study.model import Workload
+from castmates.study.trying import changed_lead, mixes_of
 from tests.unit.snapshots import assert_as_before, refusal
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +49,8 @@ CHANGES = {  # of the lead `wide`: what its command has afterwards, and how many
     "threads-idle": ("--threads", "1", 1.0),
     "wide-vectors-unused": ("ONEDNN_MAX_CPU_ISA", "DEFAULT", 1.0),
     "full-precision-products": None,  # DLRM cannot
+    "operations-could-run-beside-each-other": None,  # takes more CPUs than there are here; see below
+    "half-the-threads-suffice": ("--inter-threads", "2", 1.0),
     "allocator-churn": ("MALLOC_TRIM_THRESHOLD_", "4294967296", 1.0),
     "threads-wait-for-each-other": ("--threads", "1", 1.0),
     "page-fault-storm": ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1.0),
@@ -77,6 +87,21 @@ def written(parent, asked):
     trial = write_trial_study(*parent, asked)
     file = parent[0].results.trial_study_file(trial.name)
     return trial, project.load(file)
+
+
+def test_where_nobody_runs_beside_a_lead_its_change_is_tried_alone(parent):
+    keys = {"leads": ["wide"], "antagonists": [], "variants": {}}
+    lonely = replace(parent[0], study=parent[0].study.model_copy(update=keys))
+    plan = lonely.plan()
+    _, fresh = written((lonely, plan), Asked(finding("threads-oversubscribed"), {}, None))
+    assert (fresh.study.leads, fresh.study.listed_mixes) == (["wide", "wide-changed"], [])
+    mixes = fresh.plan().mixes
+    assert [(mix.name, mix.antagonists) for mix in mixes] == [("wide", ()), ("wide-changed", ())]
+    scenes = {scene.name for launch in fresh.plan().launches for scene in launch.cohort.scenes}
+    assert scenes == {"alone", "alone-again"}
+    assert mix_contrasts(fresh.plan()).empty  # who is alone loses to nobody
+    with pytest.raises(CastmatesError, match="has no mix wide\\+chase to try it beside"):
+        mixes_of(plan, "wide", "wide+chase")
 
 
 def test_every_rule_whose_advice_changes_a_lead_is_tried_here():
@@ -140,6 +165,27 @@ def test_variables_and_cpus_can_be_chosen_too(parent):
 def test_threads_between_operations_follow_from_those_of_the_job(parent):
     trial, _ = written(parent, Asked(finding("pool-too-small"), {}, None))
     assert trial.differences == (("--inter-threads", "4", "1"),)
+
+
+def test_what_is_not_changed_stays_where_the_number_of_cpus_changes():
+    """Threads that nobody set are as many as CPUs: with more CPUs they have to be written."""
+    ours, other = RULES["operations-could-run-beside-each-other"].trial.lead
+    job = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", cores=2)
+    new = changed_lead("job", job, ours, usual_options(job.words, 2))
+    assert new.workload.options == {"threads": 2, "inter-threads": 4}
+    assert new.differences == (("--inter-threads", "2", "4"), ("CPUs", "2", "4"))
+    program = Workload(command="python train.py", progress="heartbeat", cores=3, variables={"A": "b"})
+    new = changed_lead("program", program, other, {})
+    assert new.workload.variables == {"A": "b", "TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "6"}
+    assert new.workload.cores == 6
+    assert new.work == 1.0
+    changes = [Change(cores={"times": 2}), Change(cores={"of_cpus": 2}), Change(cores=6)]
+    assert [changed_lead("program", program, each, {}).workload.cores for each in changes] == [6, 6, 6]
+    told = refusal(changed_lead, "program", program, Change(variables={"OMP_NUM_THREADS": {"times": 2}}), {})
+    assert "multiplies OMP_NUM_THREADS, but program has none" in told
+    for cores in (0, 1.5, True, {"times": 0}, {"times": 1, "of_cpus": 1}):
+        with pytest.raises(ValidationError):
+            Change(cores=cores)
 
 
 def test_what_a_job_takes_unless_told_otherwise_is_known(parent):

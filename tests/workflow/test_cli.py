@@ -59,6 +59,8 @@ def test_plan_says_what_comes():
         (["open", "config/studies/quick.yaml", "--nonsense"], "No such option"),
         (["workloads", "check", "strem"], "did you mean 'stream'?"),
         (["measure", "--beside", "strem", "--", "true"], "did you mean 'stream'?"),
+        (["measure", "--count", "step", "--", "true"], "--count is 'step', expected PROGRAM:FUNCTION"),
+        (["measure", "--count", "true:none", "--", "true"], "'calls: true:none': it has no"),
         (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
         (["internals", "run", "nobody/1", "config/studies/quick.yaml"], "has no launch 'nobody/1'"),

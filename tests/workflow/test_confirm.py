@@ -85,6 +85,7 @@ def test_a_recommended_partition_is_confirmed_by_fresh_launches_that_hold_the_tr
     assert "Confirmed: " in swept.castmates("show", "--partitions")
 
 
+@pytest.mark.nightly
 def test_a_quota_on_overcommitted_cpus_is_confirmed_by_fresh_launches_that_hold_the_truth(arranged, tmp_path):
     swept = arranged.copy(tmp_path / "project")
     mix, partition = "chase+compute:cpu", "quota-50"

@@ -18,6 +18,7 @@ STUDY = {
 }
 
 
+@pytest.mark.nightly
 def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)

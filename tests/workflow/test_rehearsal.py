@@ -75,6 +75,7 @@ def test_a_study_is_rehearsed_from_its_plan_to_its_page_with_a_kill_on_the_way(r
     assert windows["rate"].gt(0).all()
     launch = json.loads(records()[0].read_text())
     assert launch["hardware"]["allocator"]["allocation"].startswith("rehearsed")
+    assert launch["eviction"] == {}  # masks that move nothing leave no cache to empty, and none to wait for
     samples = pd.read_parquet(records()[0].parent / "samples.parquet")
     assert set(samples.loc[samples["metric"] == "schemata", "note"].str.extract(r"L3:\d+=(\w+)")[0]) >= {"f", "7ff0"}
     occupancy = samples[samples["metric"].isin(["llc_occupancy", "mbm_total"])]

@@ -3,12 +3,15 @@
 When they begin, and how the command goes on, is tested without Snakemake (tests/unit/test_spread.py).
 """
 
+import pytest
+
 from tests.workflow.sweeps import Sweeps
 
 BUDGET = {"launches": 3, "rounds": 1, "window": 0.1, "settle": 0.02}
 DUE = ("sweep", "config/config.yaml", "--sessions", "2", "--over", "6h", "--due")
 
 
+@pytest.mark.nightly
 def test_a_session_measures_its_launches_and_a_plain_sweep_the_others(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study({"platform": "modelled", "budget": BUDGET})

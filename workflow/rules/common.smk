@@ -34,7 +34,7 @@ refuse_lacking(extras.SWEEP)
 from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
-from castmates.pipeline.followed_study import study_of
+from castmates.pipeline.followed_study import ONLY, study_of
 from castmates.pipeline.planned_sweep import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.launch import RECORD
@@ -251,7 +251,7 @@ def wanted_of_looks():
 def decisions_of_study():
     """The cohorts that went on after each look, up to the last one; none without looks."""
     decisions = []
-    for number in range(1, len(SWEEP.plan.looks) + 1):
+    for number in range(1, 0 if ONLY in config else len(SWEEP.plan.looks) + 1):
         decisions.append(decision_of_look(number))
         if not decisions[-1]:
             break
@@ -268,13 +268,16 @@ def looks_of_study():
 
 
 def launches_of_study():
-    """The launches that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    """The launches that the looks asked for, and what is measured beyond them; all of the plan without looks.
+
+    None where steps are only traced.
+    """
     if IS_JOB:
         return SWEEP.launches
     from castmates.pipeline.snakemake import refuse_to_forget
 
     refuse_to_forget(workflow.rerun_triggers)
-    return SWEEP.found(decisions_of_study())
+    return () if ONLY in config else SWEEP.found(decisions_of_study())
 
 
 bundles_of = cache(bundle_names.bundles)

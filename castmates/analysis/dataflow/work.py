@@ -145,6 +145,11 @@ def _gather(node: Node) -> Work:
     return Work(0.0, 2.0 * node.outputs[0].bytes + node.inputs[1].bytes)
 
 
+def _sliced(node: Node) -> Work:
+    """What is cut out is read and written."""
+    return Work(0.0, 2.0 * node.outputs[0].bytes)
+
+
 def _scattered(node: Node) -> Work:
     """Rows are read, changed and written, and so are the indices and the updates read."""
     updates = node.inputs[2]
@@ -192,6 +197,7 @@ SPECIAL: Mapping[str, Callable[[Node], Work]] = {
     "Conv2DBackpropInput": _convolution(1, 2),
     "Conv3DBackpropInputV2": _convolution(1, 2),
     "Conv2DBackpropFilter": _convolution(-1, 2),
+    "Conv2DBackpropFilterWithBias": _convolution(-1, 2),
     "Conv3DBackpropFilterV2": _convolution(-1, 2),
     "DepthwiseConv2dNative": _depthwise(1, -1),
     "DepthwiseConv2dNativeBackpropInput": _depthwise(1, 2),
@@ -199,6 +205,8 @@ SPECIAL: Mapping[str, Callable[[Node], Work]] = {
     "MaxPool": _pooled,
     "AvgPool": _pooled,
     "ResourceGather": _gather,
+    "Slice": _sliced,
+    "StridedSlice": _sliced,
     "GatherV2": _gather,
     "Gather": _gather,
     "ResourceScatterAdd": _scattered,
@@ -213,9 +221,9 @@ SPECIAL: Mapping[str, Callable[[Node], Work]] = {
     "AddN": _add_n,
 }
 MOVES = frozenset({
-    "Transpose", "ConjugateTranspose", "ConcatV2", "Split", "SplitV", "Slice", "StridedSlice", "StridedSliceGrad",
-    "Pad", "PadV2", "Tile", "Pack", "Unpack", "BroadcastTo", "OneHot", "Cast", "Fill", "ZerosLike", "OnesLike",
-    "ReverseV2", "Range", "SelectV2", "Select", "Where", "InvertPermutation", "Copy", "Bitcast", "Roll",
+    "Transpose", "ConjugateTranspose", "ConcatV2", "Split", "SplitV", "StridedSliceGrad", "Pad", "PadV2", "Tile",
+    "Pack", "Unpack", "BroadcastTo", "OneHot", "Cast", "Fill", "ZerosLike", "OnesLike", "ReverseV2", "Range",
+    "SelectV2", "Select", "Where", "InvertPermutation", "Copy", "Bitcast", "Roll",
 })  # fmt: skip
 _ONE_EACH = (
     "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "DivNoNan", "FloorDiv", "FloorMod", "Mod", "Square", "Sqrt",

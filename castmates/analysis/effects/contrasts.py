@@ -59,6 +59,8 @@ def mix_contrasts(plan: Plan) -> pd.DataFrame:
     def of(mix: Mix) -> Iterator[dict[str, Any]]:
         if mix.partitions:
             return _under_partitions(mix, cohorts)
+        if not mix.antagonists:
+            return iter(())  # the lead alone loses to nobody
         # A cohort that tries partitions on the mix measures it without them too.
         return _unmanaged(mix, [mix.identity, *tried[mix.lead, *mix.antagonists]], cohorts)
 

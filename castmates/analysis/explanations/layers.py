@@ -318,6 +318,7 @@ _JAX = (
     ("dropout", re.compile(r"random_\w+|threefry2x32|rng_bit_generator")),
 )
 OPTIMIZER = "optimizer"  # what a program names the scope
+FORWARD, BACKWARD = "forward", "backward"
 _FRAMEWORK_ACTIVATING = re.compile(
     r"_?(\w*relu\d*|\w*elu|silu|swish|sigmoid|log_sigmoid|softmax|log_softmax|softplus|tanh|glu)"
 )
@@ -343,16 +344,16 @@ def torch_place(scopes: tuple[str, ...], type_: str, direction: str, settled: st
 
 
 def jax_place(
-    scopes: Sequence[str], functions: Sequence[str], primitive: str, inside: Collection[str], backward: bool
+    scopes: Sequence[str], functions: Sequence[str], primitive: str, inside: Collection[str], direction: str
 ) -> LayerPlace:
     """The place of a JAX operation: what is fused with a product or a convolution is of that kind."""
     layer = "/".join(scopes) or NO_SCOPE
     if OPTIMIZER in scopes:
         return LayerPlace(layer, OPTIMIZER, OPTIMIZER)
     kind = _jax_kind(scopes, functions, primitive, inside)
-    if not scopes and not functions and kind == "data movement":
-        return LayerPlace(layer, kind, "backward" if backward else "")  # XLA's own, such as copies between layouts
-    return LayerPlace(layer, kind, "backward" if backward else "forward")
+    if not scopes and not functions and kind == "data movement" and direction != BACKWARD:
+        return LayerPlace(layer, kind, "")  # XLA's own, such as copies between layouts
+    return LayerPlace(layer, OPTIMIZER if direction == OPTIMIZER else kind, direction)
 
 
 def _jax_kind(scopes: Sequence[str], functions: Sequence[str], primitive: str, inside: Collection[str]) -> str:
@@ -374,3 +375,25 @@ def _jax_kind(scopes: Sequence[str], functions: Sequence[str], primitive: str, i
 def _bare(type_: str) -> str:
     """A type as it is without its underscores, and without that it is a gradient."""
     return _FRAMEWORK_BACKWARD.sub("", type_.replace("_", "").lower())
+
+
+_COMPUTING = frozenset(
+    {"convolution", "pooling", "normalisation", "attention", "matmul", "activation", "reduction", "elementwise", "loss"}
+)
+_AUTOGRAD_NODE = re.compile(r"\w+Backward\d+")
+_CONVERTING = re.compile(r"Cast|Reorder|ToTf|InputConversion|convert_element_type")  # types, or oneDNN's layouts
+
+
+@cache
+def computes(type_: str) -> bool:
+    """Whether operations of a type, of any framework, compute with arrays: reads, lookups, shapes and copies do not."""
+    if _AUTOGRAD_NODE.fullmatch(type_):
+        return False  # it calls those that do
+    own = _MKL.sub("", type_, count=1)
+    known = (
+        _kind_in((*_DECISIVE, *_PLAIN), own),
+        _kind_in((*_FRAMEWORK_DECISIVE, *_FRAMEWORK_PLAIN), _bare(type_)),
+        _kind_in(_JAX, type_),
+    )
+    kind = next(filter(None, known), "")
+    return kind in _COMPUTING or _CONVERTING.fullmatch(own) is not None or (not kind and _applies(own))

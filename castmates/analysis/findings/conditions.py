@@ -102,10 +102,10 @@ class Subject:
     platform: str = ""
 
 
-def looked_at(condition: Condition, table: pd.DataFrame | None) -> pd.DataFrame | str:
+def looked_at(condition: Condition, table: pd.DataFrame | str | None) -> pd.DataFrame | str:
     """The rows that a condition is about, of whomever; `table` as `with_subjects` returns it. Or why there are none."""
-    if table is None:
-        return f"there is no table {condition.table}"
+    if table is None or isinstance(table, str):
+        return table or f"there is no table {condition.table}"
     if table.empty:
         return f"the table {condition.table} is empty"
     rows = chosen(table, condition.rows)

@@ -37,7 +37,7 @@ from castmates.study.finding_rules import Change, Compared, Rule, Trial
 from castmates.study.trying import option_of
 
 FOUND = (PROVEN, SEEN)
-TableOf = Callable[[str], pd.DataFrame | None]  # None where the study has no table of this name
+TableOf = Callable[[str], pd.DataFrame | str | None]  # why it is not there; None where the study has none of this name
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Finding:
 
 def findings(rules: Mapping[str, Rule], table_of: TableOf) -> list[Finding]:
     """Every rule of every lead or mix that its first table has, the surest first, then in the order of the rules."""
-    read: dict[str, pd.DataFrame | None] = {}
+    read: dict[str, pd.DataFrame | str | None] = {}
 
-    def table(name: str) -> pd.DataFrame | None:
+    def table(name: str) -> pd.DataFrame | str | None:
         if name not in read:
             found = table_of(name)
-            read[name] = None if found is None else with_subjects(found)
+            read[name] = with_subjects(found) if isinstance(found, pd.DataFrame) else found
         return read[name]
 
     every = [finding for name, rule in rules.items() for finding in _of_rule(name, rule, table)]

@@ -51,6 +51,16 @@ def groups(operations: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
     return known.assign(group=_single(known, group.fillna(OTHERS)))
 
 
+def grouped(rows: pd.DataFrame, traces: Traces) -> pd.DataFrame:
+    """Rows of operations with the `group` of each: that of its lead."""
+    operations = dict(iter(traces.operations.groupby("member")))
+    parts = [
+        own.merge(groups(operations[member], lead_alone(operations[member])), on=OPERATION)
+        for member, own in rows.groupby("member")
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else rows.assign(group="")
+
+
 def groups_by_type(operations: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
     """The same by type and direction alone, which different graphs have in common."""
     known, share = _shares(operations, alone)

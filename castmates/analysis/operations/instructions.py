@@ -15,6 +15,7 @@ BYTES = {  # of a number of each of oneDNN's data types
     "f64": 8.0, "f32": 4.0, "s32": 4.0, "s64": 8.0, "bf16": 2.0, "f16": 2.0, "s8": 1.0, "u8": 1.0, "f8_e5m2": 1.0,
     "f8_e4m3": 1.0, "s4": 0.5, "u4": 0.5,
 }  # fmt: skip
+LETTERS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}  # of numbers, as oneDNN has them
 INTEGERS = frozenset({"s8", "u8"})
 
 
@@ -111,37 +112,6 @@ def could(extension: Extension, primitive: str, types: Mapping[str, str]) -> boo
         return True
     operands = {types.get("src"), types.get("wei")}
     return primitive in PRODUCTS and None not in operands and operands <= extension.types
-
-
-# Types of TensorFlow's operations that oneDNN or Eigen computes with vectors, and why; what is not here (reading,
-# shapes, copies of references, lookups) is not eligible. The first row that fits decides.
-ELIGIBLE: tuple[tuple[str, str], ...] = (
-    (r"(Batch)?MatMul(V\d)?|Einsum|FusedMatMul|SparseMatMul|Dense", "matrix products, by oneDNN or Eigen"),
-    (r"(Depthwise)?Conv\dD\w*|FusedConv\w*|DepthwiseConv2dNative\w*", "convolutions, by oneDNN or Eigen"),
-    (r"(Fused)?BatchNorm\w*|LayerNorm\w*|LRN\w*|InstanceNorm\w*", "normalisation, by oneDNN or Eigen"),
-    (r"(Log)?Softmax|SparseSoftmaxCross\w*|SoftmaxCross\w*", "exponentials over rows, by oneDNN or Eigen"),
-    (r"(Max|Avg|Quantized)\w*Pool\w*", "pooling, by oneDNN or Eigen"),
-    (
-        r"(Relu6?|Elu|Selu|LeakyRelu|Gelu|Tanh|Sigmoid|Softplus|Swish|Erf|Mish)(Grad)?",
-        "activations, element by element",
-    ),
-    (
-        r"Add(V2|N)?|Sub|Mul(NoNan)?|RealDiv|Div(NoNan)?|Neg|Square|Sqrt|Rsqrt|Exp|Log|Log1p|Pow|Maximum|Minimum|Abs"
-        r"|SquaredDifference|Reciprocal|Inv|Sign|Greater(Equal)?|Less(Equal)?|Select(V2)?|Cast|BiasAdd(Grad)?|RsqrtGrad"
-        r"|SqrtGrad|InvGrad",
-        "arithmetic, element by element, by Eigen",
-    ),
-    (r"Sum|Mean|Prod|Max|Min|L2Loss|ArgMax|ArgMin|Cumsum", "sums and extremes, by Eigen"),
-    (r"Resource(Sparse)?Apply\w*|Assign(Add|Sub)VariableOp", "updates of weights, element by element, by Eigen"),
-    (r"Reorder|ToTf|InputConversion", "changes of layout, by oneDNN"),
-)
-_HOW = re.compile(r"^_?(Mkl)?(Native)?_?(Fused(?=(Batch)?MatMul|Conv))?")
-
-
-def eligible(type_: str) -> str:
-    """Why operations of a type could use vectors; "" where they could not."""
-    plain = _HOW.sub("", type_)
-    return next((reason for pattern, reason in ELIGIBLE if re.fullmatch(pattern, plain)), "")
 
 
 # How many floating-point operations a primitive takes, and how many bytes it moves at least; pure.

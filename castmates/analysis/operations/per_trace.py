@@ -88,6 +88,7 @@ OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces 
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 _ABOUT = ["threads_intra", "threads_inter", "times", "step_ms"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
+NO_OPERATION = {"operation": "", "type": UNATTRIBUTED, "layer": "", "layer_kind": UNATTRIBUTED, "direction": ""}
 OUTSIDE = -1
 WAITING = "waiting for the batch"  # the layer of what waits for the input
 _NUMBER = r"/-?\d+$"  # that TensorFlow gives each thread of a pool
@@ -176,6 +177,18 @@ def per_trace(calls: pd.DataFrame, steps: pd.DataFrame) -> Traces:
     return Traces(rows, whole, _pools(calls, whole))
 
 
+def per_step(calls: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """What each operation takes of each traced step of one launch; what no operation accounts for is a row too."""
+    by = [*TRACE, "step", *OPERATION]
+    inside = calls[calls["step"] != OUTSIDE]
+    rows = inside.groupby(by, observed=True, as_index=False).agg({"shared_ns": "sum"})
+    names = [name for name in by if isinstance(rows[name].dtype, pd.CategoricalDtype)]
+    traced = steps[steps["part"] == "traced"]
+    left = traced[[*TRACE, "step"]].assign(shared_ns=traced["unattributed_ns"], **NO_OPERATION)
+    rows = pd.concat([rows.astype(dict.fromkeys(names, "str")), left], ignore_index=True)
+    return rows.assign(shared_ms=rows["shared_ns"] / MS).drop(columns="shared_ns")
+
+
 def _operations(calls: pd.DataFrame) -> pd.DataFrame:
     """Sums over the steps of a trace; how long single calls took is asked of those that began in a step."""
     inside = calls["step"].to_numpy() != OUTSIDE
@@ -209,9 +222,8 @@ def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
 def _left(traced: pd.DataFrame) -> pd.DataFrame:
     """What belongs to no operation: of a trace, the mean of its steps."""
     left = traced.groupby(TRACE, as_index=False).agg(shared_ms=("unattributed_ns", "mean"))
-    named = {"operation": "", "type": UNATTRIBUTED, "layer": "", "layer_kind": UNATTRIBUTED, "direction": ""}
     nothing = {"calls": 0.0, "own_ms": 0.0, "own_min_ms": np.nan, "own_max_ms": np.nan}
-    return left.assign(shared_ms=left["shared_ms"] / MS, **named, **nothing)
+    return left.assign(shared_ms=left["shared_ms"] / MS, **NO_OPERATION, **nothing)
 
 
 def _steps(traced: pd.DataFrame) -> pd.DataFrame:
@@ -271,7 +283,7 @@ def _shares(whole: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
     """The interval of each row's share of the step: both are means over the same launches."""
     launches = of_each_launch(whole, rows, ["shared_ms", "step_ms"])
     found = ratio_of_means(launches.rename(columns={"shared_ms": "above", "step_ms": "below"}), rows)
-    return found[["low", "high"]].add_prefix("share_")
+    return found[["low", "high"]].clip(0.0, 1.0).add_prefix("share_")
 
 
 # Whether a lead waits for its input: the part of a step in which it fetches a batch and the model does not work.

@@ -17,10 +17,12 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.core import launch_means
+from castmates.analysis.explanations.layers import computes
 from castmates.analysis.keys import SCENE, SCENE_ROUND, TRACE
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
     LACKS,
+    LETTERS,
     NOTHING_KNOWN,
     UNKNOWN,
     UNUSED,
@@ -28,7 +30,6 @@ from castmates.analysis.operations.instructions import (
     WIDER,
     Extension,
     Work,
-    eligible,
     extension_state,
     use_of,
     work_of,
@@ -142,7 +143,7 @@ def _state(extension: Extension, type_: str, primitive: str, isa: str, data_type
     """What a piece shows of an extension; "" where it could not use it."""
     if primitive:
         return use_of(extension, primitive, isa, types_of(data_types))
-    return UNKNOWN if eligible(type_) and not extension.types else ""
+    return UNKNOWN if computes(type_) and not extension.types else ""
 
 
 def _shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,7 +177,6 @@ def _answer(row: pd.Series) -> str:
 OPERATION = ["study", "member", "operation", "type"]
 WORK = ["flops", "bytes"]
 PRIMITIVES, ESTIMATED = "primitives", "estimated"  # sources
-LETTERS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}  # of numbers, as oneDNN has them
 
 
 def estimated_work(nodes: pd.DataFrame) -> pd.DataFrame:
@@ -192,6 +192,12 @@ def estimated_work(nodes: pd.DataFrame) -> pd.DataFrame:
         first[name] = first[name].where(first.pop(f"{name}_alike"))
     first["data_types"] = [_types(inputs) for inputs in first.pop("inputs")]
     return first[first[WORK].notna().any(axis=1)].assign(source=ESTIMATED)
+
+
+def traced_work(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same as traces show it of their calls; in the mean of all traces of a lead."""
+    each = rows.groupby(OPERATION)
+    return each[WORK].mean().assign(data_types=each["data_types"].first()).reset_index().assign(source=ESTIMATED)
 
 
 def logged_work(primitives: pd.DataFrame, traces: Traces) -> pd.DataFrame:

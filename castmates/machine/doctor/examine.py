@@ -162,6 +162,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         tools.counting(facts),
         tools.counts_verified(facts),
         tools.paranoid(facts),
+        tools.uprobes(facts),
         tools.freezing(facts),
         tools.cpuset_partition(facts),
         tools.put_back(facts),

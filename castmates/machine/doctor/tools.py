@@ -5,6 +5,7 @@ from typing import Any
 
 from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.nvml import NO_DRIVER, NO_PACKAGE
+from castmates.linux.probe_points import NO_UPROBES
 from castmates.machine.doctor.cpu import GRANT, Check
 
 LISTED = 4
@@ -193,6 +194,21 @@ def tracing(facts: Mapping[str, Any]) -> Check:
     if level == "switches only":
         cost += " Nor does it show in what a thread waits."
     return Check(name, "partly", level, cost, remedy, GRANT)
+
+
+def uprobes(facts: Mapping[str, Any]) -> Check:
+    """Can calls of a function be counted, as progress of a program that shows no other? It was really tried."""
+    name, why = "uprobes", facts.get("no_calls")
+    cost = "Calls of a function cannot be a program's progress (progress: calls)."
+    if why is None:
+        return Check(name, "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
+    if not why:
+        return Check(name, "yes", "calls of functions are counted")
+    if why == NO_UPROBES:
+        return Check(name, "no", why, cost, "Use a kernel that was built with CONFIG_UPROBE_EVENTS=y.")
+    return Check(
+        name, "no", why, cost, "Run such a sweep as root, or with CAP_PERFMON and kernel.perf_event_paranoid=0."
+    )
 
 
 def compiler(facts: Mapping[str, Any]) -> Check:

@@ -6,6 +6,7 @@ from castmates.analysis.effects.verdicts import TOO_FEW, UNCLEAR
 from castmates.report.answer.cards import cards, nothing_left, remedy, thrown_away
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.hours import hours
+from castmates.report.answer.operation_lines import operation_lines
 from castmates.report.answer.pairs import curves, most_important, pairs
 from castmates.report.answer.parts import SUSPECTED_GAIN, Answer, ToSettle
 from castmates.report.answer.settling import MOST, has_looks, to_settle
@@ -47,6 +48,7 @@ def answer(results: Results) -> Answer:
         aim=aim if command else "",
         command=command,
         cards=cards(results),
+        traced=list(operation_lines(results)) if results.only_traced else [],
     )
 
 

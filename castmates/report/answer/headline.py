@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from castmates.analysis.effects.contrasts import NEGATIVE
+from castmates.analysis.effects.contrasts import NEGATIVE, own_leads
 from castmates.analysis.effects.verdicts import (
     GAIN,
     INSENSITIVE,
@@ -22,7 +22,10 @@ from castmates.report.answer.parts import SUSPECTED, SUSPECTED_GAIN, Curve, Pair
 from castmates.report.answer.settling import spread_of, spreads
 from castmates.report.results import Results, records
 from castmates.report.text.services import SPEED
+from castmates.report.text.step_summary import step_summaries
 from castmates.report.text.words import as_loss, listed, number, plain
+from castmates.results.named import study_argument
+from castmates.study.class_names import workload_of
 
 NAMED = 3  # losses that the headline names one by one
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -32,6 +35,8 @@ Under = Mapping[Place, Curve]
 
 def headline(results: Results, found: Pairs, under: Under) -> str:
     """What came out, in one sentence; `under` has what partitions leave of the losses."""
+    if results.only_traced:
+        return " ".join(f"A step of {each.lead} takes {each.length}: {each.parts}." for each in step_summaries(results))
     if not (results.launches["status"] == "measured").any():
         return "Nothing was measured: every launch failed." if len(results.launches) else "Nothing was measured yet."
     if nothing_left(results):
@@ -46,7 +51,20 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
         return f"{_many(len(gains), 'mix').capitalize()} gained speed; no loss is proven."
     if suspected := of_state(found, SUSPECTED_GAIN):
         return _suspected(suspected, "change")
-    return _without_change(results, found)
+    return _without_change(results, found) if found else _alone(results)
+
+
+def _alone(results: Results) -> str:
+    """How fast leads are that nobody ran beside."""
+    windows, ours = results.windows, own_leads(results.plan)
+    kept = windows[windows["valid"] & (windows["scene"] == "alone") & windows["member"].isin(ours)]
+    of_launch = kept.groupby(["member", "unit", "launch"])["rate"].mean().groupby(["member", "unit"])
+    each = [
+        f"{plain(workload_of(str(member)))} makes {own.mean():.3g} {unit}s a second alone "
+        f"({own.min():.3g} to {own.max():.3g} in {counted(len(own), 'launch')})"
+        for (member, unit), own in of_launch
+    ]
+    return f"{listed(each)}." if each else "No mix has any numbers."
 
 
 def mentioned(found: Pairs) -> tuple[str, ...]:
@@ -67,9 +85,13 @@ def worth_naming(losses: Pairs, margin: float | None) -> list[Pair]:
 
 def below(results: Results, found: Pairs) -> str:
     """What the headline leaves out: the other pairs, the noise, and why the numbers may mean nothing."""
+    if results.only_traced:
+        study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
+        beside = any(mix.antagonists for mix in results.plan.mixes)
+        return "This is a profile: no losses were measured." + f" `castmates sweep{study}` measures them." * beside
     sentences = [SPEED] if any(pair.is_service for pair in found) else []
     sentences += [*_distrust(results), _smaller(results, found), _the_others(results, found), _noise(results, found)]
-    sentences += [_extended(results), _failures(results)]
+    sentences += [_extended(results) if found else "", _failures(results)]
     return " ".join(filter(None, sentences))
 
 

@@ -1,27 +1,31 @@
-"""What traces show, for a terminal: the step, what takes its time, and which operations lose, and beside what."""
+"""What traces show, for a terminal: the step, what takes its time, what to try, and which operations lose."""
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import LOSS, TOO_FEW
-from castmates.analysis.explanations.layers import RUNTIME
+from castmates.analysis.findings.conditions import SUSPECTED
 from castmates.analysis.operations.effects import STEP
-from castmates.analysis.operations.per_trace import WAITING
 from castmates.english import counted, number
 from castmates.report.results import Results, records
-from castmates.report.text.operations import beside_words, operation_words, trouble_words
-from castmates.report.text.words import Quantity, plain
-from castmates.study.spec import UNMANAGED
+from castmates.report.text.operations import beside_words, told_apart, trouble_words
+from castmates.report.text.step_summary import StepSummary, step_summaries
+from castmates.report.text.words import Quantity
+from castmates.results.named import study_argument
+from castmates.study.class_names import workload_of
 from castmates.study.tracing_keys import FEWEST_FOR_INTERVALS
 
-SHOWN = 8  # operations of a step, and of a loss
+LOSING = 3  # operations of a loss
+FINDINGS = 3  # one fewer beside losses: all is to fit on a screen
 INTERVAL = 16  # letters
 WIDTH = 100
-LEAST = 0.005  # of a step: less is not named
+LABEL = 14  # letters before a row
 SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
+UNIT = re.compile(r"(?<=[\d…]) (?=[\d%…]|ms|MB)")  # a space within a number and its unit
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
     "doing so unless the program asks for it (castmates help operations)."
@@ -29,78 +33,70 @@ COMPILED = (
 
 
 def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
-    """For each lead: its step alone, its operations, its losses; then what to know of the traces."""
+    """For each lead: its step alone, its operations, its losses, what to try; then what to know of the traces."""
     width = min(width, WIDTH)
     if results.iterations.empty:
         yield "Nothing was traced."
-    for member, rows in results.iterations.groupby("member", sort=False):
-        yield from _of_lead(results, str(member), rows, width)
+    for summary in step_summaries(results):
+        yield from _of_lead(results, summary, width)
     for sentence in trouble_words(results):
         yield ""
-        yield from textwrap.wrap(sentence, width)
+        yield from _wrapped(sentence, width)
 
 
-def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int) -> Iterator[str]:
-    alone = iterations[(iterations["kind"] == "alone") & (iterations["partition"] == UNMANAGED)]
-    for row in records(alone):
-        yield (
-            f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "
-            f"ms while it is traced ({counted(row['steps'], 'step')} in {counted(row['traces'], 'trace')})."
-        )
-        own = _of_scene(results.operation_summary, row)
-        yield from textwrap.wrap(f"Of the step: {_parts(own)}.", width)
+def _of_lead(results: Results, summary: StepSummary, width: int) -> Iterator[str]:
+    yield f"A step of {summary.lead} takes {summary.length} alone, and {summary.traced}."
+    yield from _wrapped(f"Of the step: {summary.parts}.", width)
+    yield ""
+    yield "  of a step, alone          operation"
+    for each in summary.operations:
+        yield f"  {number(100 * each.share, 0):>4} %  {number(each.ms, 3):>9} ms       {each.name}"
+    if _is_hidden(results, summary):
         yield ""
-        yield "  of a step, alone          operation"
-        yield from _summary(own)
-        if own.loc[own["operation"] != "", "share"].sum() < SEEN and _may_be_compiled(results, member):
-            yield ""
-            yield from textwrap.wrap(COMPILED, width)
-    effects = results.operation_effects[results.operation_effects["member"] == member]
-    for _, own in effects.groupby(["mix", "partition"], sort=False):
+        yield from _wrapped(COMPILED, width)
+    yield ""
+    for what, words in summary.rows:
+        yield from _wrapped(f"  {what:<{LABEL}}{words}", width, LABEL + 2)
+    effects = results.operation_effects[results.operation_effects["member"] == summary.member]
+    names = told_apart(effects["group"].unique())
+    for _, rows in effects.groupby(["mix", "partition"], sort=False):
         yield ""
-        yield from _losses(own)
+        yield from _losses(rows, names)
+    yield from _findings(results, summary, FINDINGS if effects.empty else FINDINGS - 1, width)
 
 
-def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
-    own = table[(table["scene"] == scene["scene"]) & (table["member"] == scene["member"])]
-    return pd.DataFrame(own[own["partition"] == scene["partition"]]).sort_values("shared_ms", ascending=False)
+def _is_hidden(results: Results, summary: StepSummary) -> bool:
+    """Whether hardly anything is in operations, and may be hidden in what XLA made of them."""
+    seen = sum(each.share for each in summary.directions if each.name != "idle")
+    workload = results.study.workloads.get(workload_of(summary.member)) if results.study else None
+    # PyTorch and JAX show what they run.
+    return seen < SEEN and (workload is None or workload.attach not in ("torch", "jax"))
 
 
-def _may_be_compiled(results: Results, member: str) -> bool:
-    """Whether operations of a lead may be hidden in what XLA made of them: PyTorch and JAX show what they run."""
-    workload = results.study.workloads.get(member.partition("@")[0]) if results.study else None
-    return workload is None or workload.attach not in ("torch", "jax")
+def _findings(results: Results, summary: StepSummary, most: int, width: int) -> Iterator[str]:
+    """What is found or suspected of the lead, each with the first sentence of what to do."""
+    if summary.found:
+        yield ""
+    for each in summary.found[:most]:
+        sure = each.sure if each.state == SUSPECTED else each.state
+        advice = each.advice.partition(". ")[0].rstrip(".")
+        yield from _wrapped(f"! {each.title} ({sure}). {each.sentence}", width, 2)
+        yield from _wrapped(f"  {advice}.", width, 2)
+    if summary.found:
+        more = f"{counted(len(summary.found) - most, 'more finding')}, why" if len(summary.found) > most else "Why"
+        study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
+        every = " --all" if any(each.state == SUSPECTED for each in summary.found) else ""
+        yield ""
+        yield f"{more}, and how to try advice: castmates advice{study}{every}"
 
 
-def _parts(own: pd.DataFrame) -> str:
-    """What the directions take of a step, those that there are; `idle` is what is in no operation."""
-    names = ("forward", "backward", "optimizer", "input")
-    taken = {name: own.loc[own["direction"] == name, "share"].sum() for name in names}
-    copies = own.loc[(own["direction"] == "") & (own["operation"] != ""), "share"].sum()
-    idle = own.loc[own["operation"] == "", "share"].sum()
-    rows = [(name, share) for name, share in [*taken.items(), ("copies", copies)] if share >= LEAST] + [("idle", idle)]
-    return ", ".join(f"{name} {number(100 * share, 0)} %" for name, share in rows)
+def _wrapped(text: str, width: int, hang: int = 0) -> list[str]:
+    """Lines that end in no number whose unit the next one has."""
+    lines = textwrap.wrap(UNIT.sub("\N{NO-BREAK SPACE}", text), width, subsequent_indent=" " * hang)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def _summary(own: pd.DataFrame) -> Iterator[str]:
-    for row in records(own.head(SHOWN)):
-        yield f"  {number(100 * row['share'], 0):>4} %  {number(row['shared_ms'], 3):>9} ms       {_name(row)}"
-    if len(own) > SHOWN:
-        rest = own.iloc[SHOWN:]
-        share, ms = number(100 * rest["share"].sum(), 0), number(rest["shared_ms"].sum(), 3)
-        yield f"  {share:>4} %  {ms:>9} ms       {len(rest)} others"
-
-
-def _name(row: Any) -> str:  # noqa: ANN401
-    if not row["operation"]:
-        return "between operations" if row["type"] == RUNTIME else "outside of operations"
-    if row["layer"] == WAITING:
-        return WAITING
-    words = operation_words(f"{row['operation']}:{row['type']}")
-    return f"{words}, input" if row["direction"] == "input" else words
-
-
-def _losses(own: pd.DataFrame) -> Iterator[str]:
+def _losses(own: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
     whole, groups = own[own["group"] == STEP], own[own["group"] != STEP]
     for row in records(whole):
         yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {_verdict(row)}."
@@ -109,12 +105,12 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
         yield "  No operation is proven to lose."
         return
     yield "  loss of the operation     ms of the step            operation"
-    for row in records(losing.head(SHOWN)):
+    for row in records(losing.head(LOSING)):
         loss, ms = Quantity.of(row, "loss_pct"), Quantity.of(row, "difference_ms", "", 3, "difference")
         numbers = f"{loss.number:>5} %  {loss.interval:<{INTERVAL}}  {ms.number:>7}  {ms.interval:<{INTERVAL}}"
-        yield f"  {numbers}  {operation_words(row['group'])}"
-    if len(losing) > SHOWN:
-        yield f"  … and {len(losing) - SHOWN} more operations that lose, in the report"
+        yield f"  {numbers}  {names[row['group']]}"
+    if len(losing) > LOSING:
+        yield f"  … and {len(losing) - LOSING} more operations that lose, in the report"
 
 
 def _verdict(row: Any) -> str:  # noqa: ANN401

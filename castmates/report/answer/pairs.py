@@ -27,6 +27,7 @@ from castmates.report.text.services import noted
 from castmates.report.text.words import loss_seen, nearly, plain
 from castmates.study.class_names import without_class
 from castmates.study.node_classes import cache_of
+from castmates.study.rehearsing import PLATFORM as REHEARSED
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -121,11 +122,16 @@ def _log(slowdown: float) -> float:
 
 
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
-    """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points."""
+    """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points.
+
+    None of a rehearsal: its masks did nothing.
+    """
     by_mix: dict[Place, dict[str, list[Row]]] = {}
     kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity)}
     for lead in results.against_alone:
         for row in results.against_alone[lead]:
+            if row["platform"] == REHEARSED:
+                continue
             if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["loss_pct"]):
                 kind = kinds.get(row["partition"], "")
                 by_mix.setdefault((row["lead"], row["mix"], row["platform"]), {}).setdefault(kind, []).append(row)

@@ -4,7 +4,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from castmates.english import counted, number, rounded
 
@@ -157,6 +157,7 @@ class Answer:
     aim: str  # what the command is for; "" where there is none
     command: str
     cards: list[Card]
+    traced: list[str] = field(default_factory=list)  # what is known of the steps, line by line, where no loss is
 
 
 # The answer for a terminal: the same rows and sentences as on the page.
@@ -174,6 +175,9 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
     width = max(width, NARROWEST)
     if answer.origin:
         yield answer.origin
+    if answer.traced:  # they begin with what the headline says
+        yield from answer.traced
+        return
     yield from _wrapped(width, answer.headline)
     if answer.below:
         yield from _wrapped(width, answer.below)

@@ -49,6 +49,7 @@ from castmates.report.text import (
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
+from castmates.report.text.step_summary import step_summaries
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import TABLES
 from castmates.results.traces import traces_there
@@ -98,7 +99,7 @@ def contents(parts: Sequence[FigurePart], lacking: bool = False, found: bool = F
     detail = [part for part in parts if part.id != "health"]
     return [
         ("", [("result", "Result"), *((part.id, part.heading) for part in detail), *([TO_TRY] if found else [])]),
-        ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
+        *([("Trust", [(trust[0].id, "Controls and noise"), ("rejected", "Disturbances")])] if trust else []),
         ("Reference", [*([("not-available", "Not available here")] if lacking else []), *REFERENCE.items()]),
     ]
 
@@ -134,6 +135,11 @@ def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
     return [(all_figures()[name].title, own.lacking) for name, own in texts.items() if own.lacking]
 
 
+def of_traces(texts: Mapping[str, Texts]) -> dict[str, Texts]:
+    """The figures of what traces show: where nothing was measured, that others have nothing to show is no news."""
+    return {name: own for name, own in texts.items() if all_figures()[name].part in ("operations", "traces")}
+
+
 def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[str, Any]], int]]:
     """Tables that need no words of their own: what a row of each is, the first ones, and how many more it has."""
     for table in TABLES.values():
@@ -145,9 +151,12 @@ def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[st
 def _context(
     results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts], found: Answer
 ) -> dict[str, Any]:
+    texts = of_traces(texts) if results.only_traced else texts
     names = [name for name, own in texts.items() if not own.lacking]
     given_back = [*attribution.sentences(results), *attribution.despite(results)]
-    parts = _parts(list(texts), names, explained=bool(given_back))
+    told: dict[Part, bool] = {"why": bool(given_back), "losses": bool(found.all_pairs or results.plan.notes)}
+    parts = _parts(list(texts), names, told)
+    parts = [part for part in parts if part.id in ("operations", "traces")] if results.only_traced else parts
     found_here = findings.context(results)
     stamp = origin(results) or " and ".join(results.platforms) or "no numbers"
     return {
@@ -210,6 +219,7 @@ def _context(
         "advice": recommendation.context(results),
         "predicted": prediction.context(results),
         "operations": operations.context(results),
+        "step_summaries": list(step_summaries(results)),
         "paths": paths.context(results),
         "primitives": primitives.context(results),
         "findings": found_here,
@@ -266,12 +276,12 @@ def _pages(results: Results) -> list[tuple[str, str]]:
     return [("Memory on huge pages", shares)] if shares else []
 
 
-def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> list[FigurePart]:
-    """The parts of the page with the figures that have something to show; causes only where something explains."""
+def _parts(possible: Sequence[str], names: Collection[str], told: Mapping[Part, bool]) -> list[FigurePart]:
+    """The parts of the page with the figures that have something to show; `told`: those that may have words alone."""
     parts = [
         replace(part, figures=[row for row in part.figures if row.name in names]) for part in figure_parts(possible)
     ]
-    return [part for part in parts if part.figures or explained or part.id != "why"]
+    return [part for part in parts if part.figures or told.get(part.id, True)]
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:

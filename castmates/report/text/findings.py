@@ -232,12 +232,13 @@ def by_rule(found: Iterable[InWords]) -> list[list[InWords]]:
 def context(results: Results) -> dict[str, Any]:
     """What the part of the page is made of."""
     every = findings_of(results)
-    found = [in_words(results, each) for each in every if each.found]
+    shown = [each for each in every if each.found or (results.only_traced and each.suspected)]
+    found = [in_words(results, each) for each in shown]
     known = {tried.trial.finding: tuple(sentences(tried)) for tried in trials(results.folder)}
     found = [replace(each, tried=known.get(each.id, ())) for each in found]
     return {
         "found": by_rule(found),
-        "others": others(each for each in every if not each.found) if found else "",
+        "others": others(each for each in every if each not in shown) if found else "",
         "study": study_argument(results.study_file) if results.study_file else " STUDY.yaml",
     }
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -31,6 +31,7 @@ LISTED = 40  # rows of a table on the page; the CSV has all
 Row = Mapping[str, Any]
 _HOW = re.compile(r"_?(Mkl)?(Native)?_?")
 _GRADIENTS = ("gradient_tape/", "transpose(jvp)/")  # before the names of gradients: TensorFlow's and JAX's
+FROM_ROUNDS = ": they enter no rate, and the losses elsewhere on this page come from the rounds"
 _WRITTEN = {"unattributed": "outside of operations"}
 
 
@@ -52,13 +53,22 @@ def operation_words(group: str) -> str:
     return f"{scope + ': ' if scope else ''}{what}{', gradient' if backward else ''}"
 
 
+def told_apart(groups: Iterable[str]) -> dict[str, str]:
+    """`operation_words` of each; of several that would be called the same, the whole name: `A/mmA0 (MatMul)`."""
+    words = {group: operation_words(group) for group in groups}
+    many = Counter(words.values())
+    whole = {group: "{0} ({2})".format(*group.rpartition(":")) for group in words}
+    return {group: short if many[short] == 1 else whole[group] for group, short in words.items()}
+
+
 def context(results: Results) -> dict[str, Any]:
     """What the section of the page is made of."""
     if not results.plan.profiles:
         return {}
+    names = told_apart(results.operation_effects["group"])
     return {
         "sentences": [*loss_words(results), *quality_words(results)],
-        "effects": [_effect(row) for row in records(_shown(results.operation_effects))],
+        "effects": [_effect(row, names) for row in records(_shown(results.operation_effects))],
         "summary": _largest(results.operation_summary),
         "types": _largest(results.operation_types),
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
@@ -101,9 +111,10 @@ def quality_words(results: Results) -> Iterator[str]:
     """What to know of traces: what they cost, how exact they are, what was not compared."""
     if len(results.iterations):
         slower = results.iterations["slower"]
+        ends = dict.fromkeys((number(slower.min(), 2), number(slower.max(), 2)))
         yield (
-            f"Traced steps take {number(slower.min(), 2)} to {number(slower.max(), 2)} times as long as usual ones "
-            "right before and after: they enter no rate, and the losses elsewhere on this page come from the rounds."
+            f"Traced steps take {' to '.join(ends)} times as long as usual ones "
+            f"right before and after{'' if results.only_traced else FROM_ROUNDS}."
         )
     alignment = [
         trace["alignment_us"]
@@ -186,11 +197,11 @@ def _shown(effects: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _effect(row: Row) -> Row:
+def _effect(row: Row, names: Mapping[str, str]) -> Row:
     return {
         **row,
         "who": f"{plain(row['member'])} {beside_words(row)}",
-        "what": operation_words(row["group"]),
+        "what": names[row["group"]],
         "loss": Quantity.of(row, "loss_pct"),
         "difference": Quantity.of(row, "difference_ms", digits=2, stem="difference").interval,
         "of_loss": "" if math.isnan(row["share_of_loss"]) else share_words(row),

@@ -21,6 +21,7 @@ _SENSITIVITY = {
     TOO_FEW: "too few launches of a known loss",
     NOT_MEASURED: "no known loss measured",
 }
+NO_LOSSES = "What the program loses where it is not traced was not measured."
 GOOD, BAD, NEITHER = "good", "bad", "neither"
 
 
@@ -42,6 +43,8 @@ def stamps(results: Results) -> list[Pill]:
 
     What is not measured has no good ones: that a model agrees with itself shows nothing of a machine.
     """
+    if results.only_traced:
+        return [Pill("a profile", NEITHER, "Steps were traced."), Pill("no losses measured", NEITHER, NO_LOSSES)]
     (word, why), (sensitive, seen) = results.stamp, results.sensitivity_stamp
     masks = results.masks
     well = NEITHER if origin(results) else GOOD
@@ -65,6 +68,8 @@ def nodes_stamps(results: Results) -> list[Pill]:
 
 def caveat(results: Results) -> str:
     """What stands in the corner of a figure's files; "" where all is measured and nothing speaks against it."""
+    if results.only_traced:
+        return origin(results)
     control, sensitive, *others = stamps(results)
     parts = [origin(results)] + [control.word] * (control.state == BAD)
     parts += [sensitive.word] * (results.sensitivity_stamp[0] == INSENSITIVE)

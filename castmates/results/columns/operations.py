@@ -41,6 +41,18 @@ PROFILED_STEPS = Table(
     *usual("platform"),
 )
 
+OPERATION_WORK = Table(
+    "operation_work",
+    "profiles/<cohort>/<n>/operation_work.parquet: a row per trace and operation whose work it shows: JAX, and "
+    "PyTorch of programs that are followed.",
+    *TRACE,
+    *usual("operation type"),
+    col("flops", float, "floating-point operations of a call, in the mean of those in steps; NaN: not known"),
+    col("bytes", float, "that a call takes and gives, each operand once, likewise"),
+    col("data_types", str, "of the first numbers that it takes: src:f32"),
+    *usual("platform"),
+)
+
 MEMORY = Table(
     "memory",
     "profiles/<cohort>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.",
@@ -143,7 +155,7 @@ OPERATION_SUMMARY = _profile_table(
     col("flops", float, "floating-point operations of all its calls in a step; NaN: not known"),
     col("bytes", float, "of their operands, each once: a lower bound of the traffic; NaN: not known"),
     col("gflops", float, "10^9 operations in a second of its own time; NaN: not known, or none"),
-    col("source", str, 'of these three: primitives; estimated, from the graph of the step; "" where nothing is known'),
+    col("source", str, 'of these three: primitives; estimated, from types and shapes; "" where nothing is known'),
     estimate="operations.primitives:operation_summary",
 )
 

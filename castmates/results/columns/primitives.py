@@ -107,7 +107,7 @@ ROOFLINE = Table(
         "gflops beside others over those alone; NaN alone, and where nothing can be compared",
         "95 % between launches",
     ),
-    col("source", str, "of operations and bytes: primitives; estimated, from the graph of the step"),
+    col("source", str, "of operations and bytes: primitives; estimated, from types and shapes"),
     rule="estimate_operations",
     estimate="operations.primitives:rooflines",
     asked=capabilities.PROFILE,

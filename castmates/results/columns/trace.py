@@ -38,11 +38,15 @@ INTERVALS = Table(
     col("name", str, "of a state: running, runnable, preempted, blocked"),
     col("depth", int, "how many intervals of its track and kind it lies in"),
     col("cpu", int | None, "where it ran, or waited to run; NA for what has none"),
-    col("value", float, "a call's return value, a step's number; NaN for none"),
+    col(
+        "value",
+        float,
+        "a call's return value, a step's number, of PyTorch's operations their sequence number; NaN for none",
+    ),
     col(
         "detail",
         str,
-        "what a blocked thread waits in (futex …), who ran instead of a runnable one, an operation's type",
+        "what a blocked thread waits in (futex …), who ran instead of a runnable one, an operation's type or shapes",
     ),
     col("source", str, "perf, tensorflow, heartbeat, runner, an importer's name"),
 )
@@ -51,10 +55,14 @@ INSTANTS = Table(
     "instants",
     "traces/<mix>/instants.parquet: a row per moment, in order.",
     *usual("t_ns track"),
-    col("kind", str, "wakeup, migration, fault, heartbeat, mask, lost, annotation, signal, exit …"),
+    col(
+        "kind",
+        str,
+        "wakeup, migration, fault, count (a sample of an event), heartbeat, mask, lost, annotation, signal, exit …",
+    ),
     col("name", str, "what happened: page fault, step"),
     *usual("cpu"),
-    col("value", float, "a heartbeat's count, the number of lost events; NaN for none"),
+    col("value", float, "a heartbeat's count, the number of lost events, of how many a sample is; NaN for none"),
     col("detail", str, "who woke it, where it migrated from"),
     *usual("source"),
 )
@@ -82,17 +90,33 @@ STACKS = Table(
     *usual("source"),
 )
 
+GROUPS_FILE = "groups.parquet"
+GROUPS = Table(
+    "groups",
+    "traces/<mix>/groups.parquet, where the lead's framework was profiled: a row per operation.",
+    *usual("operation type"),
+    col(
+        "group",
+        str,
+        "kind of layer, `, gradient` behind it where it is one: convolution, pooling, gradient; optimizer; empty where "
+        "calls by this name are of several",
+    ),
+)
+
 PATHS_FILE = "paths.parquet"
 PATHS = Table(
     "paths",
-    "traces/<mix>/paths.parquet, where the lead has a graph: a row per traced step, stretch of the path of its "
-    "schedule, and state of the thread that carried it. The stretches of a step follow each other without gaps.",
+    "traces/<mix>/paths.parquet: a row per step, stretch of its critical path (of its schedule where the lead has a "
+    "graph, else by who woke whom), and state of the thread that carried it. The stretches of a step have no gaps.",
     *usual("scene"),
     col("recording", int, "of the scene, from 1"),
     col("step", int, "as heartbeats count it"),
     col("place", int, "of the stretch in its step, from 0"),
     col(
-        "part", str, "before, batch, operations, other operations (of no node of the graph), between operations, after"
+        "part",
+        str,
+        "before, batch, operations, other operations (of no node of the graph), between operations, after; without a "
+        "graph own thread (on which the step ends), other threads",
     ),
     col("operation", str, 'that runs or is waited for; "" before and after the path'),
     *usual("type"),
@@ -100,7 +124,12 @@ PATHS = Table(
     col("t0_ns", int, "begin, CLOCK_MONOTONIC, in nanoseconds"),
     *usual("t1_ns"),
     col("state", str, "running, runnable, preempted, blocked, unknown: no state of the thread was recorded"),
-    col("reason", str, 'what a blocked thread waits in; of an unknown state why, "" where that is not known either'),
+    col(
+        "reason",
+        str,
+        'what a blocked thread waits in; of an unknown state why, "" where that is not known either; without a graph, '
+        "who ran instead of a thread that waits to run",
+    ),
     col("ns", int, "those of a stretch add up to it"),
 )
 

@@ -137,18 +137,22 @@ def _reporter(member: Member, native: Path, path: str) -> list[str]:
     if member.progress == "output":
         ready = ["--ready", posix(member.ready_line)] if member.ready_line else []
         return [str(native / "lines"), "--step", posix(member.step_line), *ready, "--"]
-    if member.progress == "instructions":
-        return [str(native / "count"), "--instructions", "--"]
-    if member.progress == "calls":
-        if (kind := probe_points.device_type()) is None:
-            raise WorkloadFailed(f"{member.name}: this kernel has no uprobes, by which calls are counted")
+    if member.progress in ("instructions", "calls"):
         try:
-            places = probe_points.find(member.calls, path)
+            return counter(member.calls, native, path)
         except probe_points.NoPlace as problem:
             raise WorkloadFailed(f"{member.name}: {str(problem).removesuffix('.')}") from None
-        options = [word for place in places for word in ("--calls", f"{kind},{place.words}")]
-        return [str(native / "count"), *options, "--"]
     return []
+
+
+def counter(calls: str, native: Path, path: str) -> list[str]:
+    """Return who starts a command and counts these calls, or its instructions where none are named."""
+    options = ["--instructions"]
+    if calls:
+        if (kind := probe_points.device_type()) is None:
+            raise probe_points.NoPlace(probe_points.NO_UPROBES)
+        options = [word for place in probe_points.find(calls, path) for word in ("--calls", f"{kind},{place.words}")]
+    return [str(native / "count"), *options, "--"]
 
 
 def _channel(member: Member) -> str:

@@ -16,7 +16,7 @@ from castmates.study.spec import Launch
 
 
 class Profile(LaunchKind[Profiled]):
-    """Under oneDNN's log the roofs of the lead's CPUs are measured, too."""
+    """In the first one, and under oneDNN's log, the roofs of the lead's CPUs are measured, too."""
 
     Outcome = Profiled
     reading = "reading traces"
@@ -29,7 +29,7 @@ class Profile(LaunchKind[Profiled]):
 
     def helpers(self, scratch: Path, cache: Path) -> list[Start]:
         """What measures roofs."""
-        if not is_logged(self.launch):
+        if self.launch.number > 1 and not is_logged(self.launch):
             return []
         lead, native = self.launch.cohort.lead, starts.native_programs(self.launch.cohort, cache)
         self._roofs = roofs_of(lead, read_topology(), native, scratch)

@@ -17,7 +17,14 @@ from castmates.files import reason, replace, replace_text, size_of
 from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
 from castmates.results.columns.contract import Columns
-from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILE_RECORD, PROFILED_STEPS, TRACED_STAGES
+from castmates.results.columns.operations import (
+    DEVICE_CALLS,
+    MEMORY,
+    OPERATION_WORK,
+    PROFILE_RECORD,
+    PROFILED_STEPS,
+    TRACED_STAGES,
+)
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
@@ -166,7 +173,8 @@ def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
 
 def _record(outcome: Profiled, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
     launch = outcome.launch
-    kind = {"first_epoch": True} if is_of_first_epoch(launch) else {}
+    kind: dict[str, Any] = {"first_epoch": True} if is_of_first_epoch(launch) else {}
+    kind |= {"roofs": outcome.roofs} if outcome.roofs else {}
     return (
         kind
         | (_about_logging(outcome) if is_logged(launch) else {})
@@ -211,7 +219,6 @@ def _about_logging(outcome: Profiled) -> dict[str, Any]:
     return {
         "primitives": True,
         "flags": None if flags is None else sorted(FLAGS & set(flags)),  # that decide on extensions
-        "roofs": outcome.roofs,
         "onednn": {"version": begun.version, "instructions": begun.instructions},
     }
 
@@ -228,6 +235,7 @@ Rows = list[dict[str, Any]]
 ALWAYS: dict[str, Columns] = {
     "profiled_steps": PROFILED_STEPS,
     "memory": MEMORY,
+    "operation_work": OPERATION_WORK,
     "traced_stages": TRACED_STAGES,
     "device_calls": DEVICE_CALLS,
 }
@@ -248,6 +256,7 @@ class LeftTables:
         """Add what a trace shows."""
         self._extend("profiled_steps", tables.steps(aligned))
         self._extend("memory", tables.memory_rows(aligned, found.memory))
+        self._extend("operation_work", tables.work_rows(aligned))
         self._extend("traced_stages", tables.stage_rows(aligned, found.stages))
         self._extend("device_calls", tables.device_rows(aligned, found.devices))
         self._extend("profile_ranges", tables.near(aligned, self._annotated))

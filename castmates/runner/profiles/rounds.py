@@ -158,7 +158,7 @@ class Profiled(Outcome):
 
     taken: list[Taken] = field(default_factory=list)
     graph: bytes | None = None  # that the lead left of its step
-    roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, where oneDNN logs
+    roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, where they were measured
 
     def fail(self, reason: str) -> None:
         """Note that a workload failed."""

@@ -1,5 +1,6 @@
 """Traces as rows of the tables that a profile launch leaves, on the clock of heartbeats."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
+from castmates.analysis.operations.instructions import LETTERS
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.member_log import RangeLog
 from castmates.runner.profiles.rounds import Taken
 from castmates.runner.rounds.phases import columns_of, share_out
 from castmates.traces.devices import DeviceCall, Memory
-from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of
+from castmates.traces.operations import OUTSIDE, Ints, Operation, Trace, step_of
 from castmates.traces.reading import Stage
 from castmates.workloads.phase_records import Range
 
@@ -76,6 +78,29 @@ def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
             "allocator": allocator,
             "operation": operation,
         }
+
+
+def work_rows(aligned: Aligned) -> Iterator[dict[str, Any]]:
+    """Rows of `operation_work`."""
+    trace = aligned.trace
+    number = np.bincount(trace.calls.operation[trace.calls.step >= 0], minlength=len(trace.operations))
+    several: dict[tuple[str, str], list[tuple[Operation, int]]] = {}
+    for one, count in zip(trace.operations, number.tolist(), strict=True):
+        if count:
+            several.setdefault((one.name, one.type), []).append((one, count))
+    for (name, type_), each in several.items():
+        total = sum(count for _, count in each)
+        flops = sum(one.work.flops * count for one, count in each) / total
+        moved = sum(one.work.bytes * count for one, count in each) / total
+        letters = next((LETTERS[one.data_type] for one, _ in each if one.data_type in LETTERS), "")
+        if not (math.isnan(flops) and math.isnan(moved)):
+            yield aligned.common | {
+                "operation": name,
+                "type": type_,
+                "flops": flops,
+                "bytes": moved,
+                "data_types": f"src:{letters}" if letters else "",
+            }
 
 
 def stage_rows(aligned: Aligned, stages: Sequence[Stage]) -> Iterator[dict[str, Any]]:

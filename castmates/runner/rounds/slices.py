@@ -5,7 +5,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Count, Sample
@@ -157,19 +156,19 @@ def await_runs(stage: Stage, names: Sequence[str]) -> None:
 def measure_slice(stage: Stage, scene: Scene, pace: Pace) -> Slice:
     """Run a scene for one slice, and read at its edges what is cheap to read."""
     names = who_runs(scene)
-    return _whole(stage, names, lambda: _measure_slice(stage, scene, pace, names))
 
+    def measure() -> Slice:
+        switch_ns = _set(stage, names)
+        stage.rest_until(switch_ns + pace.settle_ns)
+        stage.hardware.open_slice(names)
+        open_ns = stage.now_ns()
+        _hold(stage, scene, pace, switch_ns)
+        close_ns = stage.now_ns()
+        samples = stage.hardware.close_slice()
+        end_ns = switch_ns + pace.length_ns
+        return _closed(stage, Slice(scene, open_ns, close_ns, switch_ns, samples=samples, end_ns=end_ns), names)
 
-def _measure_slice(stage: Stage, scene: Scene, pace: Pace, names: Sequence[str]) -> Slice:
-    switch_ns = _set(stage, names)
-    stage.rest_until(switch_ns + pace.settle_ns)
-    stage.hardware.open_slice(names)
-    open_ns = stage.now_ns()
-    _hold(stage, scene, pace, switch_ns)
-    close_ns = stage.now_ns()
-    samples = stage.hardware.close_slice()
-    end_ns = switch_ns + pace.length_ns
-    return _closed(stage, Slice(scene, open_ns, close_ns, switch_ns, samples=samples, end_ns=end_ns), names)
+    return _whole(stage, names, measure)
 
 
 def measure_watched(
@@ -186,39 +185,29 @@ def measure_watched(
     Who was `silent` in an earlier slice of the round is waited for no more: its windows are rejected all the same.
     """
     names = who_runs(scene)
-    measured = partial(_measure_watched, stage, scene, pace, members, design, round_number, silent, names)
-    return _whole(stage, names, measured)
-
-
-def _measure_watched(
-    stage: Stage,
-    scene: Scene,
-    pace: Pace,
-    members: Mapping[str, Member],
-    design: Design,
-    round_number: int,
-    silent: AbstractSet[str],
-    names: Sequence[str],
-) -> Slice:
     active = [name for name in names if name in members]
-    switch_ns = _set(stage, names)
-    stage.hardware.begin_series(active, round_number)
-    stage.rest_until(max(switch_ns + pace.settle_ns, stage.now_ns()))
-    stage.hardware.open_window(names)
-    open_ns = stage.now_ns()
-    _hold(stage, scene, pace, switch_ns)
-    slow = [members[name] for name in active if name in pace.slow and name not in silent]
-    _hold_open(stage, slow, pace, design, open_ns)
-    close_ns = stage.now_ns()
-    samples = stage.hardware.close_window()
-    # Kept open for longer than usual, it ends with the steps that were asked for, or gives nobody's progress.
-    is_usual = pace.watch_s <= pace.length_s - pace.settle_s and not pace.slow.intersection(active)
-    end_ns = switch_ns + pace.length_ns if is_usual else None
-    watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True, end_ns=end_ns)
-    _closed(stage, watched, names)
-    watched.unfrozen = [name for name in stage.cast if name not in names and not stage.freezer.is_frozen(name)]
-    watched.allowed = {name: stage.cpus_of_threads(name) for name in names}
-    return watched
+
+    def measure() -> Slice:
+        switch_ns = _set(stage, names)
+        stage.hardware.begin_series(active, round_number)
+        stage.rest_until(max(switch_ns + pace.settle_ns, stage.now_ns()))
+        stage.hardware.open_window(names)
+        open_ns = stage.now_ns()
+        _hold(stage, scene, pace, switch_ns)
+        slow = [members[name] for name in active if name in pace.slow and name not in silent]
+        _hold_open(stage, slow, pace, design, open_ns)
+        close_ns = stage.now_ns()
+        samples = stage.hardware.close_window()
+        # Kept open for longer than usual, it ends with the steps that were asked for, or gives nobody's progress.
+        is_usual = pace.watch_s <= pace.length_s - pace.settle_s and not pace.slow.intersection(active)
+        end_ns = switch_ns + pace.length_ns if is_usual else None
+        watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True, end_ns=end_ns)
+        _closed(stage, watched, names)
+        watched.unfrozen = [name for name in stage.cast if name not in names and not stage.freezer.is_frozen(name)]
+        watched.allowed = {name: stage.cpus_of_threads(name) for name in names}
+        return watched
+
+    return _whole(stage, names, measure)
 
 
 def _set(stage: Stage, names: Sequence[str]) -> int:

@@ -217,10 +217,12 @@ def _evictor(part: CachePart, cpu: int) -> Evictor:
     return Evictor(cpu, CACHE_TIMES * (part.bytes or 0), part.node, bound=cpu not in part.cpus)
 
 
-def about(cohort: Cohort, chosen: Sequence[Evictor]) -> dict[str, str]:
+def about(cohort: Cohort, chosen: Sequence[Evictor], rehearsed: bool = False) -> dict[str, str]:
     """Return how caches are emptied."""
     if not has_masks(cohort):
         return {"eviction": "none: no scene has way masks"}
+    if rehearsed:
+        return {"eviction": "none: masks of a rehearsal move nothing"}
     if not chosen:
         return {"eviction": "none: the kernel does not show how large the last-level caches are"}
     streams = "; ".join(

@@ -1,4 +1,7 @@
-"""The path of the schedule of the lead's traced steps, and what threads did along it: `paths.parquet` of a trace."""
+"""The critical path of the lead's steps, and what threads did along it: `paths.parquet` of a trace.
+
+It is that of the schedule where the lead has a graph, and else that of who woke whom.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from castmates.analysis.dataflow.path_states import (
     TracedSteps,
     path_states,
 )
+from castmates.analysis.dataflow.wake_path import OTHERS, OWN, runs_until, wake_path
 from castmates.files import replace
 from castmates.linux.tracing_rights import SCHEDULER
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
@@ -31,6 +35,7 @@ from castmates.runner.tracing.recorded import Recorded, Span, Traced
 from castmates.timeline.model import Timeline
 
 Facts = Mapping[str, Any]
+MOST_STEPS = 200  # of a recording, evenly chosen: short ones have little to follow, and thousands in a second
 UNWOKEN = "its wake-up was not seen"
 CALLED = ("operation", "type", "layer", "layer_kind", "direction")
 
@@ -57,19 +62,73 @@ def traced_steps(aligned: Aligned, tracks: Sequence[int], recorded: Recorded) ->
 
 def write(outcome: Traced, traced: Sequence[TracedSteps], timeline: Timeline, folder: Path) -> dict[str, Any]:
     """Write the graph of the lead's step and the paths through it; what the record has of both."""
-    about = graphs.write(outcome, folder)
+    about, lead = graphs.write(outcome, folder), outcome.launch.cohort.lead.name
+    recorded = _Recorded.of(timeline, lead)
     if about["reason"]:
-        (folder / PATHS_FILE).unlink(missing_ok=True)
-        return {"graph": about, "paths": {"reason": about["reason"]}}
-    nodes, edges = (pd.read_parquet(folder / f"{name}.parquet") for name in LAUNCH_GRAPH_TABLES)
-    lead = outcome.launch.cohort.lead.name
-    why_unknown = partial(_why_unknown, _Recorded.of(timeline, lead))
-    rows, without = path_states(traced, nodes, edges, _states(timeline), _main_track(timeline, lead), why_unknown)
+        rows, without = woken(timeline, lead, recorded.whole)
+        without = {
+            each: recorded.never or str(recorded.perf.get(each, {}).get("reason") or "") or why
+            for each, why in without.items()
+        }
+    else:
+        nodes, edges = (pd.read_parquet(folder / f"{name}.parquet") for name in LAUNCH_GRAPH_TABLES)
+        states, main = _states(timeline), _main_track(timeline, lead)
+        rows, without = path_states(traced, nodes, edges, states, main, partial(_why_unknown, recorded))
     replace(folder / PATHS_FILE, partial(write_rows, rows, PATHS))
     recordings = [_about(scene, rows, without) for scene in timeline.about["scenes"]]
     reasons = dict.fromkeys(each["reason"] for each in recordings if each["reason"])
     steps = sum(each["steps"] for each in recordings)
     return {"graph": about, "paths": {"steps": steps, "reason": "; ".join(reasons), "recordings": recordings}}
+
+
+def woken(
+    timeline: Timeline, lead: str, whole: npt.NDArray[np.int64]
+) -> tuple[list[dict[str, object]], dict[Recording, str]]:
+    """The paths of steps by who woke whom: rows, and why recordings have none; of some steps where there are many.
+
+    A step lasts from a heartbeat to the next one, and lies in a stretch in which nothing was lost. Where no stretch of
+    the trace has two heartbeats, each is a step itself.
+    """
+    states, tracks, instants = _states(timeline, of_all=True), timeline.tracks, timeline.instants
+    ours = [each for each in tracks.loc[tracks["member"] == lead, "track"] if each in states]
+    main = _main_track(timeline, lead)
+    of_tid = dict(zip(tracks["tid"], tracks["track"], strict=True))
+    wakes = instants[(instants["kind"] == "wakeup") & instants["value"].notna()]
+    wakers = {
+        (track, moment): of_tid.get(int(tid), NOBODY)
+        for track, moment, tid in zip(wakes["track"], wakes["t_ns"], wakes["value"], strict=True)
+    }
+    own = tracks.loc[(tracks["kind"] == "member") & (tracks["name"] == lead), "track"]
+    beats = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(own)]
+    rows: list[dict[str, object]] = []
+    without: dict[Recording, str] = {}
+    scenes = timeline.about["scenes"]
+    stretches = [whole[(whole[:, 0] < scene["t1_ns"]) & (whole[:, 1] > scene["t0_ns"])].tolist() for scene in scenes]
+    found = [[step for stretch in each for step in _steps(beats, *stretch)] for each in stretches]
+    if not any(found):
+        found = [[(*stretch, number) for number, stretch in enumerate(each)] for each in stretches]
+    for scene, steps in zip(scenes, found, strict=True):
+        if not ours or not steps:
+            why = "no whole step was recorded" if ours and any(found) else "no state of its threads was recorded"
+            without[scene["scene"], scene["round"]] = why
+            continue
+        some = max(1, len(steps) / MOST_STEPS)
+        for begin, end, number in (steps[int(some * at)] for at in range(int(len(steps) / some))):
+            last = next((each for each in (main, *ours) if runs_until(states.get(each), end)), main)
+            common = {"scene": scene["scene"], "recording": scene["round"], "step": int(number)}
+            for place, each in enumerate(wake_path(states, wakers, last, begin, end)):
+                part = OWN if each.track == last else OTHERS
+                about = {"place": place, "part": part, "operation": "", "type": "", "track": each.track}
+                times = {"t0_ns": each.begin, "t1_ns": each.end, "ns": each.end - each.begin}
+                rows.append(common | about | times | {"state": each.state, "reason": each.reason})
+    return rows, without
+
+
+def _steps(beats: pd.DataFrame, begin: int, end: int) -> list[tuple[int, int, float]]:
+    """The steps that lie in a stretch: begin, end, and the count at the end."""
+    inside = beats[(beats["t_ns"] >= begin) & (beats["t_ns"] <= end)]
+    times = inside["t_ns"].tolist()
+    return [*zip(times, times[1:], inside["value"].tolist()[1:], strict=False)]
 
 
 def _about(scene: Facts, rows: Sequence[Mapping[str, object]], without: Mapping[Recording, str]) -> Facts:
@@ -129,8 +188,8 @@ def _main_track(timeline: Timeline, lead: str) -> int:
     return int(mine["track"].iloc[0]) if len(mine) else NOBODY
 
 
-def _states(timeline: Timeline) -> dict[int, ThreadStates]:
-    """By track."""
+def _states(timeline: Timeline, of_all: bool = False) -> dict[int, ThreadStates]:
+    """By track; `of_all`: who ran instead is a reason, too, and what a thread waited in whose wake-up was not seen."""
     states = timeline.intervals[timeline.intervals["kind"] == "state"]
     tracks = states["track"].to_numpy(np.int64)
     return {
@@ -138,17 +197,21 @@ def _states(timeline: Timeline) -> dict[int, ThreadStates]:
             own["t0_ns"].to_numpy(np.int64),
             own["t1_ns"].to_numpy(np.int64),
             own["name"].astype("str").tolist(),
-            _reasons(own),
+            _reasons(own, of_all),
         )
         for track in np.unique(tracks)
         for own in [states[tracks == track]]
     }
 
 
-def _reasons(states: pd.DataFrame) -> list[str]:
+def _reasons(states: pd.DataFrame, of_all: bool) -> list[str]:
     detail = states["detail"].astype("str")
     unwoken = (states["name"] == UNKNOWN) & (detail != "")
-    return detail.where(states["name"] == "blocked", "").mask(unwoken, UNWOKEN).tolist()
+    return (
+        detail.where((states["name"] == "blocked") | of_all, "")
+        .mask(unwoken, detail + f": {UNWOKEN}" if of_all else UNWOKEN)
+        .tolist()
+    )
 
 
 # How fast members went while they were recorded, and right before and after; and what their clocks agree on.

@@ -4,16 +4,20 @@ import platform
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.english import by_reason
 from castmates.errors import CastmatesError
-from castmates.files import reason, size_of
+from castmates.files import reason, replace, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
 from castmates.linux.tracing_rights import FAMILIES, Rights, not_shown, rights
 from castmates.protocols import Count, Sample
+from castmates.results.columns.parquet import write_rows
+from castmates.results.columns.trace import GROUPS, GROUPS_FILE
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
@@ -62,6 +66,7 @@ def _write(outcome: Traced, folder: Path) -> None:
         timeline = assembly.making.made()
         tables.write_tables(timeline, folder)
         timeline.about.update(paths.write(outcome, assembly.traced, timeline, folder))
+        _write_groups(assembly.traced, folder)
         timeline.about["missing"] |= _export(timeline, folder, outcome)
         tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:
@@ -69,6 +74,22 @@ def _write(outcome: Traced, folder: Path) -> None:
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
             "give write access there, and run the same command again."
         ) from None
+
+
+def _write_groups(traced: Sequence[TracedSteps], folder: Path) -> None:
+    """Write of which group each operation of the lead is; of none where calls by its name are of several."""
+    (folder / GROUPS_FILE).unlink(missing_ok=True)
+    columns = ["operation", "type", "layer_kind", "direction"]
+    found: dict[tuple[str, str], set[str]] = {}
+    for name, type_, kind, direction in {row for each in traced for row in each.calls[columns].itertuples(index=False)}:
+        group = f"{kind}, gradient" if direction == "backward" else kind
+        found.setdefault((name or type_, type_), set()).add(group)
+    rows = [
+        {"operation": name, "type": type_, "group": "".join(groups) if len(groups) == 1 else ""}
+        for (name, type_), groups in sorted(found.items())
+    ]
+    if rows:
+        replace(folder / GROUPS_FILE, partial(write_rows, rows, GROUPS))
 
 
 def _export(timeline: Timeline, folder: Path, outcome: Traced) -> Lacks:
@@ -164,7 +185,8 @@ def _about(outcome: Traced, assembly: Assembly, folder: Path) -> Facts:
             "members": recorded_members(launch),
             "seconds": tracing.seconds,
             "most": tracing.most,
-        },
+        }
+        | ({"counts": dict(tracing.counts)} if tracing.counts else {}),
         "rights": {"level": can.level, "perf": can.perf, "reasons": list(can.reasons)},
         "missing": missing(outcome, assembly.by_scene, can),
         "seconds": {

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from castmates.counters.package.collector import GHZ, BusyClock
 from castmates.counters.proc.frequency import DRIVER, Frequency
-from castmates.english import counted
+from castmates.english import counted, listed
 from castmates.linux import open_files
 from castmates.linux.host import cpu_ticks
 from castmates.linux.memory_binding import numa_maps
 from castmates.linux.processes import TICK_S, cpu_ns_of_process, resident_bytes, threads_of
-from castmates.linux.tracing_rights import FAMILIES, Rights, arguments, rights
+from castmates.linux.tracing_rights import FAMILIES, Rights, arguments, rights, why_not_sampled
 from castmates.machine.probes import how_instructions_count
 from castmates.machine.quirks import latency_source
 from castmates.machine.topology import NumaNode
@@ -30,7 +30,7 @@ from castmates.sampler import Sampler
 from castmates.study.spec import LATENCIES, STACKS, Launch, Tracing
 from castmates.study.trace_launches import recorded_members
 
-PERF = "perf"
+PERF, COUNTS = "perf", "counts"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
 PAGES = 4096
 TRIES = 4  # of perf's start
@@ -47,8 +47,14 @@ def begun(
     tracing, can = launch.design.tracing, rights()
     assert tracing is not None
     members = [name for name in recorded_members(launch) if name in out.scene.active]
+    why = {one: why_not_sampled(*one, can) if can.switches and members else "" for one in tracing.counts}
+    if any(why.values()):
+        words = listed([f"{event} ({reason})" for (event, _), reason in why.items() if reason])
+        out.events[COUNTS] = Events(reason=f"perf cannot sample {words}")
+    tracing = tracing.model_copy(update={"counts": tuple(one for one, reason in why.items() if not reason)})
+    families = [each for each in FAMILIES if each in tracing.events]
     wanted = {
-        PERF: ([each for each in FAMILIES if each in tracing.events], can.switches, _events_command),
+        PERF: ([*families, *tracing.counts], can.switches, _events_command),
         STACKS: ([each for each in tracing.events if each == STACKS], can.stacks, _stacks_command),
         LATENCIES: ([each for each in tracing.events if each == LATENCIES], can.stacks, _latencies_command),
     }
@@ -135,7 +141,7 @@ def _python_of(start: Start) -> tuple[int, int] | None:
 def _events_command(tracing: Tracing, can: Rights, pids: Sequence[int], file: Path, control: str) -> list[str]:
     """perf's command line, which ends at a size; a buffer is as large as the study has it, if it has one."""
     events = [each for each in FAMILIES if each in tracing.events]
-    words = arguments(events, file, rights=can, pids=pids, control=control)
+    words = arguments(events, file, rights=can, pids=pids, counts=tracing.counts, control=control)
     if tracing.buffer:
         words[words.index("-m") + 1] = f"{1 << max(1, tracing.buffer // PAGES).bit_length() - 1}"
     return [*words, f"--max-size={max(1, tracing.most >> 10)}K"]

@@ -127,6 +127,8 @@ def trace_lines(launch: Launch, folder: StudyFolder, families: Sequence[str], wh
     )
     if families:
         yield f"  perf: {', '.join(families)} of {listed(recorded_members(launch))}; of nobody else"
+    if tracing.counts:
+        yield f"  perf: a sample of every {listed([f'{period:,} {event}' for event, period in tracing.counts])}"
     if lacking := [family for family in tracing.events if family not in families]:
         yield f"  not recorded here: {', '.join(lacking)} ({'; '.join(why)})"
     if steps := profiled_steps(launch):

@@ -219,7 +219,7 @@ def _next(outline: Outline) -> RenderableType:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
     here = ("Next     ", "bold")
     if outline.captured:  # nothing can be measured there from here
-        here, why = ("There    ", "bold"), "   on the machine that was captured; nothing of this is measured here"
+        here, why = ("There    ", "bold"), "   on that machine; nothing of this is measured here"
     masks = " --masks" if outline.partitions or outline.notes else ""
     details = f"--scenes --counters{masks} --all --format json"
     return Group(

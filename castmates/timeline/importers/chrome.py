@@ -18,6 +18,7 @@ from castmates.timeline.importers.lines import Columns, Progress, Words
 from castmates.timeline.model import Making, Timeline, categories
 from castmates.traces.json_events import Event, Events
 from castmates.traces.nesting import fitted, pairs
+from castmates.traces.torch_work import NO_TENSOR
 
 SOURCE, WHAT = "chrome", "no trace in Chrome's JSON"
 NS = 1000  # in a microsecond
@@ -32,6 +33,8 @@ KINDS = {  # of PyTorch's categories
     "gpu_memcpy": "copy",
     "gpu_memset": "copy",
 }
+MEMORY, DEVICES = "[memory]", {0: "cpu", 1: "cuda"}  # PyTorch's moments at which memory is given out or taken back
+LARGEST = 1 << 53  # above it: PyTorch's word for no number
 _STEP = re.compile(r"castmates_step|ProfilerStep#")
 _LOOKS = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[\s*\{[^{}]*"ph"\s*:')
 
@@ -76,7 +79,8 @@ class _Row(NamedTuple):
     thread: int
     name: int
     kind: int
-    value: float
+    value: float  # of a counter; of an operation, the number that it shares with its gradient
+    detail: int = 0  # of an operation: what it was given
 
 
 class _Reading:
@@ -88,8 +92,10 @@ class _Reading:
         self._threads: dict[tuple[str, str], int] = {}
         self._names: dict[tuple[str, str], str] = {}  # of threads, and of processes, whose thread is ""
         self._rows = Columns(
-            t=np.int64, length=np.int64, phase=np.int8, thread=np.int32, name=np.int32, kind=np.int32, value=np.float64
-        )
+            t=np.int64, length=np.int64, phase=np.int8, thread=np.int32, name=np.int32, kind=np.int32, value=np.float64,
+            detail=np.int32,
+        )  # fmt: skip
+        self._words.number("")  # 0: no detail
 
     def add(self, events: Iterable[Event]) -> None:
         """Take in some events."""
@@ -131,10 +137,25 @@ class _Reading:
                 label = name if key in ("value", name) else f"{name} {key}"
                 yield _Row(t, 0, phase, thread, self._words.number(label), 0, float(value))
             return
+        given = event.get("args") or {}
+        if name == MEMORY and isinstance(allocated := given.get("Total Allocated"), int):
+            self.account.use("changes of memory")
+            label = f"allocated_bytes {DEVICES.get(given.get('Device Type', -1), 'device')}"
+            yield _Row(t, 0, COUNTER, thread, self._words.number(label), 0, float(allocated))
+            return
         self.account.use({COMPLETE: "complete events", INSTANT: "instants", BEGIN: "begins", END: "ends"}[phase])
         category = str(event.get("cat", ""))
         kind = "step" if _STEP.match(name) else KINDS.get(category, "range")
-        yield _Row(t, length, phase, thread, self._words.number(name), self._kinds.number(kind), np.nan)
+        number, shapes = given.get("Sequence number"), given.get("Input Dims") or ()
+        types = given.get("Input type") or [""] * len(shapes)
+        taken = "; ".join(
+            f"{type_}[{','.join(map(str, shape))}]"
+            for type_, shape in zip(types, shapes, strict=False)
+            if type_ not in NO_TENSOR
+        )
+        value = float(number) if isinstance(number, int) and 0 <= number < LARGEST else math.nan
+        numbers = self._words.number(name), self._kinds.number(kind), value, self._words.number(taken)
+        yield _Row(t, length, phase, thread, *numbers)
 
     def fill(self, making: Making, base_ns: int) -> None:
         """Add everything to a timeline."""
@@ -173,6 +194,8 @@ class _Reading:
                 kind=kind,
                 name=categories(rows["name"][at][own], words),
                 depth=depth,
+                value=rows["value"][at][own],
+                detail=categories(rows["detail"][at][own], words),
                 source=SOURCE,
             )
 

@@ -84,10 +84,12 @@ LARGEST = 1 << 26  # bytes of a section that is read whole: the largest that is 
 TRACING_DATA, HOST, KERNEL, VERSION, ARCH, CPU, EVENTS, COMPRESSED = 1, 3, 4, 5, 6, 8, 12, 27  # sections
 TIMED = {"tid": 1 << 1, "time": 1 << 2, "id": 1 << 6, "stream": 1 << 9, "cpu": 1 << 7, "identifier": 1 << 16}
 IP, ADDR, READ, CALLCHAIN, PERIOD, RAW = 1 << 0, 1 << 3, 1 << 4, 1 << 5, 1 << 8, 1 << 10
-SAMPLE_ID_ALL, USE_CLOCKID = 1 << 18, 1 << 25
+FREQUENCY, SAMPLE_ID_ALL, USE_CLOCKID = 1 << 10, 1 << 18, 1 << 25
 MONOTONIC = 1
 SOFTWARE, TRACEPOINT = 1, 2
-PAGE_FAULTS = 2
+PAGE_FAULTS, DUMMY = 2, 9
+_OPTIONS = re.compile(r"(?:cpu\w*/)?([^/]+?)[/,]period=\d+/([ukh]*)\w*")  # with which a name was recorded
+_NO_COUNTS = ((SOFTWARE, PAGE_FAULTS), (SOFTWARE, DUMMY))
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,12 @@ class Event:
     ids: tuple[int, ...]
     fields: Mapping[str, Field]  # of a tracepoint
     raw_size: int  # of its raw record, where only that shows whether the fields lie as assumed; 0 for any
+    period: int = 0  # one in how many is sampled; 0 where that varies
+
+    @property
+    def is_count(self) -> bool:
+        """Whether its samples stand for a known number of it each, and are no moments of their own."""
+        return self.period > 0 and self.kind != TRACEPOINT and (self.kind, self.config) not in _NO_COUNTS
 
     def has(self, name: str) -> bool:
         """Whether its records bear this; see TIMED."""
@@ -223,7 +231,7 @@ def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, b
     names, formats = _names(sections.get(EVENTS, b"")), fields_by_event(sections.get(TRACING_DATA, b""))
     events = []
     for place, (attr, ids) in enumerate(attrs):
-        kind, _, config, _, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", attr)
+        kind, _, config, period, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", attr)
         known = formats.get(config) if kind == TRACEPOINT else None
         name = names[place] if place < len(names) else (full_name(known[0]) if known else "")
         if (kind, config) == (SOFTWARE, PAGE_FAULTS):
@@ -232,7 +240,10 @@ def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, b
             name = ":".join(name.split(":")[:2])
         clock = struct.unpack_from("<i", attr, 92)[0] if flags & USE_CLOCKID and len(attr) >= 96 else None
         layout = Layout(known[1], 0) if known else KNOWN.get(name, Layout({}, 0))
-        events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, *layout))
+        if found := _OPTIONS.fullmatch(name):
+            name = f"{found[1]}:{found[2]}" if found[2] else found[1]  # cycles:u are others than cycles
+        period = 0 if flags & FREQUENCY else period
+        events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, *layout, period))
     return tuple(events)
 
 

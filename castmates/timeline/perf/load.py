@@ -73,11 +73,22 @@ def _missing(recording: Recording, people: People) -> Iterator[tuple[str, list[s
             yield f"{many:,} events were lost: no state is shown for the times in which they were.", []
         else:
             yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong.", []
-    if recording.counts["throttled"]:
-        yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many.", []
+    counts = _counts(recording)
+    if many := recording.counts["throttled"] - sum(recording.throttled[name] for name in counts):
+        yield f"The kernel held events back {many:,} times, because there were too many.", []
+    for name in counts:
+        if many := recording.throttled[name]:
+            yield f"The kernel held {name} back {many:,} times: its counts are too low; sample fewer of them.", [COUNTS]
+        elif not len(samples[name]):
+            yield f"No {name} was sampled: there were too few, or others had the processor's counters.", [COUNTS]
 
 
-SOURCE = "perf"
+def _counts(recording: Recording) -> dict[str, int]:
+    """Events that were sampled once in so many; one of several kinds of cores is in the file once for each."""
+    return {event.name: event.period for event in recording.header.events if event.is_count}
+
+
+SOURCE, COUNTS = "perf", "counts"
 OTHERS = "others or idle"
 
 
@@ -248,6 +259,17 @@ class _Adding:
                 name="page fault",
                 cpu=or_none(fault.cpu),
                 detail=categories(fault.in_kernel.astype(int), ("user", "kernel")),
+                source=SOURCE,
+            )
+        for name, period in _counts(self._scope.recording).items():
+            own, group = self._scope.rows(self._scope.recording.samples[name])
+            self._making.instants(
+                t_ns=own["time"],
+                track=self._track(group // self._scope.stretches),
+                kind="count",
+                name=name,
+                cpu=or_none(own["cpu"]),
+                value=float(period),
                 source=SOURCE,
             )
         for each in moments.interrupts_of(self._scope):

@@ -66,6 +66,7 @@ class Recording:
     lost_samples: int = 0  # as the kernel counted them by event, without when
     tasks: Tasks = field(default_factory=Tasks)
     counts: Counter[str] = field(default_factory=Counter)
+    throttled: Counter[str] = field(default_factory=Counter)  # by event, where the file shows which
     first_ns: int = 0
     last_ns: int = 0
     sure_ns: int = 0  # until when everything is in it, even if perf did not end in good order; 0: not known
@@ -232,6 +233,10 @@ class _Reader:
     def _lost(self, piece: Piece, chosen: Array, kind: int) -> None:
         """What the kernel could not record; each loss lies behind the record before it in its CPU's buffer."""
         if kind == THROTTLE:
+            numbers = piece.words[piece.begins[chosen] + 2]
+            places = np.minimum(np.searchsorted(self._ids, numbers), max(len(self._ids) - 1, 0))
+            for place in places[self._ids[places] == numbers] if len(self._ids) else ():
+                self._recording.throttled[self._events[self._event_of[place]].name] += 1
             self._recording.counts["throttled"] += len(chosen)
             return
         for event, rows in self._by_trailer(piece, chosen):

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.trace import PATHS, PATHS_FILE, TRACE_RECORD, TRACE_TABLES
+from castmates.results.columns.contract import Table
+from castmates.results.columns.trace import GROUPS, GROUPS_FILE, PATHS, PATHS_FILE, TRACE_RECORD, TRACE_TABLES
 from castmates.results.find import find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import is_whole, trace_of, traces_there
@@ -29,6 +30,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+OPTIONAL: Mapping[str, Table] = {PATHS_FILE: PATHS, GROUPS_FILE: GROUPS}
 HELD = ("recordings", "seen")  # a few rows that nearly every view needs: found once
 SQL = {"str": "VARCHAR", "int64": "BIGINT", "Int64": "BIGINT", "float64": "DOUBLE"}
 TRACES = {
@@ -62,7 +64,8 @@ def database(traces: Sequence[TraceFolder]) -> Iterator["duckdb.DuckDBPyConnecti
             _about(connection, traces)
             for name in TRACE_TABLES:
                 connection.execute(f"CREATE VIEW files.{name} AS {_of_files(name, traces)}")
-            connection.execute(f"CREATE VIEW files.paths AS {_paths(traces)}")
+            for file, columns in OPTIONAL.items():
+                connection.execute(f"CREATE VIEW files.{columns.name} AS {_optional(traces, file, columns)}")
             for view in views().values():
                 kind = "TABLE" if view.name in HELD else "VIEW"
                 connection.execute(f"CREATE {kind} {view.name} AS {view.sql}")
@@ -80,14 +83,14 @@ def _of_files(name: str, traces: Sequence[TraceFolder]) -> str:
     )
 
 
-def _paths(traces: Sequence[TraceFolder]) -> str:
-    """The critical paths of those traces whose lead has a graph."""
-    empty = ", ".join(f"NULL::{SQL[kind]} AS {_quoted(name)}" for name, kind in PATHS.items())
-    columns = ", ".join(map(_quoted, PATHS))
+def _optional(traces: Sequence[TraceFolder], file: str, table: Table) -> str:
+    """A table that some traces have."""
+    empty = ", ".join(f"NULL::{SQL[kind]} AS {_quoted(name)}" for name, kind in table.items())
+    columns = ", ".join(map(_quoted, table))
     there = [
-        f"SELECT {_text(trace.name)} AS trace, {columns} FROM read_parquet({_text(str(trace.path / PATHS_FILE))})"
+        f"SELECT {_text(trace.name)} AS trace, {columns} FROM read_parquet({_text(str(trace.path / file))})"
         for trace in traces
-        if (trace.path / PATHS_FILE).is_file()
+        if (trace.path / file).is_file()
     ]
     return " UNION ALL ".join([f"SELECT NULL::VARCHAR AS trace, {empty} WHERE false", *there])
 

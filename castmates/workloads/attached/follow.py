@@ -28,7 +28,7 @@ def begin() -> None:
     status, graphs, others = Status(), tracing.Graphs(), dict[str, Any]()
     wanted, only = os.environ.get(keras.VARIABLE, ""), os.environ.get(FRAMEWORK, "")
     pulse = Pulse(status, partial(tracing.chosen, status, graphs, others), only)
-    trainer = keras.Followed(pulse, status, graphs)
+    trainer = keras.Followed(pulse, status, graphs, others)
     others |= {"torch": torch.Followed(pulse, status), "jax": jax.Followed(pulse, status, wanted)}
 
     def tensorflow_is_here(tf: ModuleType) -> None:

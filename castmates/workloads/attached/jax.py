@@ -33,7 +33,7 @@ class Followed:
         self._times: dict[int, list[float]] = {}  # by function: seconds of its calls, until the step is chosen
         self._chosen: int | None = None
         self._others = 0  # calls since the last one of the step
-        self._last: Any = None  # a small result of the last step
+        self._last: list[Any] = []  # results of the last step that were not there when it returned
         self.exact = False  # while steps are traced: a step is over when its result is there
 
     def patch(self, jax: ModuleType) -> None:
@@ -92,7 +92,7 @@ class Followed:
 
     def _choose(self, function: int, found: Any, begin: float) -> None:
         """Time a call to the end of its work, and choose where one function has been called often enough."""
-        self._wait(_smallest(self._jax, found))
+        self._wait(_awaited(self._jax, found))
         times = self._times.setdefault(function, [])
         times.append(time.perf_counter() - begin)
         if len(times) > TIMED:
@@ -100,27 +100,42 @@ class Followed:
             self._chosen = max(spent, key=spent.__getitem__)
 
     def _step(self, found: Any) -> None:
-        self.wait()
-        self._last = _smallest(self._jax, found)
-        if self.exact:
-            self.wait()
+        self.has_returned(found)
         self._pulse.step(NAME)
+
+    def has_returned(self, found: Any) -> None:
+        """Let the program be one step ahead of this result at most, and not at all while steps are traced."""
+        awaited = _awaited(self._jax, found)
+        if not self._wait(self._last) or self.exact:
+            self._wait(awaited)
+        self._last = awaited
 
     def wait(self) -> None:
         """Wait until the last step's work is done."""
         self._wait(self._last)
 
     @staticmethod
-    def _wait(result: Any) -> None:
-        with suppress(RuntimeError):  # given away to the next step, which waits for it
-            if result is not None:
-                result.block_until_ready()
+    def _wait(results: list[Any]) -> bool:
+        """Wait for one of them: all of a step are there at once. False where all are given away to a later step."""
+        for each in results:
+            if not _is_deleted(each):  # asked first: a refusal takes long, and there may be thousands
+                with suppress(RuntimeError):
+                    each.block_until_ready()
+                    return True
+        return not results
 
 
-def _smallest(jax: Any, found: Any) -> Any:
-    """The smallest array of a result: all of them are there at once. None where there is none."""
+def _awaited(jax: Any, found: Any) -> list[Any]:
+    """The arrays of a result that are still computed: others may be arguments that are returned as they are."""
     arrays = [each for each in jax.tree_util.tree_leaves(found) if hasattr(each, "block_until_ready")]
-    return min(arrays, key=lambda each: int(getattr(each, "nbytes", 0)), default=None)
+    known = [each for each in arrays if hasattr(each, "is_ready")]  # keys of random numbers do not say
+    # To ask one that was deleted whether it is ready ends the program with a fault of memory.
+    return [each for each in known if not _is_deleted(each) and not each.is_ready()] if known else arrays
+
+
+def _is_deleted(array: Any) -> bool:
+    """Whether it was given away to a later step."""
+    return bool(hasattr(array, "is_deleted") and array.is_deleted())
 
 
 class Compiled:

@@ -7,26 +7,32 @@ program: Keras 3 runs callbacks beside the training where none of them looks at 
 import functools
 import inspect
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
+from castmates.workloads.attached import jax, torch
 from castmates.workloads.attached.pulse import Pulse, Status, say
 from castmates.workloads.attached.tracing import Graphs
 
 EPOCHS = 1_000_000  # more than any launch sees
+BATCH = 32  # that Keras makes of arrays where it is told nothing
 XLA = "CASTMATES_XLA"  # off: models are not compiled by XLA unless their program asks for it
 
 
 class Followed:
     """The model whose steps are counted: the first that trains."""
 
-    def __init__(self, pulse: Pulse, status: Status, graphs: Graphs) -> None:
+    def __init__(self, pulse: Pulse, status: Status, graphs: Graphs, others: Mapping[str, Any]) -> None:
         self.pulse = pulse
         self._graphs = graphs
+        self._others = others  # who follows the other frameworks, by which Keras 3 may train
         self._keras: Any = None
         self._status = status
         self._model: Any = None
+        self._batch = 0  # that `fit` makes of arrays; 0: it is given another thing
 
     def patch(self, keras: ModuleType) -> None:
         """Follow the models of this Keras."""
@@ -39,6 +45,9 @@ class Followed:
         kind: Any = model
         kind.make_train_function = self._counting(kind.make_train_function)
         kind.fit = self._going_on(kind.fit)
+        optimizer: Any = getattr(getattr(keras, "optimizers", None), "Optimizer", None)
+        if hasattr(optimizer, "apply"):
+            optimizer.apply = self._marking(optimizer.apply)
         if os.environ.get(XLA) == "off":
             kind.compile = _without_xla(kind.compile)
 
@@ -62,16 +71,39 @@ class Followed:
     def _counted(self, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def step(*words: Any, **more: Any) -> Any:
-            self._graphs.begin()
+            self._graphs.begin(words, self._batch)
+            backend = backend_of(self._keras)
+            by = f"keras/{backend}"
+            if self._model is None:
+                self.pulse.claim(by)
             found = function(*words, **more)
             if self._model is None:
                 self._model = model
             if self._model is model:
-                self.pulse.step(f"keras/{backend_of(self._keras)}")
+                if backend == jax.NAME and self.pulse.takes(by):
+                    with self.pulse.carefully():
+                        self._others[jax.NAME].has_returned(found)
+                self.pulse.step(by)
             return found
 
         step.castmates_step = True  # type: ignore[attr-defined]
         return step
+
+    def _marking(self, apply: Callable[..., Any]) -> Callable[..., Any]:
+        """Let the optimizer's operations be known as such; TensorFlow's have its name."""
+
+        @functools.wraps(apply)
+        def marked(optimizer: Any, *words: Any, **more: Any) -> Any:
+            backend = backend_of(self._keras)
+            mark: Any = nullcontext()
+            if backend == jax.NAME:
+                mark = sys.modules[jax.NAME].named_scope(jax.SCOPE)
+            elif backend == torch.NAME:
+                mark = self._others[torch.NAME].optimizing(optimizer)
+            with mark:
+                return apply(optimizer, *words, **more)
+
+        return marked
 
     def _going_on(self, fit: Callable[..., Any]) -> Callable[..., Any]:
         """Let training go on until the launch is over: a program that ends cannot be put beside others."""
@@ -86,6 +118,8 @@ class Followed:
                 return fit(*words, **more)  # which complains
             if not followed.follows(given.args[0]):
                 return fit(*words, **more)
+            if isinstance(given.arguments.get("x"), list | tuple | dict) or hasattr(given.arguments.get("x"), "dtype"):
+                followed._batch = int(given.arguments.get("batch_size") or BATCH)
             given.arguments["epochs"] = int(given.arguments.get("initial_epoch") or 0) + EPOCHS
             while True:
                 before = followed.pulse.steps
@@ -133,7 +167,7 @@ def patch(tf: ModuleType, wanted: str, pulse: Pulse, status: Status, graphs: Gra
         name = _name(function)
         is_step = bool(wanted) and (name == wanted or name.endswith(f".{wanted}"))
         if is_step and module.executing_eagerly():
-            graphs.begin()
+            graphs.begin([words, more])
         found = call(function, *words, **more)
         if is_step:
             if module.executing_eagerly():

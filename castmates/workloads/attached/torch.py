@@ -67,12 +67,10 @@ class Followed:
 
     def step(self, plain: Callable[..., Any], optimizer: Any, *words: Any, **more: Any) -> Any:
         """Make a step of an optimizer, with its mark while steps are traced, and count it."""
-        if self.mark is None:
-            found = plain(optimizer, *words, **more)
-        else:
+        if self.mark is not None:
             words, more = self._outside(words, more)
-            with self.mark(OPTIMIZER.format(type(optimizer).__name__)):
-                found = plain(optimizer, *words, **more)
+        with self.optimizing(optimizer):
+            found = plain(optimizer, *words, **more)
         if self._pulse.takes(NAME):
             self._others += 1
             if self._others == OTHERS:
@@ -114,6 +112,11 @@ class Followed:
     def steps(self) -> int:
         """Steps so far."""
         return self._pulse.steps if self._pulse.own else 0
+
+    def optimizing(self, optimizer: object) -> Mark:
+        """PyTorch's mark of an optimizer's step, where steps are traced."""
+        mark = self.mark  # which another thread may end
+        return mark(OPTIMIZER.format(type(optimizer).__name__)) if mark else nullcontext()
 
     def input(self) -> Mark:
         """A mark of a wait for data, where steps are traced."""

@@ -27,7 +27,10 @@ class _TensorFlow(Profiler):
 
     def _whole(self, seconds: float) -> dict[str, Any]:
         found = super()._whole(seconds)
-        threads = [number or len(os.sched_getaffinity(0)) for number in found["threads"]]  # 0: one per CPU
+        named = [os.environ.get(f"TF_NUM_{pool}OP_THREADS", "") for pool in ("INTRA", "INTER")]
+        cpus = len(os.sched_getaffinity(0))  # as many as it has where it is told 0, and no variable says how many
+        each = zip(found["threads"], named, strict=True)
+        threads = [number or int(name if name.isdecimal() else 0) or cpus for number, name in each]
         return found | {"threads": threads, "versions": versions()}
 
     def _answer(self, content: dict[str, Any]) -> None:
@@ -57,11 +60,13 @@ class Graphs:
         self.step: StepGraph | None = None
         self._begun = False
 
-    def begin(self) -> None:
+    def begin(self, arguments: Any, batch: int = 0) -> None:
         """Begin before the first step, where whole traces will be asked for."""
         if not self._begun and "tensorflow" in sys.modules:
             self._begun = True
             self.step = graph_wanted(sys.modules["tensorflow"])
+            if self.step is not None:
+                self.step.called_with(arguments, batch)
 
 
 def chosen(status: Status, graphs: Graphs, followed: Mapping[str, Any], framework: str) -> Tracer | None:

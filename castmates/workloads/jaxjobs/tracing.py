@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import jax
 
-from castmates.workloads.jobs.data import Batch
 from castmates.workloads.jobs.tracing import INPUT, STEP, Mark, Marked
+
+if TYPE_CHECKING:
+    from castmates.workloads.jobs.data import Batch  # which needs NumPy; a program that is followed may lack it
 
 
 class Profile:
@@ -40,7 +42,7 @@ class Profile:
 class Traced(Protocol):
     """What is traced of a job."""
 
-    batches: Iterator[Batch]
+    batches: "Iterator[Batch]"
 
 
 class JaxTracer(Profile):

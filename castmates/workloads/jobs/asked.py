@@ -30,21 +30,32 @@ class Shape:
 Shapes = Mapping[tuple[str, str], Shape]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One job as it is wanted; every field is also a fact that the job prints."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyJob:
+    """What is wanted of a job of any framework; every field is also a fact that the job prints."""
 
     model: str
-    size: str
-    mode: str
-    batch: int
     threads: int
-    source: str
-    device: str
     seed: int
     steps: int | None
     load: float | None
     arrivals: int | None
+
+    @property
+    def training(self) -> bool:
+        """Whether a step trains."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(AnyJob):
+    """One job of a model that is trained or asked, in one size."""
+
+    size: str
+    mode: str
+    batch: int
+    source: str
+    device: str
 
     @property
     def training(self) -> bool:

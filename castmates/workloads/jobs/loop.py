@@ -6,20 +6,15 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
+from castmates.workloads.jobs.asked import AnyJob
 from castmates.workloads.jobs.serving import Arrivals
 from castmates.workloads.jobs.tracing import Profiler, Tracer
 from castmates.workloads.standing import Standing, StandingError
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
-
-if TYPE_CHECKING:
-    from castmates.workloads.jobs.asked import Asked
-    from castmates.workloads.llamajobs.asked import Asked as LlamaAsked
-
-    AnyAsked = Asked | LlamaAsked
 
 WARM_UP_STEPS = 6
 TOLERANCE = 0.005  # of a known value, for processors and libraries that add in another order
@@ -47,7 +42,7 @@ class Unusable(Exception):
     """What was asked for cannot run here; the message is one sentence."""
 
 
-def main(asked: "AnyAsked", known: float | None, build: Callable[[], tuple[Job, Mapping[str, object]]]) -> int:
+def main(asked: AnyJob, known: float | None, build: Callable[[], tuple[Job, Mapping[str, object]]]) -> int:
     """Build a job, run it until it is asked to stop, and return the exit status."""
     try:
         beats, standing = Writer.from_environment(), Standing.from_environment()
@@ -77,7 +72,7 @@ def _cycle(
     job: Job,
     beats: Writer,
     standing: Standing,
-    asked: "AnyAsked",
+    asked: AnyJob,
     first: list[float],
     profiler: Profiler | None,
     arrivals: Arrivals | None,

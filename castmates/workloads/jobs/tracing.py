@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from castmates.workloads.tfmodels.profile_page import FOLDER, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, Page, PrimitiveLog
 
 # Reads two clocks at one moment (standard library).
 
@@ -68,6 +68,7 @@ class Profiler:
         self._left = 0  # steps of the trace that is being made
         self._mark: Mark | None = None
         self._clocks: list[tuple[int, int, int]] = []
+        self._log = PrimitiveLog.wanted()  # of oneDNN
         page.offer()
 
     @classmethod
@@ -80,6 +81,8 @@ class Profiler:
     def step_is_over(self) -> None:
         """Begin, go on with, or end a trace where one is asked for."""
         self._steps += 1
+        if self._steps == 1 and self._log is not None:
+            self._log.warmed_up()
         if self._left:
             self._next()
         elif self._page.asked != self._done:
@@ -94,6 +97,8 @@ class Profiler:
         try:
             self._folder.mkdir(parents=True)
             self._clocks = [clock_pair()]
+            if self._log is not None:
+                self._log.begin(str(self._folder))
             self._tracer.start(self._folder)
         except self._failures as error:
             self._failed(error)
@@ -118,6 +123,8 @@ class Profiler:
 
     def _end(self) -> None:
         self._clocks.append(clock_pair())
+        if self._log is not None:
+            self._log.end()
         begin = time.monotonic()
         try:
             self._tracer.stop()
@@ -135,6 +142,8 @@ class Profiler:
         )
 
     def _failed(self, error: Exception) -> None:
+        if self._log is not None:
+            self._log.end()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._answer({"error": next(iter(str(error).splitlines()), type(error).__name__)})
 

@@ -5,26 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.workloads.jobs.asked import SEED, OneSentence, add_load, load_of, positive
+from castmates.workloads.jobs.asked import SEED, AnyJob, OneSentence, add_load, load_of, positive
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One job as it is wanted; every field is also a fact that the job prints."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(AnyJob):
+    """One job of requests to a language model."""
 
-    model: str
     prompt: int
     generate: int
-    threads: int
-    seed: int
-    steps: int | None
-    load: float | None
-    arrivals: int | None
-
-    @property
-    def training(self) -> bool:
-        """Whether a step trains; none does."""
-        return False
 
 
 def parse(words: Sequence[str] | None = None) -> Asked:
@@ -40,5 +29,12 @@ def parse(words: Sequence[str] | None = None) -> Asked:
     given = parser.parse_args(words)
     if not given.model.is_file():
         parser.error(f"--model {given.model} is no file")
-    threads = given.threads or len(os.sched_getaffinity(0))
-    return Asked(str(given.model), given.prompt, given.generate, threads, given.seed, given.steps, **load_of(given))
+    return Asked(
+        model=str(given.model),
+        prompt=given.prompt,
+        generate=given.generate,
+        threads=given.threads or len(os.sched_getaffinity(0)),
+        seed=given.seed,
+        steps=given.steps,
+        **load_of(given),
+    )

@@ -7,8 +7,11 @@ What cannot be taken is a reason, and the job goes on.
 
 import json
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
+
+from castmates.workloads.tfmodels.xspace import FETCH
 
 MOST_NODES = 50_000  # of a graph that is left
 MOST_WORDS = 200  # characters of an attribute
@@ -17,7 +20,30 @@ ATTRIBUTES = (
     "T", "dtype", "transpose_a", "transpose_b", "adj_x", "adj_y", "strides", "ksize", "padding", "data_format",
     "dilations", "explicit_paddings", "equation", "fused_ops", "batch_dims", "use_nesterov",
 )  # fmt: skip
+BIAS = "/castmates_bias"  # of a convolution's gradient, a node by itself while shapes are inferred
 Content = dict[str, Any]
+
+
+class Given(NamedTuple):
+    """What a step was called with."""
+
+    shapes: Sequence[Sequence[int]] = ()  # of the tensors and arrays, in their order
+    batch: int = 0  # that its iterator gives; 0 where that is not known
+
+
+NOTHING = Given()
+
+
+def _batch_of(dataset: Any) -> int:
+    """How many examples the last stage that makes batches puts into each; 0 where none is seen."""
+    while "Unbatch" not in type(dataset).__name__:
+        if hasattr(dataset, "_batch_size"):
+            return int(dataset._batch_size)
+        inputs = dataset._inputs()
+        if len(inputs) != 1:
+            return 0
+        dataset = inputs[0]
+    return 0
 
 
 class StepGraph:
@@ -27,6 +53,7 @@ class StepGraph:
         self._tf = tf
         self._context: Any = None
         self._reason = ""
+        self._given = NOTHING
         try:
             from tensorflow.python.eager import context
 
@@ -34,6 +61,14 @@ class StepGraph:
             self._context.enable_graph_collection()
         except Exception as error:  # no public interface: another version may have none
             self._reason = f"this TensorFlow hands out no graphs ({_line(error)})"
+
+    def called_with(self, arguments: Any, batch: int = 0) -> None:
+        """Note what the first step is called with: sizes that may differ between calls are not in a graph."""
+        with suppress(Exception):  # then they stay unknown
+            leaves = self._tf.nest.flatten(arguments)
+            shapes = [list(map(int, each.shape)) for each in leaves if hasattr(each, "dtype")]
+            found = (_batch_of(each._dataset) for each in leaves if hasattr(each, "_dataset"))
+            self._given = Given(tuple(shapes), next(filter(None, found), batch))
 
     def taken(self) -> Content:
         """The largest graph that was made, as plain values; collecting ends."""
@@ -52,7 +87,8 @@ class StepGraph:
             if len(largest.node) > MOST_NODES:
                 return {"reason": f"its graph has {len(largest.node)} nodes, more than {MOST_NODES}"}
             others = sum(len(graph.node) for graph in graphs) - len(largest.node)
-            return {"nodes": nodes_of(self._tf, largest), "other_graphs": len(graphs) - 1, "other_nodes": others}
+            nodes = nodes_of(self._tf, largest, self._given)
+            return {"nodes": nodes, "other_graphs": len(graphs) - 1, "other_nodes": others}
         except Exception as error:
             return {"reason": f"its graph cannot be taken ({_line(error)})"}
 
@@ -62,9 +98,9 @@ def packed(content: Content) -> bytes:
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode())
 
 
-def nodes_of(tf: Any, graph: Any) -> list[Content]:
+def nodes_of(tf: Any, graph: Any, given: Given = NOTHING) -> list[Content]:
     """Every node, with the shapes and types that TensorFlow infers from those of the function's arguments."""
-    outputs = _outputs(tf, graph)
+    outputs = _outputs(tf, _concrete(graph, given))
     return [
         {
             "name": node.name,
@@ -76,6 +112,30 @@ def nodes_of(tf: Any, graph: Any) -> list[Content]:
         }
         for node in graph.node
     ]
+
+
+def _concrete(graph: Any, given: Given) -> Any:
+    """The graph with the sizes that the call had, and without a type whose shape TensorFlow 2.20 infers wrongly."""
+    concrete = type(graph)()
+    concrete.CopyFrom(graph)
+    biases = {node.name: node for node in concrete.node if node.op.endswith("BackpropFilterWithBias")}
+    for node in concrete.node:
+        shapes = node.attr["output_shapes"].list.shape if node.op == FETCH else ()
+        for size in (shape.dim[0] for shape in shapes if given.batch and shape.dim and shape.dim[0].size < 0):
+            size.size = given.batch
+        if node.op == "_Arg" and (index := node.attr["index"].i) < len(given.shapes):
+            for shape in node.attr["_output_shapes"].list.shape:
+                if len(shape.dim) == len(given.shapes[index]):
+                    for dim, size in zip(shape.dim, given.shapes[index], strict=True):
+                        dim.size = size if dim.size < 0 else dim.size
+        for place, source in enumerate(node.input):
+            if source.endswith(":1") and source[:-2] in biases:  # its shape is not that of the first operand's channels
+                node.input[place] = source[:-2] + BIAS
+    for name, node in biases.items():
+        bias = concrete.node.add(name=name + BIAS, op="BiasAddGrad", input=[node.input[2]], device=node.device)
+        for key in ("T", "data_format"):
+            bias.attr[key].CopyFrom(node.attr[key])
+    return concrete
 
 
 def _outputs(tf: Any, graph: Any) -> dict[str, list[list[Any]]]:
@@ -99,6 +159,8 @@ def _outputs(tf: Any, graph: Any) -> dict[str, list[list[Any]]]:
             else [each.dtype.name, _dimensions(each.shape)]
             for each in node.outputs
         ]
+    for name in [name for name in found if name.endswith(BIAS)]:
+        found[name.removesuffix(BIAS)][1:] = found.pop(name)
     return found
 
 

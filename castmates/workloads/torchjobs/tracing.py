@@ -9,15 +9,17 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.hooks import RemovableHandle
 
-from castmates.workloads.jobs.data import Batch
 from castmates.workloads.jobs.tracing import INPUT, STEP, Mark, Marked
+
+if TYPE_CHECKING:
+    from castmates.workloads.jobs.data import Batch  # which needs NumPy; a program that is followed may lack it
 
 MODULE = "castmates_module "  # before the path of a module
 SUFFIX = ".pt.trace.json"  # as TensorBoard's plug-in wants it
@@ -88,7 +90,7 @@ class Traced(Protocol):
     """What is traced of a job."""
 
     model: nn.Module
-    batches: Iterator[Batch]
+    batches: "Iterator[Batch]"
 
 
 class TorchTracer(ModuleTracer):

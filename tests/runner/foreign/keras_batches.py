@@ -5,8 +5,9 @@ import time
 import numpy as np
 import tf_keras as keras
 
-model = keras.Sequential([keras.layers.Dense(32, "tanh", input_shape=(16,)), keras.layers.Dense(4, "softmax")])
+convolution = keras.layers.Conv2D(4, 3, activation="tanh", input_shape=(6, 6, 2))
+model = keras.Sequential([convolution, keras.layers.Flatten(), keras.layers.Dense(4, "softmax")])
 model.compile("sgd", "sparse_categorical_crossentropy")
 while True:
     time.sleep(0.01)
-    model.train_on_batch(np.ones((8, 16), "float32"), np.zeros(8, "int64"))
+    model.train_on_batch(np.ones((8, 6, 6, 2), "float32"), np.zeros(8, "int64"))

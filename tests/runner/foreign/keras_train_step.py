@@ -1,4 +1,4 @@
-"""A model of Keras that says itself what a training step is, and has a metric."""
+"""A model of Keras that says itself what a training step is, and has a metric; its last batch is smaller."""
 
 import numpy as np
 import tensorflow as tf
@@ -26,4 +26,4 @@ class Denoiser(keras.Model):
 
 model = Denoiser()
 model.compile(keras.optimizers.Adam())
-model.fit(np.random.rand(640, 64).astype("float32"), batch_size=64, epochs=5, verbose=0)
+model.fit(np.random.rand(650, 64).astype("float32"), batch_size=64, epochs=5, verbose=0)

@@ -13,6 +13,7 @@ import pytest
 from castmates import shipped
 from tests.lab.conftest import AT_LANDINGS
 from tests.lab.shapes import FAULTS, SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
+from tests.lab.test_faulty_sweeps import EXPECTED as SWEPT
 from tests.lab.test_verify_rdt import EXPECTED
 from tests.unit.counters.processors import NAMES
 from tests.unit.rdt import from_dumps, hardware, owned
@@ -213,4 +214,8 @@ def test_every_fault_of_a_processor_has_a_row_and_what_must_be_said_of_it():
     _, table = rows("### Faults, and what finds them")
     said = {fault: ", ".join(f"{part}: {word}" for part, word in parts.items()) for fault, parts in EXPECTED.items()}
     assert [row[:3] for row in table] == [[f"`{name}`", f"`{FAULTS[name]}`", said[name]] for name in FAULTS]
+    assert set(SWEPT) == set(FAULTS)
     assert all(row[3] and said[row[0].strip("`")] for row in table)
+    states = {fault: {part.partition(":")[0] for part in held.split("; ")} for fault, (_, held, _, _) in SWEPT.items()}
+    telling = {fault: found - {"as asked"} for fault, found in states.items()}
+    assert all(f"`{state}`" in row[3] for row in table for state in telling[row[0].strip("`")])

@@ -1,13 +1,16 @@
--- Path of the schedule, by what threads did
+-- Critical path of steps, by what threads did
 -- What a step of the lead consists of along the path of its schedule, and what the thread that carried it did meanwhile, in
--- milliseconds of a step; alone and beside others. The differences add up to that of the step.
+-- milliseconds of a step; alone and beside others. The differences add up to that of the step. Of a lead without a graph it
+-- is the path by who woke whom: its own thread, and in the place of its waits other threads.
 --
+-- by [part]: part, or thread
 -- operation [*]: operations to show, by a pattern; what lies before and after the path has none
 -- scene [*]: scenes to compare with alone, by a pattern
 WITH steps AS (
     SELECT trace, scene, count(DISTINCT (recording, step)) AS steps FROM paths GROUP BY ALL
 ), means AS (
-    SELECT p.trace, p.scene, p.part, p.state, p.reason, sum(p.ns) / 1e6 / any_value(s.steps) AS ms
+    SELECT
+        p.trace, p.scene, CASE WHEN $by = 'thread' THEN p.thread ELSE p.part END AS part, p.state, p.reason, sum(p.ns) / 1e6 / any_value(s.steps) AS ms
     FROM paths p JOIN steps s ON s.trace = p.trace AND s.scene = p.scene
     WHERE p.operation GLOB $operation
     GROUP BY ALL
