@@ -32,7 +32,14 @@ def percent(value: float) -> str:
 
 def counted(count: int, thing: str) -> str:
     """1 launch, 5 launches."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'ss', 'x')) else 's'}"
+    return f"{count} {thing if count == 1 else plural(thing)}"
+
+
+def plural(thing: str) -> str:
+    """launches, queries, days."""
+    if thing.endswith("y") and thing[-2:-1] not in "aeou":
+        return f"{thing[:-1]}ies"
+    return f"{thing}{'es' if thing.endswith(('ch', 'ss', 'x')) else 's'}"
 
 
 def listed(parts: Sequence[str]) -> str:

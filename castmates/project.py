@@ -199,7 +199,7 @@ class Project:
 
     def _cache_parts(self) -> list[scenes.CachePart]:
         """What is emptied between partitions, as far as it is known how large it is."""
-        if self.modelled:
+        if self.modelled or self.rehearsed:
             return []
         parts = self._topology().cache_parts()
         return [scenes.CachePart(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]

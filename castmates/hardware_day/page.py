@@ -74,8 +74,10 @@ def verdicts(place: Place) -> Iterator[Verdict]:
     if peak:
         yield Verdict("memory", "measured", peak["said"])
     if counts:
-        found = {verdict for name, verdict in counts["events"].items() if not is_software(name)}
-        word = next((each for each in ("wrong", "verified") if each in found), "no hardware counter was checked")
+        found = counts["events"].items()
+        hardware = {verdict for name, verdict in found if not is_software(name)}
+        word = "verified" if "verified" in hardware else "no hardware counter was checked"
+        word = "wrong" if any(verdict == "wrong" for _, verdict in found) else word
         yield Verdict("counters", word, summary(counts).partition(" Numbers are")[0])
     if tried := Tried.of(rdt):
         for part, each in tried.parts.items():

@@ -8,7 +8,16 @@ from castmates.english import counted, duration, listed
 from castmates.errors import CastmatesError
 from castmates.machine.topology import layout_of, read_topology
 from castmates.pipeline.command_trial import HELPERS, Command, Trial, program_of, try_command
-from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
+from castmates.pipeline.own_study import (
+    budget_of,
+    in_a_line,
+    memory_of,
+    name_of,
+    one_of,
+    refuse_unknown,
+    scalar,
+    variables_of,
+)
 from castmates.protocols import Say
 from castmates.study.model import Placement, Study, Workload
 from castmates.study.placement.layout import Layout
@@ -103,7 +112,7 @@ def text_of(name: str, seen: Seen, beside: Sequence[str], known: Mapping[str, Wo
         f"    progress: {progress}{'' if command.counted else took}",
         *([f"    step_line: {scalar(command.step_line)}"] if command.step_line else []),
         *([f"    ready_line: {scalar(command.ready_line)}"] if command.ready_line else []),
-        *_variables(command),
+        *variables_of(command.variables),
         *([f"    cores: {seen.cpus} # it kept {trial.busy:.1f} busy"] if seen.cpus > 1 or trial.cpus > 1 else []),
         *_ready_within(trial),
         f"    memory: {memory_of(trial)}",
@@ -114,11 +123,6 @@ def text_of(name: str, seen: Seen, beside: Sequence[str], known: Mapping[str, Wo
         *budget_of(seen.seconds, LAUNCHES),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _variables(command: Command) -> list[str]:
-    words = ", ".join(f"{key}: {scalar(value)}" for key, value in command.variables.items())
-    return [f"    variables: {{{words}}}"] if words else []
 
 
 def _ready_within(trial: Trial) -> list[str]:

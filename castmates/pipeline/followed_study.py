@@ -12,7 +12,16 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, written_text
 from castmates.pipeline.followed_trial import PYTHON, Steps, Wish, try_steps
-from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
+from castmates.pipeline.own_study import (
+    budget_of,
+    in_a_line,
+    memory_of,
+    name_of,
+    one_of,
+    refuse_unknown,
+    scalar,
+    variables_of,
+)
 from castmates.protocols import Say
 from castmates.results.named import default_study
 from castmates.study.model import Study, Workload
@@ -26,7 +35,7 @@ from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 
 LAUNCHES = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
-SETS = re.compile(r"[A-Za-z_]\w*=")  # a word of `env`
+SETS = re.compile(r"[A-Za-z_]\w*=", re.ASCII)  # a word of `env`
 WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
 
 
@@ -55,7 +64,10 @@ class Followed:
     @property
     def _set(self) -> list[tuple[str, str]]:
         behind = self.typed[1:] if self.typed[0] == "env" else ()
-        return [(name, value) for name, _, value in (word.partition("=") for word in takewhile(SETS.match, behind))]
+        words = list(takewhile(SETS.match, behind))
+        if not (program := behind[len(words) :]) or "=" in program[0] or program[0].startswith("-"):
+            return []  # `env` itself knows
+        return [(name, value) for name, _, value in (word.partition("=") for word in words)]
 
 
 def followed_study(traced: Followed, name: str, known: Mapping[str, Workload], say: Say) -> Path:
@@ -77,10 +89,11 @@ def script_of(command: Sequence[str]) -> str:
         if PYTHON.fullmatch(Path(word).name):
             behind = command[place + 1 :]
             values = {number + 1 for number, each in enumerate(behind) if each in WITH_VALUE}
-            rest = [each for number, each in enumerate(behind) if not each.startswith("-") and number not in values]
-            if "-c" in command[place + 1 : place + 2] or not rest:
+            rest = [n for n, each in enumerate(behind) if not each.startswith("-") and n not in values]
+            if "-c" in behind[:1] or not rest:
                 break
-            return rest[0].rpartition(".")[2] if "-m" in command[place + 1 :] else Path(rest[0]).stem
+            first = behind[rest[0]]
+            return first.rpartition(".")[2] if behind[rest[0] - 1 :][0] == "-m" else Path(first).stem
     return command[0]
 
 
@@ -99,11 +112,7 @@ def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workl
         *([f"    step_function: {scalar(traced.step_function)}"] if traced.step_function else []),
         f"    progress: heartbeat # one step took {1000 * steps.seconds:.3g} ms",
         *([f"    environment: {scalar(traced.environment)}"] if traced.environment else []),
-        *(
-            [f"    variables: {{{', '.join(f'{key}: {scalar(word)}' for key, word in traced.variables.items())}}}"]
-            if traced.variables
-            else []
-        ),
+        *variables_of(traced.variables),
         f"    cores: {traced.cpus}",
         f"    memory: {memory_of(steps)}",
         f"    ready_within: {max(READY_WITHIN, SLOWER * steps.start):.0f} # it took {steps.start:.0f} s",

@@ -104,7 +104,7 @@ def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[MixAtLoo
 def _at_first(plan: Plan, found: Mapping[str, MixEstimate]) -> list[MixAtLook]:
     """Before the first look: every mix that was measured, and all but the later ones."""
     measured = {identity for identity, each in found.items() if each.launches}
-    identities = dict.fromkeys(mix.identity for mix in plan.mixes)
+    identities = dict.fromkeys(mix.identity for mix in plan.mixes if mix.is_compared)
     return [MixAtLook(identity) for identity in identities if identity in measured or identity not in plan.later]
 
 

@@ -91,9 +91,15 @@ def budget_of(seconds: float, launches: int) -> list[str]:
     ]
 
 
-def in_a_line(words: Sequence[str]) -> str:
-    """A list as YAML, with quotes where a word would be read as something else: true, 007."""
-    return yaml.safe_dump(list(words), default_flow_style=True, width=math.inf, allow_unicode=True).strip()
+def in_a_line(words: Sequence[str] | Mapping[str, str]) -> str:
+    """A list or mapping as YAML, with quotes where a word would be read as something else: true, 007."""
+    plain = dict(words) if isinstance(words, Mapping) else list(words)
+    return yaml.safe_dump(plain, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False).strip()
+
+
+def variables_of(variables: Mapping[str, str]) -> list[str]:
+    """The line of a workload that sets variables, where there are any."""
+    return [f"    variables: {in_a_line(variables)}"] if variables else []
 
 
 def scalar(text: str) -> str:

@@ -183,8 +183,9 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
     _check_predicted(study, workloads, study_file)
     sets = isinstance(study.mixes, MixSets)  # these make mixes, of names that are checked then
     made = study.mix_rules or study.predict or sets
-    if not made and not (study.leads and (study.antagonists or study.measures_alone)):
-        tried = "'antagonists', beside which the partitions of 'cache.sweeps' are tried"
+    only_beside = study.cache.sweeps or "off" in study.cache.prefetchers
+    if not made and not (study.leads and (study.antagonists or study.asks_alone or not only_beside)):
+        tried = "'antagonists', beside which 'cache.sweeps' and 'cache.prefetchers' are tried"
         needed = tried if study.leads else "'leads' and 'antagonists'"
         raise CastmatesError(f"{study_file}: nothing to measure: give {needed}, or 'mixes'.")
 

@@ -219,8 +219,7 @@ def _left_out(wanted: WantedMix, why: str) -> LeftOut:
 def _lonely(study: Study) -> list[WantedMix]:
     """The leads that have no mix, where the study traces them, asks what their ways are worth, or has no mix at all."""
     beside = {each.lead for each in wanted_mixes(study)}
-    asked = study.profile is not None or any(sweep.lead_ways for sweep in study.cache.sweeps)
-    if not asked and (beside or study.cache.sweeps):
+    if not study.asks_alone and (beside or study.cache.sweeps):
         return []
     return [WantedMix(lead, ()) for lead in study.leads if lead not in beside]
 

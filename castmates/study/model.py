@@ -375,10 +375,9 @@ class Study(Written):
         ]
 
     @property
-    def measures_alone(self) -> bool:
-        """Whether leads without antagonists are measured: not where all partitions are tried on mixes."""
-        sweeps = self.cache.sweeps
-        return self.profile is not None or not sweeps or any(sweep.lead_ways for sweep in sweeps)
+    def asks_alone(self) -> bool:
+        """Whether something is asked of each lead alone: its steps, or what its ways are worth."""
+        return self.profile is not None or any(sweep.lead_ways for sweep in self.cache.sweeps)
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

@@ -134,6 +134,11 @@ class Mix(Frozen):
     apart: tuple[str, ...] = ()  # antagonists in another cache
     machine: str = ""  # the class of its nodes, which its name and those of its members show; "" without classes
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether it has a scene besides that of its lead alone, which decides how long it is measured."""
+        return bool(self.antagonists or self.partitions)
+
 
 class Control(Frozen):
     """A mix whose outcome is known beforehand."""

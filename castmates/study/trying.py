@@ -100,8 +100,10 @@ def _ratio(name: str, option: str, before: Word | None, value: Word) -> float:
 
 def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
     """The mix that a finding is about, or the first mixes of its lead, or the lead alone; without partitions."""
-    mine = [each for each in plan.mixes if not each.partitions and workload_of(each.lead) == lead]
-    named = [each for each in mine if mix in ("", each.name)]
+    mine = [each for each in plan.mixes if workload_of(each.lead) == lead]
+    named = [each for each in mine if not each.partitions and mix in ("", each.name)]
+    if not mix and not named:
+        named = [each for each in mine if not each.antagonists][:1]  # planned under partitions only
     if not named:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix {mix or f'of {lead}'} to try it beside.")
     return [each for each in named if each.antagonists][:MOST_MIXES] or named

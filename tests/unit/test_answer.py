@@ -19,6 +19,7 @@ from castmates.report.answer.pairs import pairs
 from castmates.report.answer.parts import Pair, percent
 from castmates.report.answer.settling import MOST, launches_for, planned_spreads, spread_of, to_settle
 from castmates.report.results import read_results
+from castmates.study.model import Workload
 from tests.unit.makers import plan
 from tests.unit.makers import study as study_of
 from tests.unit.partition_maker import atoms
@@ -53,6 +54,17 @@ def test_leads_that_nobody_ran_beside_have_rates_and_no_losses(study):
         rates = windows[windows["workload"] == lead].groupby("launch")["rate"].mean()
         span = f"({rates.min():.3g} to {rates.max():.3g} in 5 launches)"
         assert f"{lead} makes {rates.mean():.3g} steps a second alone {span}" in found.headline
+
+
+@pytest.mark.parametrize(("rate", "said"), [(12_345.6, "12,346"), (0.01234, "0.0123")])
+def test_a_speed_alone_is_told_in_words_that_fit_it(study, rate, said):
+    one = study.windows[(study.windows["launch"] == 1)].assign(rate=rate, unit="query")
+    alone = replace(study, plan=plan(study_of(["a"], [], placement={"lead": "0"})), effects=study.effects.iloc[:0])
+    assert answer(replace(alone, windows=one)).headline == f"a makes {said} queries a second alone, in one launch."
+    serving = {"a": Workload(command="serve --load 10", requests=True, progress="heartbeat", unit="request")}
+    service = replace(alone, plan=plan(study_of(["a"], [], placement={"lead": "0"}), programs=serving))
+    found = answer(replace(service, windows=one.assign(rate=1 / 0.0042)))
+    assert found.headline == "a has a p99 of 4.2 ms alone, in one launch."
 
 
 @pytest.fixture(scope="module")

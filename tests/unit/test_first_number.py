@@ -49,7 +49,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 @pytest.mark.parametrize(("window", "launches"), [(0.1, 2), (10.0, 1)])
 def test_a_first_number_is_stamped_and_its_launches_count(monkeypatch, window, launches):
     """Also where they had to be shorter than those of the study: what is missing then has the study's length."""
@@ -74,7 +74,7 @@ def test_a_first_number_is_stamped_and_its_launches_count(monkeypatch, window, l
     assert (designs[0]["window"] < window, designs[0]["rounds"]) == ((False, 3) if launches == 2 else (True, 2))
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 @pytest.mark.parametrize("run", [0.1, 0.3, 1.5])
 def test_a_first_number_takes_as_long_as_is_said(run):
     """In the model's own time, from the first scene of the warm-up on: the minute is kept, or what is said instead."""
@@ -96,7 +96,7 @@ def test_a_first_number_takes_as_long_as_is_said(run):
     assert (expected > LONGEST, bool(said)) == ((True, True) if run > 1 else (False, False))
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 def test_a_second_launch_that_gives_nothing_takes_nothing_from_the_first(monkeypatch):
     def spoiling(plan, path, place, cache):
         measure_launch(plan, path, place, cache)
@@ -115,7 +115,7 @@ def test_a_second_launch_that_gives_nothing_takes_nothing_from_the_first(monkeyp
 NOW = datetime.now(UTC)
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 def test_controls_are_reused_only_where_all_that_defines_them_is_the_same():
     sweep = Sweep(STUDY).run()
     (launch,) = [each for each in sweep.plan.launches if each.number == 2 and each.cohort.lead.workload == "taxed"]
@@ -137,7 +137,7 @@ def test_controls_are_not_reused_into_results_that_are_being_written():
         sweep_with_reused(Path("study.yaml"), "all", print, None, [])
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 def test_controls_that_are_shared_do_not_depend_on_the_program_and_the_study_calls_none_changed():
     long = STUDY | {"budget": STUDY["budget"] | {"window": 7.0, "longest_window": 14.0}}
     sweep, other = Sweep(long).run(), Sweep(STUDY)
@@ -149,7 +149,7 @@ def test_controls_that_are_shared_do_not_depend_on_the_program_and_the_study_cal
     assert not [each for each in load("study.yaml").plan().notes if "measured with" in each.text]
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 def test_a_launch_that_is_copied_is_one_of_its_new_study_and_says_where_it_comes_from(folder):
     sweep = Sweep(STUDY).run()
     shutil.copytree("results/small", "kept")
@@ -168,7 +168,7 @@ def test_a_launch_that_is_copied_is_one_of_its_new_study_and_says_where_it_comes
         pd.testing.assert_frame_equal(now.drop(columns="study"), had)
 
 
-@pytest.mark.simulation
+@pytest.mark.landing
 @pytest.mark.parametrize(("factor", "changed"), [(1.0, False), (0.8, True)])
 def test_a_machine_that_has_changed_since_is_seen_in_the_controls(factor, changed):
     sweep = Sweep(STUDY | {"model": {"noise": {"window": "0.1%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}}).run()

@@ -56,8 +56,15 @@ def test_what_env_sets_is_the_workload_s_so_that_a_trial_can_change_it(here):
     assert own.words == TRAIN
     assert own.variables == {"A": "1", "EMPTY": "", "B": "x=y"}
     assert written(["env", "A=1", "EMPTY=", "B=x=y", *TRAIN]) == file
-    bare = read_keys(Study, written(["env", "-i", *TRAIN]).read_text(), "").workloads
-    assert [each.words for each in bare.values()] == [["env", "-i", *TRAIN]]
+    no = read_keys(Study, written(["env", "NO=1", *TRAIN]).read_text(), "").workloads["train-2"]
+    assert no.variables == {"NO": "1"}
+
+
+@pytest.mark.parametrize("words", [["-i"], ["A=1", "-u", "B"], ["A=1", "B.x=2"]])
+def test_what_only_env_understands_is_left_to_it(here, words):
+    (own,) = read_keys(Study, written(["env", *words, *TRAIN]).read_text(), "").workloads.values()
+    assert (own.words, own.variables) == (["env", *words, *TRAIN], {})
+    assert Followed(["env", "A=1"], []).command == ["env", "A=1"]
 
 
 def test_the_same_command_goes_on_and_what_is_followed_otherwise_is_another_study(here):
@@ -76,6 +83,7 @@ def test_the_same_command_goes_on_and_what_is_followed_otherwise_is_another_stud
     [
         (["python3.12", "-u", "src/Fit Model.py", "x"], "Fit Model"),
         (["env", "A=1", "/venv/bin/python", "-m", "my.package.train", "-v"], "train"),
+        (["python", "train.py", "-m", "small"], "train"),
         (["python", "-c", "print()"], "python"),
         (["./train"], "./train"),
     ],

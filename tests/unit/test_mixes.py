@@ -60,6 +60,23 @@ def test_explicit_cpus_are_taken_in_their_order():
     assert (found[0].lead, found[0].antagonists) == ("x@3", ("a@2",))
 
 
+@pytest.mark.parametrize(
+    ("keys", "alone"),
+    [
+        ({}, []),
+        ({"profile": {}}, ["extra"]),
+        ({"mixes": []}, ["extra", "job"]),
+    ],
+)
+def test_a_lead_without_a_mix_is_measured_alone_where_that_is_asked_for(keys, alone):
+    attached = Workload(command="python train.py", progress="heartbeat", attach="torch")
+    programs = workloads("stream", job=attached, extra=attached)
+    asked = {"mixes": [{"lead": "job", "antagonists": ["stream"]}]} | keys
+    leads = ["extra"] if asked["mixes"] else ["extra", "job"]
+    found, _ = mixes_of(study(leads, [], **asked), programs=programs)
+    assert [mix.name for mix in found if not mix.antagonists] == alone
+
+
 @given(
     st.lists(st.integers(1, 3), min_size=2, max_size=5),
     st.lists(st.integers(0, 40), min_size=1, max_size=12, unique=True),

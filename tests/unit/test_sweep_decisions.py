@@ -12,7 +12,7 @@ from castmates.study.rounds import Cost, best_rounds, expected_ratio
 from tests.house import ROOT
 from tests.unit.sweep_in_process import Sweep
 
-pytestmark = pytest.mark.simulation  # half a minute
+pytestmark = pytest.mark.landing  # half a minute
 
 NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 AUTO = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
@@ -116,6 +116,13 @@ def test_launches_are_added_until_the_precision_or_the_budget_is_reached():
     assert second.played == []
     assert reached(second)[-1]["enough"]
     assert Sweep(wants("95%", 14)).run().played == [], "less is wanted: another look, and nothing is measured"
+
+
+@pytest.mark.parametrize("more", [{"precision": "1%"}, {"adaptive": True}])
+def test_looks_ask_for_no_more_launches_of_a_lead_that_is_compared_with_nothing(more):
+    sweep = Sweep({"antagonists": [], "budget": FIXED | {"launches": 4, "batch": 3, "most_launches": 12} | more}).run()
+    assert [path.partition("/")[2] for path in sweep.played] == ["1", "2", "3", "4"]
+    assert sweep.texts("looks")
 
 
 def test_looks_of_an_adaptive_study_decide_what_launches_measure_and_the_full_grid_can_follow(adaptive):

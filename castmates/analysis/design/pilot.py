@@ -179,7 +179,7 @@ def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
 def _histories(plan: Plan, cohort: Cohort, seen: Sequence[Mapping[Place, Width]]) -> list[list[Width]]:
     """What each look saw of each of the cohort's mixes that is a result of the study."""
     active = {mix.identity: mix for mix in plan.mixes}
-    ours = [active[mix.identity] for mix in cohort.mixes if mix.identity in active]
+    ours = [mix for mix in (active.get(each.identity) for each in cohort.mixes) if mix and mix.is_compared]
     places = [(mix.name, partition) for mix in ours for partition in partitions_of(mix)]
     return [[widths[place] for widths in seen] for place in places]
 

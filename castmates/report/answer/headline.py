@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from castmates.analysis.effects.contrasts import NEGATIVE, own_leads
 from castmates.analysis.effects.verdicts import (
@@ -16,7 +17,7 @@ from castmates.analysis.effects.verdicts import (
     effect_level,
 )
 from castmates.analysis.statistics.power import detectable
-from castmates.english import counted, rounded
+from castmates.english import counted, plural, rounded
 from castmates.report.answer.cards import ThrownAway, nothing_left, thrown_away
 from castmates.report.answer.parts import SUSPECTED, SUSPECTED_GAIN, Curve, Pair, Place, percent
 from castmates.report.answer.settling import spread_of, spreads
@@ -25,7 +26,7 @@ from castmates.report.text.services import SPEED
 from castmates.report.text.step_summary import step_summaries
 from castmates.report.text.words import as_loss, listed, number, plain
 from castmates.results.named import study_argument
-from castmates.study.class_names import workload_of
+from castmates.study.class_names import without_class, workload_of
 
 NAMED = 3  # losses that the headline names one by one
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -58,13 +59,20 @@ def _alone(results: Results) -> str:
     """How fast leads are that nobody ran beside."""
     windows, ours = results.windows, own_leads(results.plan)
     kept = windows[windows["valid"] & (windows["scene"] == "alone") & windows["member"].isin(ours)]
-    of_launch = kept.groupby(["member", "unit", "launch"])["rate"].mean().groupby(["member", "unit"])
-    each = [
-        f"{plain(workload_of(str(member)))} makes {own.mean():.3g} {unit}s a second alone "
-        f"({own.min():.3g} to {own.max():.3g} in {counted(len(own), 'launch')})"
-        for (member, unit), own in of_launch
-    ]
+    of_launch = kept.groupby(["member", "unit", "cohort", "launch"])["rate"].mean().groupby(["member", "unit"])
+    each = [_own_speed(results, str(member), str(unit), list(rates)) for (member, unit), rates in of_launch]
     return f"{listed(each)}." if each else "No mix has any numbers."
+
+
+def _own_speed(results: Results, member: str, unit: str, rates: list[float]) -> str:
+    """What its launches gave: of a service the p99 of its latency, which is one over its rate."""
+    program, is_service = workload_of(member), without_class(workload_of(member)) in results.service_workloads
+    values = [1000 / rate for rate in rates] if is_service else rates
+    ends = (fmean(values), min(values), max(values))
+    mean, low, high = (f"{each:,.0f}" if each >= 100 else f"{each:.3g}" for each in ends)
+    span = f" ({low} to {high} in {len(rates)} launches)" if len(rates) > 1 else ", in one launch"
+    what = f"has a p99 of {mean} ms" if is_service else f"makes {mean} {plural(unit)} a second"
+    return f"{plain(program)} {what} alone{span}"
 
 
 def mentioned(found: Pairs) -> tuple[str, ...]:
@@ -91,7 +99,7 @@ def below(results: Results, found: Pairs) -> str:
         return "This is a profile: no losses were measured." + f" `castmates sweep{study}` measures them." * beside
     sentences = [SPEED] if any(pair.is_service for pair in found) else []
     sentences += [*_distrust(results), _smaller(results, found), _the_others(results, found), _noise(results, found)]
-    sentences += [_extended(results) if found else "", _failures(results)]
+    sentences += [_extended(results) if len(results.effects) else "", _failures(results)]
     return " ".join(filter(None, sentences))
 
 

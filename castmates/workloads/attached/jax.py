@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import Any
+from typing import Any, SupportsIndex
 
 from castmates.workloads.attached.pulse import Pulse, Status
 
@@ -138,6 +138,13 @@ def _is_deleted(array: Any) -> bool:
     return bool(hasattr(array, "is_deleted") and array.is_deleted())
 
 
+def _handed_on(name: str) -> Callable[..., Any]:
+    def method(compiled: Any, *words: Any, **more: Any) -> Any:
+        return getattr(compiled._castmates_inner, name)(*words, **more)
+
+    return method
+
+
 class Compiled:
     """A compiled function, whose calls are followed; all else is as it was."""
 
@@ -160,9 +167,17 @@ class Compiled:
             raise AttributeError(name)
         return getattr(self._castmates_inner, name)
 
-    def lower(self, *words: Any, **more: Any) -> Any:
-        """Lower it, as JAX does: its protocol of such functions asks for this method."""
-        return self._castmates_inner.lower(*words, **more)
+    def __copy__(self, _memo: object = None) -> "Compiled":
+        """Stay itself, as a function does."""
+        return self
+
+    __deepcopy__ = __copy__
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self._castmates_inner.__reduce_ex__(protocol)
+
+    # JAX's protocol of such functions asks for these methods, in their class.
+    lower, trace, eval_shape = map(_handed_on, ("lower", "trace", "eval_shape"))
 
 
 def name_optimizers(optax: ModuleType) -> None:

@@ -29,7 +29,6 @@ class Followed:
         self.pulse = pulse
         self._graphs = graphs
         self._others = others  # who follows the other frameworks, by which Keras 3 may train
-        self._keras: Any = None
         self._status = status
         self._model: Any = None
         self._batch = 0  # that `fit` makes of arrays; 0: it is given another thing
@@ -40,14 +39,13 @@ class Followed:
         if not inspect.isclass(model) or not hasattr(model, "make_train_function"):
             say(f"this {keras.__name__} has no Model whose steps can be followed.")
             return
-        self._keras = keras
         self._status.note(keras=f"{keras.__name__} {getattr(keras, '__version__', '')}".strip())
         kind: Any = model
-        kind.make_train_function = self._counting(kind.make_train_function)
+        kind.make_train_function = self._counting(keras, kind.make_train_function)
         kind.fit = self._going_on(kind.fit)
         optimizer: Any = getattr(getattr(keras, "optimizers", None), "Optimizer", None)
         if hasattr(optimizer, "apply"):
-            optimizer.apply = self._marking(optimizer.apply)
+            optimizer.apply = self._marking(keras, optimizer.apply)
         if os.environ.get(XLA) == "off":
             kind.compile = _without_xla(kind.compile)
 
@@ -55,7 +53,7 @@ class Followed:
         """Whether this model's steps are counted, or will be."""
         return self.pulse.own and (self._model is None or self._model is model)
 
-    def _counting(self, make: Callable[..., Any]) -> Callable[..., Any]:
+    def _counting(self, keras: ModuleType, make: Callable[..., Any]) -> Callable[..., Any]:
         followed = self
 
         @functools.wraps(make)
@@ -63,16 +61,17 @@ class Followed:
             made = make(model, *words, **more)
             function = getattr(model, "train_function", None)
             if callable(function) and not hasattr(function, "castmates_step"):
-                model.train_function = followed._counted(model, function)
+                model.train_function = followed._counted(keras, model, function)
             return model.train_function if made is function and made is not None else made
 
         return make_train_function
 
-    def _counted(self, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _counted(self, keras: ModuleType, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def step(*words: Any, **more: Any) -> Any:
-            self._graphs.begin(words, self._batch)
-            backend = backend_of(self._keras)
+            backend = backend_of(keras)
+            if backend == "tensorflow":
+                self._graphs.begin(words, self._batch)
             by = f"keras/{backend}"
             if self._model is None:
                 self.pulse.claim(by)
@@ -89,12 +88,12 @@ class Followed:
         step.castmates_step = True  # type: ignore[attr-defined]
         return step
 
-    def _marking(self, apply: Callable[..., Any]) -> Callable[..., Any]:
+    def _marking(self, keras: ModuleType, apply: Callable[..., Any]) -> Callable[..., Any]:
         """Let the optimizer's operations be known as such; TensorFlow's have its name."""
 
         @functools.wraps(apply)
         def marked(optimizer: Any, *words: Any, **more: Any) -> Any:
-            backend = backend_of(self._keras)
+            backend = backend_of(keras)
             mark: Any = nullcontext()
             if backend == jax.NAME:
                 mark = sys.modules[jax.NAME].named_scope(jax.SCOPE)
@@ -141,9 +140,13 @@ def _without_xla(compile_: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(compile_)
     def compile_plainly(*words: Any, **more: Any) -> Any:
-        if "jit_compile" in signature.parameters and more.get("jit_compile", "auto") == "auto":
-            more["jit_compile"] = False
-        return compile_(*words, **more)
+        try:
+            given = signature.bind(*words, **more)
+        except TypeError:
+            return compile_(*words, **more)  # which complains
+        if "jit_compile" in signature.parameters and given.arguments.get("jit_compile", "auto") == "auto":
+            given.arguments["jit_compile"] = False
+        return compile_(*given.args, **given.kwargs)
 
     return compile_plainly
 

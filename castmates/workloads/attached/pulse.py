@@ -113,6 +113,11 @@ class Pulse:
         """Whether this is the process that is followed, and not a fork of it."""
         return not self._over and os.getpid() == self._pid
 
+    @property
+    def has_trainer(self) -> bool:
+        """Whether a trainer makes the steps, such as Keras by PyTorch."""
+        return "/" in self._by
+
     def takes(self, by: str) -> bool:
         """Whether steps of this framework, or of a trainer ("keras/jax"), count, or will if it makes the first one."""
         framework = by.rpartition("/")[2]

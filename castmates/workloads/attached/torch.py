@@ -110,8 +110,8 @@ class Followed:
 
     @property
     def steps(self) -> int:
-        """Steps so far."""
-        return self._pulse.steps if self._pulse.own else 0
+        """Steps so far that the program's own loop made: a trainer begins its data again by itself."""
+        return self._pulse.steps if self._pulse.own and not self._pulse.has_trainer else 0
 
     def optimizing(self, optimizer: object) -> Mark:
         """PyTorch's mark of an optimizer's step, where steps are traced."""
