@@ -120,11 +120,12 @@ def measure(
     project = load(file, launches)  # a number of launches that cannot be is one sentence, before Snakemake starts
     if fast:
         found = first_number(project, say)
-        if form == "json":
+        if found is None:
+            print_result(file, form == "json")
+        elif form == "json":
             show_json(found)
-            return
-        for line in [found] if isinstance(found, str) else first_lines(found):
-            typer.echo(line)
+        else:
+            typer.echo("\n".join(first_lines(found)))
         return
     sweep_with_reused(file, cores, say, launches, loudness(quiet, verbose))
     print_result(file, form == "json")

@@ -1,6 +1,5 @@
 """A first number within about a minute: one or two launches of a study's leads, which count for its result too."""
 
-import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -51,8 +50,8 @@ class Quick:
         return cls(project, plan, tuple(_of_leads(plan)), expected)
 
 
-def first_number(project: Project, say: Say) -> FirstNumber | str:
-    """Measure as many launches as fit into a minute, at least one; a sentence where there are more already."""
+def first_number(project: Project, say: Say) -> FirstNumber | None:
+    """Measure as many launches as fit into a minute, at least one; None where there are more already."""
     begun = time.monotonic() - age()
     refuse_strangers(project.study_file)
     quick = Quick.of(project, LONGEST - AFTERWARDS - (time.monotonic() - begun))
@@ -62,10 +61,8 @@ def first_number(project: Project, say: Say) -> FirstNumber | str:
     hold_sweep_lock(folder)
     there = [launch for launch in quick.launches if _counts(project, launch)]
     if len(there) > MOST_LAUNCHES:
-        return (
-            f"{len(there)} launches are measured already, which show more than a first number: castmates show "
-            f"{shlex.quote(str(project.study_file))}"
-        )
+        say(f"{len(there)} launches are measured already, which show more than a first number")
+        return None
     missing = [launch for launch in quick.launches if launch not in there][: MOST_LAUNCHES - len(there)]
     if missing and quick.expected > LONGEST:
         say(f"one launch takes about {duration(quick.expected)}, because a run is that long")
@@ -141,4 +138,5 @@ def _told(quick: Quick, launches: list[Launch], took: float) -> FirstNumber:
     plan = part_of(project.plan(), [launch.path for launch in launches])
     windows = read_windows([project.results.launch(launch.path) for launch in launches])
     effects = estimate_effects(plan, windows, project.study.margin)
-    return seen(effects, windows, len(launches), project.study.budget.launches, took)
+    measured = {mix.name for launch in launches for mix in launch.cohort.mixes}  # of many, a launch has a part
+    return seen(effects[effects["mix"].isin(measured)], windows, len(launches), len(quick.launches), took)

@@ -108,7 +108,7 @@ class _Seen:
         heartbeat.create(beats)
         self._reader = heartbeat.Reader(beats)
         self.channels = {heartbeat.VARIABLE: str(beats), STATUS: str(self._status)}
-        self._begun = time.monotonic()
+        self._begun = self._imported = time.monotonic()
         self._ready = 0.0
         self._ended = False
 
@@ -136,7 +136,8 @@ class _Seen:
             return self._reader.head > MEASURED or (self._reader.head > 1 and now - self._ready > LONGEST_MEASURED)
         passed, facts = now - self._begun, self.facts
         if not _frameworks(facts):
-            return passed > SOON and not facts.get("imports", False)
+            self._imported = now if facts.get("imports", False) else self._imported
+            return now - self._imported > SOON
         return passed > LONGEST or (passed > LOOPS and not facts.get("steps") and bool(_candidates(facts)))
 
     def _progress(self) -> str:

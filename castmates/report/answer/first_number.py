@@ -42,7 +42,7 @@ class FirstNumber:
     stamp: str
     launches: int
     planned: int
-    rounds: int
+    rounds: int  # of the pair that has fewest, among those with an interval; 0 where none has one
     seconds: float
     losses: tuple[Loss, ...]
     alone: tuple[Rate, ...]
@@ -51,7 +51,7 @@ class FirstNumber:
 def seen(effects: pd.DataFrame, windows: pd.DataFrame, launches: int, planned: int, took: float) -> FirstNumber:
     """What the launches show."""
     own = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)]
-    rounds = int(own["rounds"].max()) if len(own) else 0
+    rounds = int(own.loc[own["rounds"] > 1, "rounds"].min()) if (own["rounds"] > 1).any() else 0
     return FirstNumber(STAMP, launches, planned, rounds, took, tuple(_losses(own)), tuple(_rates(windows)))
 
 
@@ -67,12 +67,18 @@ def first_lines(found: FirstNumber) -> list[str]:
             f"  {rate.program} alone: {number(rate.rate, 2)} {rate.unit}s a second, {1 / rate.rate:.3g} s each"
             for rate in found.alone
         ),
-        f"  Loss of speed against running alone. The 95 % interval is from {counted(found.rounds, 'round')} of "
-        f"{'this launch' if found.launches == 1 else 'these launches'}: it does not cover how launches differ. Left "
+        f"  Loss of speed against running alone. {_interval(found)} Left "
         f"out: {left}, and the controls, which show whether this machine can be trusted; so there is no verdict.",
         "",
         f"Next  the same command without --quick measures the other {left} and the controls",
     ]
+
+
+def _interval(found: FirstNumber) -> str:
+    if not found.rounds:
+        return "No pair has two rounds, and one shows no interval."
+    launches = "this launch" if found.launches == 1 else "these launches"
+    return f"The 95 % interval is from {found.rounds} rounds of {launches}: it does not cover how launches differ."
 
 
 def _loss_lines(losses: tuple[Loss, ...]) -> Iterator[str]:
