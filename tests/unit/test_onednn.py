@@ -125,8 +125,8 @@ def test_what_the_processor_lacks_is_another_answer_than_what_it_has():
     "types",
     [
         "MatMul _MklNativeFusedMatMul _MklFusedBatchMatMulV2 _FusedConv2D FusedBatchNormGradV3 ResourceApplyAdam Cast",
-        "mm addmm convolution_backward native_layer_norm mul_ _foreach_add_ _fused_adamw_ _log_softmax silu max_pool2d",
-        "dot_general conv_general_dilated reduce_sum exp select_n convert_element_type",
+        "mm addmm convolution_backward native_layer_norm mul_ _foreach_add_ _foreach_norm _fused_adamw_ _log_softmax",
+        "silu max_pool2d dot_general conv_general_dilated reduce_sum exp select_n convert convert_element_type",
     ],
 )
 def test_operations_that_compute_could_use_vectors(types):

@@ -271,7 +271,7 @@ _FRAMEWORK_PLAIN = (
     (
         "reduction",
         re.compile(
-            r"(sum|mean|a?max|a?min|prod|norm|linalgvectornorm|var|std|any|all|arg(max|min)|cum(sum|prod)|topk)"
+            r"(foreach)?(sum|mean|a?max|a?min|prod|norm|linalgvectornorm|var|std|any|all|arg(max|min)|cum(sum|prod)|topk)"
         ),
     ),
     (
@@ -381,7 +381,7 @@ _COMPUTING = frozenset(
     {"convolution", "pooling", "normalisation", "attention", "matmul", "activation", "reduction", "elementwise", "loss"}
 )
 _AUTOGRAD_NODE = re.compile(r"\w+Backward\d+")
-_CONVERTING = re.compile(r"Cast|Reorder|ToTf|InputConversion|convert_element_type")  # types, or oneDNN's layouts
+_CONVERTING = re.compile(r"Cast|Reorder|ToTf|InputConversion|convert(_element_type)?")  # types, or oneDNN's layouts
 
 
 @cache

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import Any, SupportsIndex
+from typing import Any
 
 from castmates.workloads.attached.pulse import Pulse, Status
 
@@ -172,9 +172,6 @@ class Compiled:
         return self
 
     __deepcopy__ = __copy__
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        return self._castmates_inner.__reduce_ex__(protocol)
 
     # JAX's protocol of such functions asks for these methods, in their class.
     lower, trace, eval_shape = map(_handed_on, ("lower", "trace", "eval_shape"))

@@ -1,7 +1,10 @@
-"""The step is compiled ahead of the loop, and called as the program that came of it."""
+"""The step is exported, compiled ahead of the loop, and called as the program that came of it."""
+
+import copy
 
 import jax
 import jax.numpy as jnp
+from jax import export
 
 
 def step(state, x):
@@ -14,6 +17,9 @@ def step(state, x):
 
 state = {"matrix": jnp.zeros((128, 128)), "count": jnp.int32(0)}
 x = jax.random.normal(jax.random.key(3), (128, 128))
-compiled = jax.jit(step).lower(state, x).compile()
+kept = copy.deepcopy({"step": jax.jit(step), "state": state})
+exported = export.export(kept["step"])(kept["state"], x)
+assert len(exported.out_avals) == 2
+compiled = kept["step"].lower(state, x).compile()
 while int(state["count"]) < 100_000:
     state = compiled(state, x)
