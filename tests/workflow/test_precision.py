@@ -20,6 +20,7 @@ BUDGET = {
 }
 
 
+@pytest.mark.nightly
 def test_launches_are_added_until_the_precision_is_reached(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study({"platform": "modelled", "budget": BUDGET})

@@ -75,6 +75,7 @@ def elsewhere(tmp_path):
     return Sweeps(folder, tmp_path / "cache")
 
 
+@pytest.mark.nightly
 def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differs(crate, elsewhere, tmp_path):
     copied = Path(shutil.copytree(crate, tmp_path / "copied"))
     working = replay(elsewhere, copied, *MARGIN)

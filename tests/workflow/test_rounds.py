@@ -6,6 +6,8 @@ What is decided, and when, is tested without Snakemake (tests/unit/test_sweep_de
 import json
 import shutil
 
+import pytest
+
 from tests.workflow.sweeps import TABLES, Sweeps
 
 BUDGET = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
@@ -19,6 +21,7 @@ def rounds(sweeps: Sweeps) -> list[int]:
     return [sweeps.record(launch)["spec"]["design"]["rounds"] for launch in sweeps.launches()]
 
 
+@pytest.mark.nightly
 def test_the_first_launches_decide_everything_shows_it_and_one_that_is_measured_again_changes_nothing(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)
