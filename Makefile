@@ -51,13 +51,13 @@ dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 
 check: $(VENV)/dev.stamp $(VENV)/docs.stamp ## while you work: format, lint, types and the pure tests (7 minutes)
 	@python -m tests.tiers check
 
-test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (11 minutes)
+test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (20 minutes)
 	@python -c 'from castmates.workloads.native import build; raise SystemExit(not build.find_compiler())' || $(MAKE) compilers
 	@python -m tests.tiers test
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
 test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
-test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+test-all: $(VENV)/dev.stamp $(VENV)/docs.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (55 minutes)
 	@$(REQUIRED) python -m tests.tiers all
 
 test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)

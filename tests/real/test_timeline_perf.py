@@ -96,6 +96,30 @@ class Recorder:
         assert self._process.wait() == 0, self._process.stderr.read()
 
 
+def recorded(folder, command, counts=(), meanwhile=lambda: None):
+    """Record a program from the moment at which it may begin until its line that says what it did: pid, ends, line."""
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        recorder = Recorder(folder / "perf.data", program.pid, counts)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            meanwhile()
+            while not select.select([program.stdout], [], [], 0.05)[0]:
+                meanwhile()
+            line = program.stdout.readline().decode()
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        program.kill()
+        program.communicate()
+    return program.pid, begin, end, line
+
+
 def counted(pid):
     """What the kernel has counted of each thread, once all of them are blocked: switches of both kinds, page faults."""
 
@@ -260,30 +284,14 @@ os.read(0, 1)
 
 @pytest.mark.needs("tracing", "events")
 def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_times_show_nothing(tmp_path):
-    program = subprocess.Popen([sys.executable, "-c", PHASES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert program.stdout.readline() == b"ready\n"
-        recorder = Recorder(tmp_path / "perf.data", program.pid)
-        try:
-            begin = recorder.tell("enable")
-            os.write(program.stdin.fileno(), b".")
-            readings = [(time.monotonic_ns(), 0.5)]
-            while not select.select([program.stdout], [], [], 0.05)[0]:
-                readings.append((time.monotonic_ns(), 0.5))
-            told = ast.literal_eval(program.stdout.readline().decode())
-            end = recorder.tell("disable")
-            recorder.tell("stop")
-            recorder.wait()
-        finally:
-            recorder.end()
-    finally:
-        program.kill()
-        program.communicate()
+    readings = []
+    command = [sys.executable, "-c", PHASES]
+    pid, begin, end, told = recorded(tmp_path, command, meanwhile=lambda: readings.append((time.monotonic_ns(), 0.5)))
     making = Making()
     making.about = {"lead": "lead@0"}
     registry = Registry(making)
-    add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))
-    names, begins, ends, ran = zip(*told, strict=True)
+    add_perf(making, registry, tmp_path / "perf.data", {pid: "lead@0"}, (begin, end))
+    names, begins, ends, ran = zip(*ast.literal_eval(told), strict=True)
     member = registry.member("lead@0")
     making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="alone")
     making.intervals(t0_ns=list(begins), t1_ns=list(ends), track=member, kind="phase", name=list(names))
@@ -351,27 +359,13 @@ EVERY = {"page-faults": 1, "minor-faults": 7, "cpu-clock": 500_000}
 
 @pytest.mark.needs("tracing", "events")
 def test_counts_by_operation_are_what_the_program_counts_itself_within_the_noise_of_sampling(tmp_path):
-    program = subprocess.Popen([sys.executable, "-c", OPERATIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert program.stdout.readline() == b"ready\n"
-        asked = [(event, period) for event, period in EVERY.items() if event != "page-faults"]
-        recorder = Recorder(tmp_path / "perf.data", program.pid, asked)
-        try:
-            begin = recorder.tell("enable")
-            os.write(program.stdin.fileno(), b".")
-            first, last, told = ast.literal_eval(program.stdout.readline().decode())
-            end = recorder.tell("disable")
-            recorder.tell("stop")
-            recorder.wait()
-        finally:
-            recorder.end()
-    finally:
-        program.kill()
-        program.communicate()
+    asked = [(event, period) for event, period in EVERY.items() if event != "page-faults"]
+    pid, begin, end, words = recorded(tmp_path, [sys.executable, "-c", OPERATIONS], asked)
+    first, last, told = ast.literal_eval(words)
     making = Making()
     making.about = {"lead": "lead@0"}
     registry = Registry(making)
-    found = add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))
+    found = add_perf(making, registry, tmp_path / "perf.data", {pid: "lead@0"}, (begin, end))
     assert (found["lost"], found["missing"]) == (0, {})
     making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="alone")
     making.intervals(t0_ns=[first], t1_ns=[last], track=registry.member("lead@0"), kind="step", name="step", value=[1])
@@ -469,26 +463,12 @@ def test_the_critical_path_of_a_native_program_has_the_work_and_the_sleep_that_a
     (tmp_path / "p.c").write_text(WAITS)
     command = [*find_compiler(), "-O1", "-w", "-pthread", str(tmp_path / "p.c"), "-o", str(tmp_path / "p")]
     subprocess.run(command, check=True)
-    program = subprocess.Popen([str(tmp_path / "p")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert program.stdout.readline() == b"ready\n"
-        recorder = Recorder(tmp_path / "perf.data", program.pid)
-        try:
-            begin = recorder.tell("enable")
-            os.write(program.stdin.fileno(), b".")
-            ends = [int(word) for word in program.stdout.readline().split()]
-            end = recorder.tell("disable")
-            recorder.tell("stop")
-            recorder.wait()
-        finally:
-            recorder.end()
-    finally:
-        program.kill()
-        program.communicate()
+    pid, begin, end, words = recorded(tmp_path, [str(tmp_path / "p")])
+    ends = list(map(int, words.split()))
     making = Making()
     making.about = {"scenes": [{"scene": "alone", "round": 1, "t0_ns": begin, "t1_ns": end, "sources": []}]}
     registry = Registry(making)
-    assert add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))["lost"] == 0
+    assert add_perf(making, registry, tmp_path / "perf.data", {pid: "lead@0"}, (begin, end))["lost"] == 0
     beats = {"t_ns": ends, "value": range(len(ends))}
     making.instants(**beats, track=registry.member("lead@0"), kind="heartbeat", name="step")
     timeline = making.made()
@@ -500,7 +480,7 @@ def test_the_critical_path_of_a_native_program_has_the_work_and_the_sleep_that_a
         edges = [*zip(own["t0_ns"], own["t1_ns"], strict=True)]
         assert (edges[0][0], edges[-1][1]) == (first, last)
         assert all(one[1] == other[0] for one, other in pairwise(edges))
-    names = table["track"].map(dict(zip(timeline.tracks["track"], timeline.tracks["tid"] - program.pid, strict=True)))
+    names = table["track"].map(dict(zip(timeline.tracks["track"], timeline.tracks["tid"] - pid, strict=True)))
     ms = table.groupby([names, "state", "reason"])["ns"].sum().div(steps * 1e6)
     main, worker, holder = 0, 1, 2  # in the order of their birth
     for thread, planted in ((main, 2), (worker, 4), (holder, 5)):
