@@ -230,14 +230,15 @@ BATCHES = {
     "castmates.workloads.torchjobs": {key: shape.batch for key, shape in TORCH.items()},
     "castmates.workloads.jaxjobs": {key: shape.batch for key, shape in JAX.items()},
 }
+INTER, INTRA = "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"  # as many threads as CPUs where they are not set
 OF_TENSORFLOW: dict[str, Word] = {"onednn": "on", "precision": "float32", "xla": False}
 
 
 def usual_options(command: Sequence[str], cpus: int) -> dict[str, Word]:
-    """The options of a job of ours and their usual values; nothing is known of other programs."""
+    """The options of a job of ours and their usual values; of other programs, the variables that TensorFlow reads."""
     program = next((word for word in command if word in BATCHES), "")
     if not program:
-        return {}
+        return dict.fromkeys((INTER, INTRA), cpus)
     batch = BATCHES[program].get((option_of(command, "model") or "", option_of(command, "size") or "tiny"))
     is_tensorflow = program == "castmates.workloads.tfmodels"
     source = ("records" if option_of(command, "data") else "memory") if is_tensorflow else "pipeline"

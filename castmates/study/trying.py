@@ -43,7 +43,7 @@ def trial_name(study: str, finding: str, change: str) -> str:
 
 
 def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> ChangedLead:
-    """The lead with its change; `usual` are the options that its program takes where none are set."""
+    """The lead with its change; `usual` are the options and variables that its program takes where none are set."""
     differences: list[tuple[str, str, str]] = []
     options, work = dict(workload.options), 1.0
     for option, asked in change.options.items():
@@ -58,7 +58,8 @@ def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[s
     variables = dict(workload.variables)
     for variable, wanted in change.variables.items():
         before = variables.get(variable)
-        variables[variable] = text = str(_value(name, variable, wanted, before, workload.cores))
+        usually = usual.get(variable, before) if before in (None, "", "0") else before
+        variables[variable] = text = str(_value(name, variable, wanted, usually, workload.cores))
         if before != text:
             differences.append((variable, before or "not set", text))
     cores = (

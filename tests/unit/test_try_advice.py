@@ -175,10 +175,16 @@ def test_what_is_not_changed_stays_where_the_number_of_cpus_changes():
     assert new.workload.options == {"threads": 2, "inter-threads": 4}
     assert new.differences == (("--inter-threads", "2", "4"), ("CPUs", "2", "4"))
     program = Workload(command="python train.py", progress="heartbeat", cores=3, variables={"A": "b"})
-    new = changed_lead("program", program, other, {})
+    new = changed_lead("program", program, other, usual_options(program.words, 3))
     assert new.workload.variables == {"A": "b", "TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "6"}
     assert new.workload.cores == 6
     assert new.work == 1.0
+    few = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
+    program = program.model_copy(update={"variables": few})
+    (*_, half) = RULES["half-the-threads-suffice"].trial.lead
+    for change, threads in ((other, "4"), (half, "1")):
+        new = changed_lead("program", program, change, usual_options(program.words, 3))
+        assert new.workload.variables == few | {"TF_NUM_INTEROP_THREADS": threads}
     changes = [Change(cores={"times": 2}), Change(cores={"of_cpus": 2}), Change(cores=6)]
     assert [changed_lead("program", program, each, {}).workload.cores for each in changes] == [6, 6, 6]
     told = refusal(changed_lead, "program", program, Change(variables={"OMP_NUM_THREADS": {"times": 2}}), {})

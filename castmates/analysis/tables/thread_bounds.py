@@ -23,7 +23,9 @@ THREAD_BOUNDS = Table(
     col("threads", int, "of operations side by side"),
     col("step_ms", float, "with as many as now, traced"),
     col("at_least_ms", float, "a step: what lies outside of its graph, and the larger of both bounds"),
-    col("at_most_ms", float, "the same where no thread idles while an operation is ready, with what is between them"),
+    col(
+        "at_most_ms", float, "where no thread idles while an operation is ready; what is between them is shared by all"
+    ),
     col("faster_at_least", float, "a step now, over the longest"),
     col("faster_at_most", float, "a step now, over the shortest"),
     *usual("launches"),
@@ -52,8 +54,10 @@ def thread_bounds(paths: "PathTraces") -> "pd.DataFrame":
             if threads < 1:
                 continue
             least, most = between(row["work_ms"], row["graph_path_ms"], threads)
-            least += row["before_ms"] + row["batch_ms"] + row["after_ms"]
-            most += row["step_ms"] - row["compute_ms"]
+            outside = row["before_ms"] + row["batch_ms"] + row["after_ms"]
+            least += outside
+            # Between operations threads do what was too short to be traced: fewer have more of it each.
+            most += outside + (row["step_ms"] - row["compute_ms"] - outside) * max(1.0, row["threads"] / threads)
             faster = {"faster_at_least": row["step_ms"] / most, "faster_at_most": row["step_ms"] / least}
             rows.append(row | {"change": change, "threads": threads, "at_least_ms": least, "at_most_ms": most} | faster)
             if change == NOW and not (1 - CLOSE) * least <= row["step_ms"] <= (1 + CLOSE) * most:

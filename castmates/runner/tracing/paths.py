@@ -112,8 +112,8 @@ def woken(
             why = "no whole step was recorded" if ours and any(found) else "no state of its threads was recorded"
             without[scene["scene"], scene["round"]] = why
             continue
-        some = max(1, len(steps) / MOST_STEPS)
-        for begin, end, number in (steps[int(some * at)] for at in range(int(len(steps) / some))):
+        many = min(len(steps), MOST_STEPS)
+        for begin, end, number in (steps[at * len(steps) // many] for at in range(many)):
             last = next((each for each in (main, *ours) if runs_until(states.get(each), end)), main)
             common = {"scene": scene["scene"], "recording": scene["round"], "step": int(number)}
             for place, each in enumerate(wake_path(states, wakers, last, begin, end)):
